@@ -16,6 +16,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       events(on.journal, on.clock),
       history{on.journal, events, on.metrics, on.log, on.clock},
       specs(on.journal, on.clock),
+      epoch(options.term),
       marks(options.marks),
       fleet{on.runtime, warm, marks},
       work(on.clock, on.metrics),

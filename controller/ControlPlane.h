@@ -95,6 +95,7 @@ struct PlaneOptions {
     DiskBudget disk = {};              ///< of workspaces
     const DiskReserve* reserve = nullptr;
     std::function<void()> measure = [] {};  ///< sets gauges that no event sets; may block
+    std::uint64_t term = 0;                 ///< of this replica as the leader; see Epoch
     LayerBuilder* layer_builder = nullptr;  ///< in place of sandboxes that build; for tests
 };
 

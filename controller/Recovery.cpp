@@ -89,6 +89,9 @@ Recovery::Outcome Recovery::run(std::vector<pool::SandboxInfo> found,
     } catch (const std::exception& e) {  // the marks tell which are claimed
         history_.log.error("recovery.history_unknown", {{"error", e.what()}});
     }
+    for (const pool::SandboxInfo& info : found) {
+        if (info.claimed) fleet_.marks.set(info.id);  // by a server whose marks we may not have
+    }
     takeTurns(found, open);
     auto answers = askAll(found, patience);
     // Above every epoch that any agent has seen, so that a lost data file never fences us out.
@@ -265,8 +268,10 @@ bool Recovery::expect(const pool::SandboxInfo& info,
                       const std::map<pool::SandboxId, WorkspaceRecord>& open) {
     if (SandboxLayerBuilder::isBuilder(info.labels)) return false;
     const auto known = open.find(info.id);
-    // One that was never claimed holds nothing: another takes its place.
-    if (known == open.end() && !fleet_.marks.exists(info.id)) return false;
+    // One that was never claimed holds nothing: another takes its place. Where another replica may
+    // have claimed it and has not noted that yet, nobody knows.
+    const bool unknown = fleet_.runtime.inCluster() && info.listening;
+    if (known == open.end() && !fleet_.marks.exists(info.id) && !unknown) return false;
     pool::Member member = memberOf(info);
     WorkspaceTable::Expected expected{info.id, member.pool};
     if (known != open.end()) {

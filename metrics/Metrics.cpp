@@ -188,6 +188,8 @@ Metrics::Metrics()
       image_bytes_(HEARTH_FAMILY(BuildGauge, "image_bytes",
                                  "Bytes of the store's images as layouts, not unpacked")),
       launcher_up_(HEARTH_FAMILY(BuildGauge, "launcher_up", "1 while the launcher runs, else 0")),
+      leader_(HEARTH_FAMILY(BuildGauge, "leader",
+                            "1 for the replica that leads, as a server without replicas does")),
       launcher_operations_(HEARTH_FAMILY(BuildGauge, "launcher_operations_in_flight",
                                          "Operations that wait for the launcher's answer")),
       uid_leases_(HEARTH_FAMILY(BuildGauge, "uid_leases",
@@ -200,6 +202,7 @@ Metrics::Metrics()
     mirror_cache_.Add({});
     sweep_leftovers_.Add({});
     build_info_.Add({{"version", HEARTH_VERSION}}).Set(1);
+    leader(true);
     for (const char* reason :
          {"bad_request", "body_timeout", "connections", "connections_per_address", "descriptors",
           "first_byte_timeout", "head_timeout", "host", "origin", "queue_full", "shed_idle",
@@ -528,6 +531,10 @@ void Metrics::launcher(bool up, double operations, double leases) {
     launcher_up_.Add({}).Set(up ? 1 : 0);
     launcher_operations_.Add({}).Set(operations);
     uid_leases_.Add({}).Set(leases);
+}
+
+void Metrics::leader(bool leads) {
+    leader_.Add({}).Set(leads ? 1 : 0);
 }
 
 void Metrics::launcherOperationsStuck(std::string_view operation, double count) {

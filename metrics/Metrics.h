@@ -118,6 +118,8 @@ public:
     /// Whether it runs, how many operations wait for its answer, and how many ranges of uids it has
     /// leased to sandboxes.
     void launcher(bool up, double operations, double leases);
+    /// Whether this replica leads.
+    void leader(bool leads);
     /// Operations of one kind that the launcher has not answered within their deadline.
     void launcherOperationsStuck(std::string_view operation, double count);
 
@@ -189,6 +191,7 @@ private:
     Family<prometheus::Gauge>& images_;
     Family<prometheus::Gauge>& image_bytes_;
     Family<prometheus::Gauge>& launcher_up_;
+    Family<prometheus::Gauge>& leader_;
     Family<prometheus::Gauge>& launcher_operations_;
     Family<prometheus::Gauge>& uid_leases_;
     Family<prometheus::Gauge>& launcher_stuck_;

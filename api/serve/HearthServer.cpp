@@ -23,6 +23,7 @@
 #include "api/serve/SignalThread.h"
 #include "api/serve/StartupGate.h"
 #include "api/serve/process/ProgramPath.h"
+#include "api/serve/standby/Standby.h"
 #include "base/Error.h"
 #include "base/Units.h"
 #include "controller/ControlPlane.h"
@@ -43,6 +44,7 @@ namespace {
 constexpr auto kWarmUpGrace = std::chrono::seconds(30);
 constexpr auto kShutdownWait = std::chrono::seconds(15);
 constexpr int kLauncherDied = 70;
+constexpr int kDeposed = 75;
 constexpr auto kListens = std::chrono::seconds(1);
 constexpr const char* kClosed =
     "hearth token create --role admin --offline, then start the server again; or serve "
@@ -58,15 +60,19 @@ struct Terminal {
 /// in the reverse.
 class HearthServer {
 public:
-    HearthServer(const cli::ServeConfig& config, PrivilegedSetup ground, SignalThread& signals,
-                 const Terminal& terminal, const sys::NotifySocket& manager)
+    /// `leadership`: null where there is one replica only.
+    HearthServer(const cli::ServeConfig& config, PrivilegedSetup ground, Leadership* leadership,
+                 const Reports& reports, SignalThread& signals, const Terminal& terminal,
+                 const sys::NotifySocket& manager)
         : config_(config),
           signals_(signals),
           terminal_(terminal),
           manager_(manager),
           ground_(std::move(ground)),
-          log_writer_(terminal.log, metrics_, metrics::LogWriter::kMost, *config.log_format),
-          log_(log_writer_, *config.log_level),
+          leadership_(leadership),
+          clock_(reports.clock),
+          metrics_(reports.metrics),
+          log_(reports.log),
           reserve_(stateReserve(config, ground_.instance)),
           database_(controller::databasePath(ground_.instance.data_dir), ground_.used_before, log_,
                     metrics_),
@@ -76,8 +82,10 @@ public:
                    {.reserve = &reserve_, .metrics = &metrics_, .file = &database_}),
           tokens_(journal_, token_history_, configuredTokens(config), clock_,
                   *config.open_loopback),
-          secret_key_(controller::keptSecretKey(
-              controller::secretKeyPath(ground_.instance.data_dir), journal_)),
+          secret_key_((*config.keys).empty()
+                          ? controller::keptSecretKey(
+                                controller::secretKeyPath(ground_.instance.data_dir), journal_)
+                          : controller::sharedKey(*config.keys, "key")),
           runtime_setup_(std::move(ground_.runtime)),
           runtime_(runtime_setup_->make({clock_, log_, metrics_,
                                          [this] {
@@ -152,7 +160,8 @@ private:
                 .disk = runtime_setup_->usesOurDisk() ? workspaceBudget(config_, ground_.instance)
                                                       : controller::DiskBudget(),
                 .reserve = &reserve_,
-                .measure = [this] { measure(); }};
+                .measure = [this] { measure(); },
+                .term = leadership_ == nullptr ? 0 : leadership_->term()};
     }
 
     void measure() {
@@ -379,6 +388,7 @@ private:
         plane_.loop.stop();
         journal_.flush(kShutdownWait);
         operations_.stop();
+        if (leadership_ != nullptr) leadership_->release();
         lock_.reset();  // the launcher, which ends now, removes the folder if nobody lives
         log_.info("server.stopped");
         return runtime_died_ ? kLauncherDied : 0;
@@ -406,10 +416,10 @@ private:
     const Terminal& terminal_;
     const sys::NotifySocket& manager_;
     PrivilegedSetup ground_;
-    SystemClock clock_;
-    metrics::Metrics metrics_;
-    metrics::LogWriter log_writer_;
-    metrics::Log log_;
+    Leadership* const leadership_;
+    const Clock& clock_;
+    metrics::Metrics& metrics_;
+    metrics::Log& log_;
     const controller::DiskReserve reserve_;  ///< of the state's disk
     std::atomic<bool> stopping_{false};
     std::atomic<bool> warmed_up_{false};
@@ -452,6 +462,13 @@ void keepHeapSmall() {
 
 }  // namespace
 
+/// Another replica leads: what this one still does could only be in its way. Its sandboxes are that
+/// one's now, so nothing is ended with it.
+[[noreturn]] void leave(metrics::Log& log, const std::string& why) {
+    log.error("leader.deposed", {{"why", why}});
+    std::_Exit(kDeposed);
+}
+
 int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
     keepHeapSmall();
     const Terminal terminal;
@@ -460,7 +477,19 @@ int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
     SignalThread signals;
     std::signal(SIGPIPE, SIG_IGN);
     ::umask(077);
-    return HearthServer(config, std::move(ground), signals, terminal, manager).run();
+    const SystemClock clock;
+    metrics::Metrics metrics;
+    metrics::LogWriter writer(terminal.log, metrics, metrics::LogWriter::kMost, *config.log_format);
+    metrics::Log log(writer, *config.log_level);
+    const Reports reports{clock, metrics, log};
+    const std::unique_ptr<Leadership> leadership = ground.runtime->leadership(clock, log);
+    if (leadership) {
+        if (!standBy(config, *leadership, reports, signals.ended())) return 0;
+        leadership->keep([&log](const std::string& why) { leave(log, why); });
+    }
+    return HearthServer(config, std::move(ground), leadership.get(), reports, signals, terminal,
+                        manager)
+        .run();
 }
 
 }  // namespace hearth::program

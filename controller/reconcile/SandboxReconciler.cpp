@@ -41,9 +41,11 @@ ReconcileResult SandboxReconciler::lose(const pool::SandboxId& id) {
 
 ReconcileResult SandboxReconciler::weigh(const pool::SandboxId& id) {
     const std::optional<pool::Member> member = fleet_.warm.find(id);
-    if (member && !fleet_.runtime.goFirst(id, member->phase == pool::Phase::Ready)) {
+    if (!member) return ReconcileResult::settled();
+    if (!fleet_.runtime.goFirst(id, member->phase == pool::Phase::Ready)) {
         throw std::runtime_error("the weight of sandbox " + id + " stayed as it was");
     }
+    if (member->phase == pool::Phase::Claimed) fleet_.runtime.noteClaim(id);
     return ReconcileResult::settled();
 }
 

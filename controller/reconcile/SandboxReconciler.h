@@ -24,7 +24,8 @@ public:
     /// The work on keys ("lost", id): what the threads that read agents have heard of.
     ReconcileResult lose(const pool::SandboxId& id);
     /// The work on keys ("weight", id): a sandbox that is Ready goes before the others, so that its
-    /// claim need not wait among busy ones; in every other phase it is like them.
+    /// claim need not wait among busy ones; in every other phase it is like them. The runtime notes
+    /// those that are claimed.
     ReconcileResult weigh(const pool::SandboxId& id);
 
 private:

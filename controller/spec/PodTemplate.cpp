@@ -9,8 +9,8 @@
 namespace hearth::controller {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{32} * 1024;
-constexpr std::size_t kMostItems = 64;
+constexpr std::size_t kMostTemplate = std::size_t{32} * 1024;
+constexpr std::size_t kMostTemplateItems = 64;
 
 /// Of a PodSpec, what says where a Pod runs and what it finds there.
 constexpr std::array<const char*, 13> kPassed{
@@ -68,7 +68,7 @@ void readNotes(Fields fields) {
 }
 
 void readVolumes(Fields& spec) {
-    spec.items("volumes", kMostItems, [&](const Json& volume, const std::string& at) {
+    spec.items("volumes", kMostTemplateItems, [&](const Json& volume, const std::string& at) {
         const std::string name = textIn(volume, "name");
         if (name.empty()) return spec.tell({at + "/name", "is missing"});
         if (among(kOurVolumes, name)) {
@@ -82,7 +82,7 @@ void readVolumes(Fields& spec) {
 }
 
 void readMounts(Fields& sandbox) {
-    sandbox.items("volumeMounts", kMostItems, [&](const Json& mount, const std::string& at) {
+    sandbox.items("volumeMounts", kMostTemplateItems, [&](const Json& mount, const std::string& at) {
         if (coversOurs(textIn(mount, "mountPath"))) {
             sandbox.tell({at + "/mountPath",
                           "must be an absolute path outside of /workspace, /tmp, /dev and /.hearth"});
@@ -112,19 +112,19 @@ void readResources(Fields resources) {
 }
 
 void readContainers(Fields& spec, const Fields::Wrong& wrong) {
-    spec.items("containers", kMostItems, [&](const Json& container, const std::string& at) {
+    spec.items("containers", kMostTemplateItems, [&](const Json& container, const std::string& at) {
         Fields sandbox(container, at, wrong, Fields::Absent::Fine);
         if (textIn(container, "name") != "sandbox") {
             return sandbox.complain("name", "must be \"sandbox\": a Pod has no other container");
         }
         sandbox.find("name");
-        sandbox.items("env", kMostItems, [&](const Json& variable, const std::string& place) {
+        sandbox.items("env", kMostTemplateItems, [&](const Json& variable, const std::string& place) {
             if (textIn(variable, "name").starts_with("HEARTH_")) {
                 sandbox.tell({place + "/name", "may not begin with HEARTH_"});
             }
         });
         readMounts(sandbox);
-        sandbox.items("volumeDevices", kMostItems, [](const Json&, const std::string&) {});
+        sandbox.items("volumeDevices", kMostTemplateItems, [](const Json&, const std::string&) {});
         readResources(sandbox.object("resources"));
         sandbox.finish();
     });
@@ -151,7 +151,7 @@ void readPodTemplate(Fields fields, Json& out) {
     readContainers(spec, wrong);
     spec.finish();
     fields.finish();
-    if (dumpJson(fields.json()).size() > kMostBytes) {
+    if (dumpJson(fields.json()).size() > kMostTemplate) {
         fields.complain("", "must be at most 32 KiB");
     }
     out = fields.json();

@@ -75,6 +75,18 @@ std::string loadSecretKey(const std::string& path, const std::string& copy) {
     return fresh;
 }
 
+std::string sharedKey(const std::string& folder, const std::string& name) {
+    const std::string path = folder + "/" + name;
+    const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // in a Secret's folder they are links
+    std::string key(kKeyBytes + 1, '\0');
+    const ssize_t read = fd ? ::read(fd.get(), key.data(), key.size()) : -1;
+    if (read == static_cast<ssize_t>(kKeyBytes)) return key.substr(0, kKeyBytes);
+    throw Error(ErrorCode::InvalidArgument,
+                read < 0 ? "the shared key " + path + " cannot be read"
+                         : "the shared key " + path + " has not exactly 32 bytes")
+        .hint("make it once for all replicas: head -c 32 /dev/urandom > " + name);
+}
+
 std::string keptSecretKey(const std::string& path, Journal& journal) {
     const std::string noted = journal.meta(kCopyKey);
     std::string copy;

@@ -13,6 +13,10 @@ class Journal;
 /// damage without a copy, std::system_error.
 std::string loadSecretKey(const std::string& path, const std::string& copy = {});
 
+/// The key `name` of a folder that replicas share and only read, such as a mounted Secret: exactly
+/// 32 bytes. Throws Error(InvalidArgument) with what to do.
+std::string sharedKey(const std::string& folder, const std::string& name);
+
 /// The key, with a copy in the journal: either brings the other back. Throws as loadSecretKey().
 std::string keptSecretKey(const std::string& path, Journal& journal);
 

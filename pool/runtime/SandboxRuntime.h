@@ -21,6 +21,7 @@ struct SandboxInfo {
     bool alive = false;        ///< its first process (the agent) runs, or will: it is being started
     bool listening = true;     ///< its agent can be connected to
     std::string trouble = {};  ///< what keeps it from listening, for an operator; often empty
+    bool claimed = false;      ///< noteClaim() was called for it, perhaps by another server
     std::string unfit = {};    ///< why nobody new should get it, in words; empty: no reason
     bool frozen = false;       ///< freeze() stopped it, perhaps in an earlier life of the server
     std::map<std::string, std::string> labels;
@@ -90,6 +91,9 @@ public:
         static_cast<void>(id), static_cast<void>(first);
         return true;
     }
+    /// Notes with the sandbox that it was claimed, for servers that do not have this one's claim
+    /// marks. Called once after each claim, and again if it throws.
+    virtual void noteClaim(const SandboxId& id) { static_cast<void>(id); }
     /// Whether freeze() can work on this machine.
     virtual bool freezes() { return false; }
     /// Stops every process of the sandbox, which keeps its memory; false if that did not succeed in

@@ -9,6 +9,7 @@ import subprocess
 import tarfile
 import tempfile
 
+import control_plane
 import images
 from harness import BUILD, IMAGES, Server, pool_yaml, wait_for
 from places import Trouble
@@ -45,6 +46,14 @@ def load_images(cluster):
     loaded.add(cluster)
 
 
+def write_kubeconfig(cluster, path):
+    """Of the cluster, with the tests' namespace as the one of its context."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(cluster.kubectl("config", "view", "--raw", "--flatten", "--minify"))
+    subprocess.run([*cluster.kubectl_command()[:1], f"--kubeconfig={path}", "config", "set-context", "--current",
+                    f"--namespace={NAMESPACE}"], check=True, capture_output=True)
+
+
 @contextlib.contextmanager
 def serving(pools):
     """A server whose Pods are in the tests' namespace; with its end they are gone."""
@@ -52,10 +61,7 @@ def serving(pools):
     load_images(cluster)
     with tempfile.TemporaryDirectory() as folder:
         config = os.path.join(folder, "kubeconfig")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(cluster.kubectl("config", "view", "--raw", "--flatten", "--minify"))
-        subprocess.run([*cluster.kubectl_command()[:1], f"--kubeconfig={config}", "config", "set-context", "--current",
-                        f"--namespace={NAMESPACE}"], check=True, capture_output=True)
+        write_kubeconfig(cluster, config)
         with Server(pools=pools, runtime="kubernetes", args=["--kubeconfig", config, "--agent-image", AGENT]) as server:
             wait_for("the server", lambda: server.get("/readyz", port=server.ops_port).status == 200, 60)
             yield server
@@ -123,6 +129,111 @@ def lost_pod():
         wait_for("a warm Pod again", lambda: ready(s) == 1, 90)
 
 
+def cut_connections():
+    """when the network cuts the connections to Pods, a workspace goes on with its execution, and warm Pods stay"""
+    own_cluster("full")
+    with serving(pool_yaml(image=SHELL, warm=1)) as s:
+        wait_for("a warm Pod", lambda: ready(s) == 1, 90)
+        workspace = s.open_workspace()
+        wait_for("a warm Pod again", lambda: ready(s) == 1, 90)
+        begun = s.post(f"/v1/workspaces/{workspace['id']}/executions",
+                       {"argv": ["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 1; done"], "background": True})
+        assert begun.status == 202, begun
+        before = {pod["metadata"]["name"] for pod in pods(s.instance)}
+        rule = ["-p", "tcp", "--dport", "7017", "-j", "REJECT", "--reject-with", "tcp-reset"]
+        subprocess.run(["iptables", "-w", "-I", "OUTPUT", *rule], check=True)
+        try:
+            subprocess.run(["ss", "-K", "dport", "=", ":7017"], check=True, capture_output=True)
+            wait_for("the cut is noticed", lambda: "sandbox.silent" in s.log() and "sandbox.disconnected" in s.log(), 30)
+        finally:
+            subprocess.run(["iptables", "-w", "-D", "OUTPUT", *rule], check=True)
+        execution = f"/v1/executions/{begun.json['id']}"
+        wait_for("the execution's end", lambda: s.get(execution).json["status"] != "running", 60)
+        done = s.get(execution).json
+        assert done["status"] == "ok" and done["stdout"].splitlines() == [f"line {i}" for i in range(1, 9)], done
+        assert s.run(workspace["id"], "echo on")["stdout"] == "on\n"
+        wait_for("the warm Pod's connection", lambda: "sandbox.reconnected" in s.log(), 40)
+        assert before == {pod["metadata"]["name"] for pod in pods(s.instance)}
+        assert s.open_workspace()["claim"]["source"] == "warm"
+
+
+def cordoned_node():
+    """a warm Pod leaves a node that is cordoned while another takes work; a claimed one stays"""
+    own_cluster("full")
+    [mine, *_] = [each["metadata"]["name"] for each in get("nodes")["items"]]
+    with serving(pool_yaml(image=SHELL, warm=1)) as s:
+        wait_for("a warm Pod", lambda: ready(s) == 1, 90)
+        workspace = s.open_workspace()
+        wait_for("a warm Pod again", lambda: ready(s) == 1, 90)
+        [warm] = [each for each in s.get("/v1/sandboxes").json["items"] if each["phase"] == "Ready"]
+        kubectl("cordon", mine)
+        try:
+            assert ready(s) == 1  # it is the only node
+            make_fit_node("other")
+            wait_for("the warm Pod's end", lambda: s.get(f"/v1/sandboxes/{warm['id']}").status == 404, 30)
+            assert s.run(workspace["id"], "echo on")["stdout"] == "on\n"
+        finally:
+            kubectl("uncordon", mine)
+            kubectl("delete", "node", "other", "--ignore-not-found")
+        wait_for("a warm Pod again", lambda: ready(s) == 1, 120)
+
+
+def make_fit_node(name):
+    """A node without a kubelet, which says that it is ready; nothing is placed on it."""
+    apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+           "spec": {"taints": [{"key": "test.hearth.dev/empty", "effect": "NoSchedule"}]}})
+    condition = {"type": "Ready", "status": "True", "reason": "Test", "message": "", "lastHeartbeatTime": None, "lastTransitionTime": None}
+    patch_status(f"/api/v1/nodes/{name}/status", [{"op": "add", "path": "/status/conditions", "value": [
+        {key: value for key, value in condition.items() if value is not None}]}])
+
+
+def patch_status(url, patch):
+    """kubectl 1.20 cannot patch a subresource, so this goes to the API server itself."""
+    return json.loads(control_plane.request(session.cluster.own, "PATCH", url, patch, "application/json-patch+json"))
+
+
+def pool_template():
+    """Pods get the pool's template: where to run, labels, volumes and devices; a sandbox sees its volume and its device is counted"""
+    own_cluster("full")
+    [mine, *_] = [each["metadata"]["name"] for each in get("nodes")["items"]]
+    for each in ("capacity", "allocatable"):
+        patch_status(f"/api/v1/nodes/{mine}/status", [{"op": "add", "path": f"/status/{each}/nvidia.com~1gpu", "value": "1"}])
+    apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "models"}, "data": {"one": "first"}})
+    kubectl("label", "node", mine, "test.hearth.dev/zone=a", "--overwrite")
+    pool = pool_yaml(image=SHELL, warm=1) + "---\n" + pool_yaml("gpu", image=SHELL, warm=1)
+    template = {"metadata": {"labels": {"team": "blue"}},
+                "spec": {"nodeSelector": {"test.hearth.dev/zone": "a"}, "volumes": [{"name": "models", "configMap": {"name": "models"}}],
+                         "containers": [{"name": "sandbox", "env": [{"name": "MODELS", "value": "/models"}],
+                                         "volumeMounts": [{"name": "models", "mountPath": "/models", "readOnly": True}]}]}}
+    with serving(pool) as s:
+        changed = s.call("PATCH", "/v1/pools/gpu", {"spec": {"template": {"gpu": {"count": 1}, "podTemplate": template}}},
+                         headers={"Content-Type": "application/merge-patch+json"})
+        assert changed.status == 200, changed
+        bad = s.call("PATCH", "/v1/pools/gpu", {"spec": {"template": {"podTemplate": {"spec": {"hostNetwork": True}}}}},
+                     headers={"Content-Type": "application/merge-patch+json"})
+        assert bad.status == 422 and bad.json["errors"][0]["pointer"] == "/spec/template/podTemplate/spec/hostNetwork", bad.json
+        workspace = wait_for("a Pod with a device", lambda: opened_with_gpu(s), 120)
+        assert workspace["gpus"] == ["nvidia.com/gpu"], workspace
+        pod = get("pod", workspace["sandboxId"].replace("_", "-"))
+        assert pod["metadata"]["labels"]["team"] == "blue" and pod["spec"]["nodeSelector"] == {"test.hearth.dev/zone": "a"}
+        assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+        assert s.run(workspace["id"], "cat $MODELS/one; echo x > /models/one 2>/dev/null || echo kept")["stdout"] == "firstkept\n"
+        told = wait_for("what the next one lacks", lambda: "Insufficient nvidia.com/gpu" in json.dumps(
+            get("pods", "-l", "team=blue")["items"]), 60)
+        assert told
+
+
+def opened_with_gpu(server):
+    """A workspace of the pool gpu once a Pod of its present template is ready."""
+    answer = server.post("/v1/workspaces", {"pool": "gpu"})
+    if answer.status != 201:
+        return None
+    if answer.json.get("gpus"):
+        return answer.json
+    server.call("DELETE", f"/v1/workspaces/{answer.json['id']}")
+    return None
+
+
 def api_server_away():
     """while the API server is away, claims are served from what is warm; what ended meanwhile goes when it is back, and the pool refills"""
     api = own_cluster("full")
@@ -157,4 +268,4 @@ def missing_image():
         assert s.run(s.open_workspace(pool="shell")["id"], "echo on")["stdout"] == "on\n"
 
 
-CASES = [claimed_pod, killed_server, lost_pod, api_server_away, missing_image]
+CASES = [claimed_pod, killed_server, lost_pod, cut_connections, cordoned_node, pool_template, api_server_away, missing_image]

@@ -4,13 +4,18 @@
 #include "api/serve/runtimes/Runtimes.h"
 #include "base/Digest.h"
 #include "base/Error.h"
+#include "base/Ids.h"
 #include "controller/store/SecretKey.h"
 #include "pool/runtime/kubernetes/KubernetesRuntime.h"
+#include "pool/runtime/kubernetes/lease/LeaderLease.h"
 
 namespace hearth::program {
 namespace {
 
 namespace kube = pool::kubernetes;
+
+/// Of an instance's name.
+constexpr std::size_t kNameDigits = 12;
 
 std::optional<std::string> variable(const std::string& name) {
     const char* value = std::getenv(name.c_str());
@@ -26,11 +31,47 @@ kube::ClusterConfig clusterOf(const cli::ServeConfig& config) {
         .hint("name one with --kubeconfig, or run the server in a Pod of it");
 }
 
+/// Whether other replicas can reach this address.
+bool isReachable(const std::string& address) {
+    return !address.empty() && !address.starts_with("0.0.0.0:") && !address.starts_with("[::]:") &&
+           !address.ends_with(":0");
+}
+
+class LeaseLeadership final : public Leadership {
+public:
+    LeaseLeadership(const cli::ServeConfig& config, const Clock& clock, metrics::Log& log)
+        : access_(clusterOf(config), clock),
+          lease_(access_,
+                 {.name = *config.lease,
+                  .ns = access_.config().ns,
+                  .identity = hostName() + "_" + newId(""),
+                  .address = addressOf(config)},
+                 clock, log) {}
+
+    static std::string addressOf(const cli::ServeConfig& config) {
+        return (*config.advertise).empty() ? *config.listen : *config.advertise;
+    }
+    bool awaitTurn(const std::stop_token& stop) override { return lease_.awaitTurn(stop); }
+    std::string leader() const override { return lease_.holder().address; }
+    std::uint64_t term() const override { return lease_.epoch(); }
+    void keep(std::function<void(const std::string&)> deposed) override {
+        lease_.keep(std::move(deposed));
+    }
+    void release() override { lease_.release(); }
+    bool fresh() const { return lease_.fresh(); }
+
+private:
+    static std::string hostName() { return variable("HOSTNAME").value_or("hearth"); }
+
+    kube::ClusterAccess access_;
+    kube::LeaderLease lease_;
+};
+
 class PreparedKubernetes final : public PreparedRuntime {
 public:
     PreparedKubernetes(Instance instance, const cli::ServeConfig& config)
         : instance_(std::move(instance)),
-          agent_image_(*config.agent_image),
+          config_(config),
           access_(std::make_unique<kube::ClusterAccess>(clusterOf(config), clock_)) {}
 
     std::unique_ptr<pool::ContainerRuntime> make(const RuntimeParts& parts) override {
@@ -38,18 +79,36 @@ public:
             throw Error(ErrorCode::Unavailable, "the system gives no random bytes");
         }
         // All agents of this server's Pods know the public half.
-        const std::string seed = controller::loadSecretKey(instance_.data_dir + "/state/agent-key");
+        const std::string& shared = *config_.keys;
+        const std::string seed =
+            shared.empty() ? controller::loadSecretKey(instance_.data_dir + "/state/agent-key")
+                           : controller::sharedKey(shared, "agent-key");
         std::optional<agent::secure::ServerKey> key = agent::secure::ServerKey::parse(
             toHex(reinterpret_cast<const std::uint8_t*>(seed.data()), seed.size()));
         if (!key) throw Error(ErrorCode::Internal, "state/agent-key is no key");
-        return std::make_unique<pool::KubernetesRuntime>(
-            pool::KubernetesOptions{instance_.name, agent_image_}, std::move(access_),
-            *std::move(key), parts.clock, parts.log);
+        // Replicas with the same key are one server; their folders have different names.
+        const std::string name =
+            shared.empty() ? instance_.name
+                           : toHex(sha256(key->publicKey().text())).substr(0, kNameDigits);
+        pool::KubernetesOptions options{name, *config_.agent_image};
+        if (leadership_ != nullptr) {
+            options.may_write = [this] { return leadership_->fresh(); };
+        }
+        return std::make_unique<pool::KubernetesRuntime>(std::move(options), std::move(access_),
+                                                         *std::move(key), parts.clock, parts.log);
+    }
+
+    std::unique_ptr<Leadership> leadership(const Clock& clock, metrics::Log& log) override {
+        if ((*config_.lease).empty()) return nullptr;
+        auto made = std::make_unique<LeaseLeadership>(config_, clock, log);
+        leadership_ = made.get();
+        return made;
     }
 
 private:
     const Instance instance_;
-    const std::string agent_image_;
+    const cli::ServeConfig& config_;
+    const LeaseLeadership* leadership_ = nullptr;
     const SystemClock clock_;
     std::unique_ptr<kube::ClusterAccess> access_;
 };
@@ -70,6 +129,17 @@ public:
                 .hint(
                     "make one from the folder of hearth agent-folder, and name it with "
                     "--agent-image");
+        }
+        if (!(*config.lease).empty() && (*config.keys).empty()) {
+            throw Error(ErrorCode::InvalidArgument, "replicas need keys that they share")
+                .hint("put the files key and agent-key, 32 random bytes each, into a folder, and "
+                      "name it with --keys");
+        }
+        if (!(*config.lease).empty() && !isReachable(LeaseLeadership::addressOf(config))) {
+            throw Error(ErrorCode::InvalidArgument,
+                        "other replicas cannot reach this one at " +
+                            LeaseLeadership::addressOf(config))
+                .hint("name its own address with --advertise HOST:PORT");
         }
     }
     std::unique_ptr<PreparedRuntime> prepare(const cli::ServeConfig& config,

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,24 @@ struct RuntimeParts {
     std::function<void()> died;
 };
 
+/// One of several replicas leads and serves; the others stand by. Thread-safe.
+class Leadership {
+public:
+    virtual ~Leadership() = default;
+
+    /// Blocks until this replica leads: true; or until the stop.
+    virtual bool awaitTurn(const std::stop_token& stop) = 0;
+    /// HOST:PORT of the replica that leads; empty: nobody does, or that is not known.
+    virtual std::string leader() const = 0;
+    /// The number of this replica's term; see controller::Epoch.
+    virtual std::uint64_t term() const = 0;
+    /// Stays the leader from now on. `deposed` is called once, by another thread, if another
+    /// replica leads: this one must end at once.
+    virtual void keep(std::function<void(const std::string& why)> deposed) = 0;
+    /// Lets another replica lead at once. Nothing may be made or destroyed after this.
+    virtual void release() = 0;
+};
+
 /// A runtime that was prepared as root and is not made yet. It outlives what it makes.
 class PreparedRuntime {
 public:
@@ -32,6 +51,9 @@ public:
     PreparedRuntime(const PreparedRuntime&) = delete;
     PreparedRuntime& operator=(const PreparedRuntime&) = delete;
 
+    /// Of several replicas, which one leads; null: there is only this one. Call once, before
+    /// make(); the arguments outlive it, and it outlives what make() makes.
+    virtual std::unique_ptr<Leadership> leadership(const Clock&, metrics::Log&) { return nullptr; }
     /// The group that the server keeps when it gives up root.
     virtual std::optional<gid_t> group() const { return std::nullopt; }
     /// Once, when the server may have threads. The parts outlive this object.

@@ -163,6 +163,7 @@ kubernetes::KubeResult<Json> KubernetesRuntime::createPod(const Json& pod) {
 
 ContainerRuntime::Started KubernetesRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
     requireId(id);
+    requireLead();
     if (!spec.layer.empty()) layers();
     {
         const MutexLock lock(mutex_);
@@ -186,8 +187,27 @@ ContainerRuntime::Started KubernetesRuntime::create(const SandboxId& id, const S
     return Started::Accepted;
 }
 
+void KubernetesRuntime::requireLead() const {
+    if (options_.may_write()) return;
+    throw Error(ErrorCode::Unavailable,
+                "another replica may lead: nothing is made or destroyed before the Lease is "
+                "renewed");
+}
+
+void KubernetesRuntime::noteClaim(const SandboxId& id) {
+    requireId(id);
+    const Json patch{{"metadata", {{"labels", {{kubernetes::kClaimedLabel, "true"}}}}}};
+    const kubernetes::KubeResult<Json> noted =
+        client_.patch(pods_, kubernetes::podName(id), kubernetes::PatchKind::Merge, patch, {},
+                      limits());
+    if (noted || noted.failed(KubeErrorKind::NotFound)) return;
+    throw Error(ErrorCode::Unavailable, "the claim of " + id + " is not noted at its Pod: " +
+                                            noted.error().text());
+}
+
 void KubernetesRuntime::destroy(const SandboxId& id) {
     requireId(id);
+    requireLead();
     const kubernetes::KubeResult<Json> gone =
         client_.remove(pods_, kubernetes::podName(id), {.grace_seconds = 0}, limits());
     if (!gone && !gone.failed(KubeErrorKind::NotFound)) {

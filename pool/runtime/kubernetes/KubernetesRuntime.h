@@ -27,6 +27,8 @@ namespace hearth::pool {
 struct KubernetesOptions {
     std::string instance;     ///< the label of this server's Pods
     std::string agent_image;  ///< has the agent's folder at /hearth
+    /// False while another replica may lead: nothing is made or destroyed then. Any thread.
+    std::function<bool()> may_write = [] { return true; };
 };
 
 /// The kubernetes runtime: each sandbox is a Pod. Nothing is asked of the API server but writes:
@@ -52,6 +54,8 @@ public:
     std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) override;
     /// The reference itself: the kubelet pulls.
     std::string resolveImage(const std::string& name) override { return name; }
+    /// A label of the Pod.
+    void noteClaim(const SandboxId& id) override;
     bool inCluster() const override { return true; }
     RuntimeFacts facts() override;
     void finishWithin(std::chrono::milliseconds most) override;
@@ -63,6 +67,7 @@ private:
     std::string keyOf(const SandboxId& id) const;
     void changed(const kubernetes::ObjectChange& change);
     /// The runtime's news about every sandbox of a node.
+    void requireLead() const;
     void nodeChanged(const std::string& node);
     SandboxInfo infoOf(kubernetes::PodView view) const;
     agent::AgentLink dial(const SandboxId& id, agent::secure::Purpose purpose) const;

@@ -86,6 +86,7 @@ std::optional<PodView> viewOf(const Json& pod) {
     view.info.id = "sb_" + name.substr(kPrefix.size());
     if (!isId(view.info.id, "sb_")) return std::nullopt;
     view.info.labels = labelsOf(pod);
+    view.info.claimed = text(pod, {"metadata", "labels", kClaimedLabel}) == "true";
     view.node = text(pod, {"spec", "nodeName"});
     const std::string created = text(pod, {"metadata", "annotations", kCreatedNote});
     std::from_chars(created.data(), created.data() + created.size(), view.info.created_unix_ms);

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "base/Clock.h"
+#include "base/Json.h"
+#include "base/Mutex.h"
+#include "metrics/Log.h"
+#include "pool/runtime/kubernetes/client/KubernetesClient.h"
+
+namespace hearth::pool::kubernetes {
+
+struct LeaseOptions {
+    std::string name;
+    std::string ns;
+    std::string identity;  ///< of this process, and of no other one
+    std::string address;   ///< HOST:PORT where this replica serves clients once it leads
+    std::chrono::seconds duration{15};   ///< without a renewal for so long, others may take it
+    std::chrono::seconds fresh_for{10};  ///< after a renewal; shorter than `duration`
+    std::chrono::milliseconds every{2'000};
+};
+
+/// Who holds the Lease, as this replica last saw it.
+struct LeaseHolder {
+    std::string identity;  ///< empty: nobody, or not known
+    std::string address;
+    std::uint64_t epoch = 0;
+
+    bool operator==(const LeaseHolder&) const = default;
+};
+
+/// Which of several replicas leads, by a Lease (coordination.k8s.io/v1). Its epoch is higher than
+/// that of every leader before: agents refuse whoever comes with a lower one, so a leader that does
+/// not know yet that it was replaced harms nothing. Expiry is judged by this machine's clock alone,
+/// from when a change was seen here. Rules after client-go's leaderelection; the number is ours.
+///
+/// A leader that cannot renew, because the API server is away, stays the leader until it sees
+/// another: claims need no API server. It is not `fresh()` then, and must destroy nothing.
+///
+/// One thread calls step() or awaitTurn(), before keep(); the rest is thread-safe.
+class LeaderLease {
+public:
+    enum class Standing : std::uint8_t { Follower, Leader, Deposed };
+
+    /// References outlive it.
+    LeaderLease(ClusterAccess& access, LeaseOptions options, const Clock& clock, metrics::Log& log);
+    ~LeaderLease();
+    LeaderLease(const LeaderLease&) = delete;
+    LeaderLease& operator=(const LeaderLease&) = delete;
+
+    /// Looks once, and takes or renews the Lease if it may. Deposed is final.
+    Standing step();
+    /// Steps until this replica leads, or a stop: then false.
+    bool awaitTurn(const std::stop_token& stop);
+    /// Renews in a thread of its own; `deposed` is called there, once, with the reason.
+    void keep(std::function<void(const std::string& why)> deposed);
+    /// A clean end: another replica need not wait for the expiry. Ends keep().
+    void release();
+
+    LeaseHolder holder() const;
+    /// Of our own term; 0 before.
+    std::uint64_t epoch() const { return epoch_; }
+    /// Whether it is certain that no other replica leads.
+    bool fresh() const;
+
+private:
+    Standing follow();
+    Standing renew();
+    /// Puts us into the object, which may be null: there is none yet.
+    Json claimed(const Json& before) const;
+    Json renewed(Json record) const;
+    Standing take(const Json& before);
+    Standing lead(Json record, TimePoint asked);
+    Standing depose(const std::string& why);
+    void observe(const Json& record);
+    bool expired(const Json& record) const;
+    void wait(const std::stop_token& stop);
+
+    const LeaseOptions options_;
+    const Clock& clock_;
+    metrics::Log& log_;
+    KubernetesClient client_;
+    std::atomic<bool> stopped_{false};
+    std::atomic<std::uint64_t> epoch_{0};
+
+    // Of the thread of step().
+    Standing standing_ = Standing::Follower;
+    Json record_;            ///< as we last wrote it
+    std::string version_;    ///< resourceVersion that was observed last
+    TimePoint observed_{};   ///< and when that was first seen
+    std::string why_;        ///< it was deposed
+    std::string trouble_;    ///< the last failure, logged once
+
+    mutable Mutex mutex_;
+    StoppableCondition wake_;
+    LeaseHolder holder_ HEARTH_GUARDED_BY(mutex_);
+    std::optional<TimePoint> renewed_ HEARTH_GUARDED_BY(mutex_);
+    std::jthread keeper_;
+};
+
+/// A time as Kubernetes' MicroTime: "2026-11-26T08:00:00.123456Z".
+std::string microTime(WallTime time);
+
+}  // namespace hearth::pool::kubernetes

@@ -1,0 +1,167 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "pool/runtime/kubernetes/lease/LeaderLease.h"
+#include "tests/support/Support.h"
+#include "tests/support/kubernetes/FakeApiServer.h"
+
+using namespace hearth;
+using namespace hearth::pool::kubernetes;
+using namespace hearth::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* kLeases = "/apis/coordination.k8s.io/v1/leases";
+using Standing = LeaderLease::Standing;
+
+struct Cluster {
+    FakeApiServer server;
+    ManualClock clock;
+    SystemClock real;
+    metrics::Log log{-1, metrics::LogLevel::Error};
+
+    Cluster() { server.addKind(kLeases); }
+    Json lease() const { return *server.get(kLeases, "x/hearth"); }
+};
+
+/// One of several servers.
+struct Replica {
+    Replica(Cluster& cluster, const std::string& name)
+        : access({.url = cluster.server.url()}, cluster.real),
+          lease(access, {.name = "hearth", .ns = "x", .identity = name, .address = name + ":8080"},
+                cluster.clock, cluster.log) {}
+    ClusterAccess access;
+    LeaderLease lease;
+};
+
+}  // namespace
+
+TEST_CASE("the first replica leads, and the others see who it is", "[unit][kubernetes]") {
+    Cluster cluster;
+    Replica one(cluster, "one");
+    Replica two(cluster, "two");
+    CHECK(one.lease.step() == Standing::Leader);
+    CHECK(two.lease.step() == Standing::Follower);
+    CHECK(two.lease.holder() == LeaseHolder{"one", "one:8080", one.lease.epoch()});
+    CHECK(one.lease.fresh());
+    CHECK_FALSE(two.lease.fresh());
+    CHECK(cluster.lease()["spec"]["leaseDurationSeconds"] == 15);
+}
+
+TEST_CASE("a Lease that is renewed is never taken; one that is not is, with a higher number",
+          "[unit][kubernetes]") {
+    Cluster cluster;
+    Replica one(cluster, "one");
+    Replica two(cluster, "two");
+    REQUIRE(one.lease.step() == Standing::Leader);
+    for (int i = 0; i < 20; ++i) {
+        CHECK(two.lease.step() == Standing::Follower);
+        cluster.clock.advance(5s);
+        CHECK(one.lease.step() == Standing::Leader);
+    }
+    CHECK(two.lease.step() == Standing::Follower);
+    cluster.clock.advance(14s);
+    CHECK(two.lease.step() == Standing::Follower);
+    cluster.clock.advance(1s);
+    CHECK(two.lease.step() == Standing::Leader);
+    CHECK(two.lease.epoch() > one.lease.epoch());
+    CHECK(cluster.lease()["spec"]["leaseTransitions"] == 1);
+    CHECK_FALSE(one.lease.fresh());
+    CHECK(one.lease.step() == Standing::Deposed);
+    CHECK(one.lease.step() == Standing::Deposed);
+    CHECK(two.lease.step() == Standing::Leader);
+}
+
+TEST_CASE("how old a Lease is counts from when it was first seen here, whatever it says itself",
+          "[unit][kubernetes]") {
+    Cluster cluster;
+    Replica one(cluster, "one");
+    REQUIRE(one.lease.step() == Standing::Leader);
+    cluster.clock.advance(1h);
+    Replica late(cluster, "late");
+    CHECK(late.lease.step() == Standing::Follower);
+    cluster.clock.advance(15s);
+    CHECK(late.lease.step() == Standing::Leader);
+}
+
+TEST_CASE("a leader without the API server goes on, and is not sure to be alone",
+          "[unit][kubernetes]") {
+    Cluster cluster;
+    Replica one(cluster, "one");
+    REQUIRE(one.lease.step() == Standing::Leader);
+    const std::uint64_t epoch = one.lease.epoch();
+    for (int i = 0; i < 3; ++i) {
+        cluster.server.answerNext("update", FakeApiServer::status(503, "ServiceUnavailable"));
+        cluster.clock.advance(5s);
+        CHECK(one.lease.step() == Standing::Leader);
+    }
+    CHECK_FALSE(one.lease.fresh());
+    CHECK(one.lease.step() == Standing::Leader);
+    CHECK(one.lease.fresh());
+    CHECK(one.lease.epoch() == epoch);
+}
+
+TEST_CASE("a leader whose Lease somebody deletes makes it again, with its number",
+          "[unit][kubernetes]") {
+    Cluster cluster;
+    Replica one(cluster, "one");
+    REQUIRE(one.lease.step() == Standing::Leader);
+    const std::uint64_t epoch = one.lease.epoch();
+    cluster.server.remove(kLeases, "x/hearth");
+    CHECK(one.lease.step() == Standing::Leader);
+    CHECK(one.lease.epoch() == epoch);
+    CHECK(cluster.lease()["metadata"]["annotations"]["hearth.dev/epoch"] == std::to_string(epoch));
+
+    // Another was faster.
+    cluster.server.remove(kLeases, "x/hearth");
+    cluster.clock.advance(1ms);
+    Replica two(cluster, "two");
+    CHECK(two.lease.step() == Standing::Leader);
+    CHECK(two.lease.epoch() > epoch);
+    CHECK(one.lease.step() == Standing::Deposed);
+}
+
+TEST_CASE("of two that take a free Lease at once one wins", "[unit][kubernetes]") {
+    Cluster cluster;
+    Replica one(cluster, "one");
+    REQUIRE(one.lease.step() == Standing::Leader);
+    Replica two(cluster, "two");
+    REQUIRE(two.lease.step() == Standing::Follower);
+    cluster.clock.advance(15s);
+    // Its look is of before the other one took it.
+    const Json before = cluster.lease();
+    Replica three(cluster, "three");
+    REQUIRE(three.lease.step() == Standing::Follower);
+    cluster.clock.advance(15s);
+    REQUIRE(three.lease.step() == Standing::Leader);
+    cluster.server.answerNext("get", {.status = 200, .body = before.dump()});
+    CHECK(two.lease.step() == Standing::Follower);
+    CHECK(two.lease.step() == Standing::Follower);
+    CHECK(two.lease.holder().identity == "three");
+}
+
+TEST_CASE("a leader that ends lets another lead at once", "[unit][kubernetes]") {
+    Cluster cluster;
+    Replica one(cluster, "one");
+    REQUIRE(one.lease.step() == Standing::Leader);
+    one.lease.release();
+    CHECK_FALSE(one.lease.fresh());
+    Replica two(cluster, "two");
+    CHECK(two.lease.step() == Standing::Leader);
+    CHECK(two.lease.epoch() > one.lease.epoch());
+}
+
+TEST_CASE("waiting for its turn ends with a stop", "[unit][kubernetes]") {
+    Cluster cluster;
+    Replica one(cluster, "one");
+    Replica two(cluster, "two");
+    std::stop_source stop;
+    CHECK(one.lease.awaitTurn(stop.get_token()));
+    stop.request_stop();
+    CHECK_FALSE(two.lease.awaitTurn(stop.get_token()));
+}
+
+TEST_CASE("a time is written as Kubernetes' MicroTime", "[unit][kubernetes]") {
+    CHECK(microTime(fromUnixMillis(1'700'000'000'005)) == "2023-11-14T22:13:20.005000Z");
+}
