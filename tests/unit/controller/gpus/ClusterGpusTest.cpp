@@ -16,17 +16,26 @@ PoolSpec gpuSpec(std::uint32_t warm, std::uint32_t count) {
     return spec;
 }
 
+GpuSpec kindOf(GpuSharing sharing, std::vector<std::string> products = {}) {
+    GpuSpec spec;
+    spec.count = 1;
+    spec.sharing = sharing;
+    spec.products = std::move(products);
+    return spec;
+}
+
 }  // namespace
 
 TEST_CASE("the resource of devices in a cluster follows from their kind", "[unit][gpu]") {
-    CHECK(clusterResourceOf({.count = 1}) == "nvidia.com/gpu");
-    CHECK(clusterResourceOf({.count = 1, .sharing = GpuSharing::Shared}) == "nvidia.com/gpu.shared");
-    CHECK(clusterResourceOf({.count = 1, .products = {"1g.10gb"}, .sharing = GpuSharing::Mig}) ==
-          "nvidia.com/mig-1g.10gb");
-    CHECK_FALSE(refusalInCluster({.count = 1}));
-    CHECK_FALSE(refusalInCluster({.count = 1, .products = {"1g.10gb"}, .sharing = GpuSharing::Mig}));
-    CHECK(refusalInCluster({.count = 1, .products = {"H100"}}));
-    CHECK(refusalInCluster({.count = 1, .sharing = GpuSharing::Mig}));
+    const GpuSpec whole = kindOf(GpuSharing::Exclusive);
+    const GpuSpec mig = kindOf(GpuSharing::Mig, {"1g.10gb"});
+    CHECK(clusterResourceOf(whole) == "nvidia.com/gpu");
+    CHECK(clusterResourceOf(kindOf(GpuSharing::Shared)) == "nvidia.com/gpu.shared");
+    CHECK(clusterResourceOf(mig) == "nvidia.com/mig-1g.10gb");
+    CHECK_FALSE(refusalInCluster(whole));
+    CHECK_FALSE(refusalInCluster(mig));
+    CHECK(refusalInCluster(kindOf(GpuSharing::Exclusive, {"H100"})));
+    CHECK(refusalInCluster(kindOf(GpuSharing::Mig)));
 }
 
 TEST_CASE("in a cluster sandboxes ask for devices, whatever this machine has", "[unit][gpu]") {
@@ -36,7 +45,7 @@ TEST_CASE("in a cluster sandboxes ask for devices, whatever this machine has", "
     house.declare("p", gpuSpec(2, 2));
     house.recover();
     REQUIRE(house.filled("p", 2));
-    const WorkspaceView workspace = house.workspaces.open(house.who, House::request()).workspace;
+    const WorkspaceView workspace = house.workspaces.create(house.who, House::request());
     CHECK(workspace.gpus == std::vector<std::string>(2, "nvidia.com/gpu"));
     CHECK(house.gpu_service.list(house.who).empty());
 }
@@ -50,7 +59,7 @@ TEST_CASE("after a restart a workspace in a cluster still counts its devices", "
         house.declare("p", gpuSpec(1, 1));
         house.recover();
         REQUIRE(house.filled("p", 1));
-        id = house.workspaces.open(house.who, House::request()).workspace.id;
+        id = house.workspaces.create(house.who, House::request()).id;
     }
     House house(ground);
     house.declare("p", gpuSpec(1, 1));

@@ -159,7 +159,7 @@ TEST_CASE("a warm sandbox on a node that takes no more work is replaced; a claim
     far.ground.runtime.letListen();
     REQUIRE(far.house.filled("p", 2));
     const std::string claimed =
-        far.house.workspaces.open(far.house.who, House::request()).workspace.sandbox_id;
+        far.house.workspaces.create(far.house.who, House::request()).sandbox_id;
     const std::vector<pool::Member> before = far.house.warm.members("p");
     for (const pool::Member& member : before) far.ground.runtime.cordon(member.id);
     CHECK(far.house.settleUntil([&] {

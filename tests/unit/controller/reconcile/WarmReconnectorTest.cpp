@@ -47,7 +47,7 @@ TEST_CASE("in a cluster a warm sandbox outlives its connection", "[unit][control
     CHECK(at.warm() == before);
     CHECK(at.ground.runtime.created() == 2);
     CHECK(at.house->logged("sandbox.reconnected").size() == 2);
-    CHECK_NOTHROW(at.house->workspaces.open(at.house->who, House::request()));
+    CHECK_NOTHROW(at.house->workspaces.create(at.house->who, House::request()));
 }
 
 TEST_CASE("no claim gets a sandbox whose connection is broken", "[unit][controller]") {
@@ -57,7 +57,7 @@ TEST_CASE("no claim gets a sandbox whose connection is broken", "[unit][controll
     REQUIRE(at.house->warm.giveBack(oldest));
     at.sever(oldest);
     const std::string given =
-        at.house->workspaces.open(at.house->who, House::request()).workspace.sandbox_id;
+        at.house->workspaces.create(at.house->who, House::request()).sandbox_id;
     CHECK(given != oldest);
     CHECK(std::find(before.begin(), before.end(), given) != before.end());
 }
