@@ -66,7 +66,7 @@ class Replicas:
 
 def answers(server):
     try:
-        return server.ops("/healthz", timeout=2).status == 200
+        return server.get("/healthz", port=server.ops_port, timeout=2).status == 200
     except OSError:
         return False
 

@@ -13,7 +13,7 @@ import control_plane
 import images
 from harness import BUILD, IMAGES, Server, pool_yaml, wait_for
 from places import Trouble
-from session import NAMESPACE, Lacks, get, kubectl, own_cluster, session
+from session import NAMESPACE, Lacks, apply, get, kubectl, own_cluster, session
 
 AGENT = "localhost/hearth-agent:test"
 SHELL = "localhost/hearth-shell:test"
@@ -257,6 +257,42 @@ def api_server_away():
         wait_for("two warm Pods again", lambda: ready(s) == 2, 120)
 
 
+def doctor():
+    """hearth doctor says that a cluster has what it needs, and names each right that a server lacks, with its fix"""
+    cluster = session.at("control")
+    with tempfile.TemporaryDirectory() as folder:
+        config = os.path.join(folder, "kubeconfig")
+        write_kubeconfig(cluster, config)
+        wait_for("the namespace's own account", lambda: "default" in kubectl("get", "serviceaccounts", "-o", "name"), 30)
+        said = examine(config)
+        wrong = [each for each in said["checks"] if each["level"] == "fail" and each["name"] not in ("port", "listen", "data directory")]
+        assert not wrong, wrong
+        kubectl("create", "serviceaccount", "weak")
+        kubectl("create", "role", "weak", "--verb=get,list", "--resource=pods")
+        kubectl("create", "rolebinding", "weak", "--role=weak", f"--serviceaccount={NAMESPACE}:weak")
+        command = [*cluster.kubectl_command()[:1], f"--kubeconfig={config}", "config"]
+        token = token_of("weak")
+        subprocess.run([*command, "set-credentials", "weak", f"--token={token}"], check=True, capture_output=True)
+        subprocess.run([*command, "set-context", "--current", "--user=weak"], check=True, capture_output=True)
+        checks = {each["name"]: each for each in examine(config)["checks"]}
+        rights = checks["permissions"]
+        assert rights["level"] == "fail" and "may not create,watch,patch,delete pods" in rights["message"], rights
+        assert "--verb=create,watch,patch,delete --resource=pods" in rights["fix"], rights
+        assert checks["nodes"]["level"] == "warn" and checks["pods"]["level"] == "fail", checks
+
+
+def examine(config):
+    done = subprocess.run([os.path.join(BUILD, "hearth"), "doctor", "--runtime", "kubernetes", "--kubeconfig", config, "--agent-image", AGENT,
+                           "-o", "json"], capture_output=True, text=True, check=False, timeout=60)
+    return json.loads(done.stdout)
+
+
+def token_of(account):
+    answer = control_plane.request(session.cluster.own, "POST", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token",
+                                   {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
+    return json.loads(answer)["status"]["token"]
+
+
 def missing_image():
     """an image that is not there is named by the pool's condition, and does not stop other pools"""
     with serving(pool_yaml(image=SHELL, warm=1) + "---\n" + pool_yaml("lost", image="localhost/nowhere:1", warm=1)) as s:
@@ -268,4 +304,4 @@ def missing_image():
         assert s.run(s.open_workspace(pool="shell")["id"], "echo on")["stdout"] == "on\n"
 
 
-CASES = [claimed_pod, killed_server, lost_pod, cut_connections, cordoned_node, pool_template, api_server_away, missing_image]
+CASES = [doctor, claimed_pod, killed_server, lost_pod, cut_connections, cordoned_node, pool_template, api_server_away, missing_image]

@@ -6,6 +6,7 @@
 #include "api/cli/doctor/Doctor.h"
 #include "api/cli/doctor/GpuChecks.h"
 #include "api/cli/doctor/HostChecks.h"
+#include "api/cli/doctor/KubernetesChecks.h"
 #include "api/cli/doctor/StateChecks.h"
 #include "api/cli/doctor/ToolChecks.h"
 #include "api/command/OutputFormat.h"
@@ -85,14 +86,21 @@ int doctor(const Invocation& call) {
     Findings findings = {{Level::Ok, "runtime", name + ": " + runtime.reason, ""}};
     for (Finding& f : checkTools(config, runtime.factory->needsRoot()))
         findings.push_back(std::move(f));
-    for (Finding& f : HostChecks().all()) findings.push_back(std::move(f));
-    findings.push_back(checkGpus(config));
+    // The machine of a server whose sandboxes are Pods needs to be able to do nothing.
+    const bool pods = runtime.choice == RuntimeChoice::Kubernetes;
+    if (pods || call.options.on("kubernetes")) {
+        for (Finding& f : checkKubernetes(config)) findings.push_back(std::move(f));
+    }
+    if (!pods) {
+        for (Finding& f : HostChecks().all()) findings.push_back(std::move(f));
+        findings.push_back(checkGpus(config));
+    }
     for (Finding& f : checkServer(config)) findings.push_back(std::move(f));
     for (Finding& f : checkState(config)) findings.push_back(std::move(f));
     if (auto pool = checkDefaultPool(config)) findings.push_back(std::move(*pool));
     if (runtime.choice == RuntimeChoice::Oci)
         findings.push_back(checkCdi({.paths = *config.cdi_folders}));
-    findings.push_back(checkDocker(runtime.choice == RuntimeChoice::Docker));
+    if (!pods) findings.push_back(checkDocker(runtime.choice == RuntimeChoice::Docker));
     if (runtime.choice == RuntimeChoice::Docker && findings.back().level == Level::Ok) {
         findings.push_back(checkDockerAgent(config));
     }
@@ -122,12 +130,14 @@ int doctor(const Invocation& call) {
 
 Command makeDoctor() {
     std::vector<Flag> flags = withOutputFlags(serveFlags(), true);
+    flags.push_back(ownFlag("kubernetes", 0, "", "Check the cluster too, whatever the runtime is"));
     return {
         {.name = "doctor",
          .arguments = "",
          .summary = "Check everything that the server needs, and say how to fix what is missing.",
          .details = "  hearth doctor                         before the first start\n"
-                    "  hearth doctor --config hearth.yaml    what `serve` would use\n\n"
+                    "  hearth doctor --config hearth.yaml    what `serve` would use\n"
+                    "  hearth doctor --kubernetes            the cluster of --kubeconfig too\n\n"
                     "Takes the settings of `serve`, so it checks what the server would use. Exits\n"
                     "with 1 when something has failed; warnings do not count.",
          .flags = std::move(flags)},

@@ -22,15 +22,6 @@ std::optional<std::string> variable(const std::string& name) {
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-kube::ClusterConfig clusterOf(const cli::ServeConfig& config) {
-    if (!(*config.kubeconfig).empty()) return kube::kubeconfig(*config.kubeconfig);
-    if (std::optional<kube::ClusterConfig> here = kube::inClusterConfig(variable)) {
-        return *std::move(here);
-    }
-    throw Error(ErrorCode::InvalidArgument, "there is no cluster to make Pods in")
-        .hint("name one with --kubeconfig, or run the server in a Pod of it");
-}
-
 /// Whether other replicas can reach this address.
 bool isReachable(const std::string& address) {
     return !address.empty() && !address.starts_with("0.0.0.0:") && !address.starts_with("[::]:") &&
@@ -152,6 +143,15 @@ public:
 };
 
 }  // namespace
+
+kube::ClusterConfig clusterOf(const cli::ServeConfig& config) {
+    if (!(*config.kubeconfig).empty()) return kube::kubeconfig(*config.kubeconfig);
+    if (std::optional<kube::ClusterConfig> here = kube::inClusterConfig(variable)) {
+        return *std::move(here);
+    }
+    throw Error(ErrorCode::InvalidArgument, "there is no cluster to make Pods in")
+        .hint("name one with --kubeconfig, or run the server in a Pod of it");
+}
 
 std::unique_ptr<RuntimeFactory> makeKubernetesFactory() {
     return std::make_unique<KubernetesFactory>();

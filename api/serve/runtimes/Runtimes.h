@@ -5,6 +5,7 @@
 
 #include "api/config/ServeConfig.h"
 #include "api/serve/runtimes/RuntimeFactory.h"
+#include "pool/runtime/kubernetes/client/ClusterConfig.h"
 
 namespace hearth::program {
 
@@ -23,5 +24,8 @@ struct RuntimeDecision {
 /// With `auto` the first runtime that fits; if none does the first one, whose error then says what
 /// is missing. May run programs and ask a daemon.
 RuntimeDecision decideRuntime(const cli::ServeConfig& config);
+
+/// The cluster of the kubernetes runtime. Throws Error(InvalidArgument) where none is named.
+pool::kubernetes::ClusterConfig clusterOf(const cli::ServeConfig& config);
 
 }  // namespace hearth::program

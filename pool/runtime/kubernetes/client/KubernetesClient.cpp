@@ -90,6 +90,11 @@ KubeResult<Json> KubernetesClient::create(const KubeResource& resource, const Js
     return run({"POST", resource.path(), dumpJson(object)}, limits);
 }
 
+KubeResult<Json> KubernetesClient::tryCreate(const KubeResource& resource, const Json& object,
+                                             const CallLimits& limits) {
+    return run({"POST", resource.path() + "?dryRun=All", dumpJson(object)}, limits);
+}
+
 KubeResult<Json> KubernetesClient::createBelow(const KubeResource& resource,
                                                const std::string& name,
                                                const std::string& subresource, const Json& object,

@@ -71,6 +71,9 @@ public:
     /// With metadata.name, or generateName. If the error is ambiguous, get() by name tells.
     KubeResult<Json> create(const KubeResource& resource, const Json& object,
                             const CallLimits& limits = {});
+    /// As create(), with every check of the server, and nothing is made.
+    KubeResult<Json> tryCreate(const KubeResource& resource, const Json& object,
+                               const CallLimits& limits = {});
     /// Of something below an object: "token" of a ServiceAccount, "eviction" of a Pod.
     KubeResult<Json> createBelow(const KubeResource& resource, const std::string& name,
                                  const std::string& subresource, const Json& object,

@@ -1,0 +1,159 @@
+#include "api/cli/doctor/KubernetesChecks.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "api/serve/runtimes/Runtimes.h"
+#include "base/Clock.h"
+#include "base/Ids.h"
+#include "pool/runtime/kubernetes/PodManifest.h"
+#include "pool/runtime/kubernetes/client/ObjectCache.h"
+
+namespace hearth::cli {
+namespace {
+
+namespace kube = pool::kubernetes;
+
+constexpr kube::CallLimits kPatience{.timeout = std::chrono::seconds(10)};
+
+/// One kind of object, and what the server does with it.
+struct Need {
+    const char* group;
+    const char* plural;
+    std::vector<const char*> verbs;
+    bool in_namespace = true;
+};
+
+/// docs/kubernetes.md has the same list.
+std::vector<Need> needs(bool replicas) {
+    std::vector<Need> all{{"", "pods", {"create", "get", "list", "watch", "patch", "delete"}},
+                          {"networking.k8s.io", "networkpolicies", {"create", "patch"}}};
+    if (replicas) all.push_back({"coordination.k8s.io", "leases", {"get", "create", "update"}});
+    return all;
+}
+
+const Need kNodes{"", "nodes", {"list", "watch"}, false};
+
+/// The verbs that the server lacks, with commas; nullopt where the cluster does not say.
+std::optional<std::string> lacking(kube::KubernetesClient& client, const std::string& ns,
+                                   const Need& need) {
+    std::string missing;
+    for (const char* verb : need.verbs) {
+        Json asked{{"verb", verb}, {"group", need.group}, {"resource", need.plural}};
+        if (need.in_namespace) asked["namespace"] = ns;
+        const kube::KubeResult<Json> said =
+            client.create({.group = "authorization.k8s.io", .plural = "selfsubjectaccessreviews"},
+                          {{"apiVersion", "authorization.k8s.io/v1"},
+                           {"kind", "SelfSubjectAccessReview"},
+                           {"spec", {{"resourceAttributes", std::move(asked)}}}},
+                          kPatience);
+        if (!said) return std::nullopt;
+        const Json status = said.value().value("status", Json::object());
+        if (!status.value("allowed", false)) missing += (missing.empty() ? "" : ",") + std::string(verb);
+    }
+    return missing;
+}
+
+std::string resourceText(const Need& need) {
+    return std::string(need.plural) + (*need.group == '\0' ? "" : "." + std::string(need.group));
+}
+
+Finding checkRights(kube::KubernetesClient& client, const std::string& ns, bool replicas) {
+    Finding finding = allRight("permissions", "all that the server needs in " + ns);
+    for (const Need& need : needs(replicas)) {
+        const std::optional<std::string> missing = lacking(client, ns, need);
+        if (!missing) {
+            return {Level::Warn, "permissions", "the cluster does not say what the server may do",
+                    "allow create of selfsubjectaccessreviews, as system:basic-user does"};
+        }
+        if (missing->empty()) continue;
+        finding.message = finding.level == Level::Ok ? "" : finding.message + "; ";
+        finding.fix += finding.fix.empty() ? "" : " && ";
+        finding.level = Level::Fail;
+        finding.message += "the server may not " + *missing + " " + resourceText(need);
+        finding.fix += "kubectl -n " + ns + " create role hearth-" + need.plural + " --verb=" +
+                       *missing + " --resource=" + resourceText(need);
+    }
+    if (finding.level == Level::Fail) {
+        finding.fix += ", and bind them to the server's ServiceAccount";
+    }
+    return finding;
+}
+
+Finding checkNodes(kube::KubernetesClient& client, const std::string& ns) {
+    const std::optional<std::string> missing = lacking(client, ns, kNodes);
+    if (missing && missing->empty()) return allRight("nodes", "the server may watch them");
+    return {Level::Warn, "nodes",
+            "the server may not watch them: warm Pods stay on nodes that are cordoned or not ready",
+            "kubectl create clusterrole hearth-nodes --verb=list,watch --resource=nodes, and bind "
+            "it to the server's ServiceAccount"};
+}
+
+/// The cluster's own checks: admission, quotas, policies.
+Finding checkPod(kube::KubernetesClient& client, const std::string& ns, const std::string& image) {
+    pool::SandboxSpec spec;
+    spec.image = "example.invalid/image";
+    const Json pod = kube::podManifest(spec, {.id = newId("sb_"),
+                                              .instance = "doctor",
+                                              .agent_image = image.empty() ? "none" : image,
+                                              .server_key = std::string(64, '0')});
+    const kube::KubeResult<Json> said =
+        client.tryCreate({.plural = "pods", .ns = ns}, pod, kPatience);
+    if (said) return allRight("pods", "a sandbox's Pod would be taken in " + ns);
+    return {Level::Fail, "pods", "a sandbox's Pod would be refused: " + said.error().text(),
+            "see what refuses it: a quota of the namespace, Pod Security, or an admission webhook"};
+}
+
+Finding checkRuntimeClasses(kube::KubernetesClient& client) {
+    const kube::KubeResult<kube::ObjectPage> all =
+        client.list({.group = "node.k8s.io", .plural = "runtimeclasses"}, {}, kPatience);
+    if (!all) return allRight("runtime classes", "not for the server to see; pools may name them");
+    std::string names;
+    for (const Json& one : all.value().items) {
+        names += (names.empty() ? "" : ", ") + kube::metadataText(one, "name");
+    }
+    return allRight("runtime classes",
+                    names.empty() ? "none: pools use the nodes' own runtime" : names);
+}
+
+}  // namespace
+
+Findings judgeCluster(kube::KubernetesClient& client, const std::string& ns, bool replicas) {
+    const kube::KubeResult<Json> version = client.getPath("/version", kPatience);
+    const std::string& url = client.access().config().url;
+    if (!version) {
+        return {{Level::Fail, "cluster", url + " does not answer: " + version.error().text(),
+                 "check --kubeconfig, and that this machine reaches the API server"}};
+    }
+    Findings findings{allRight("cluster", "Kubernetes " + version.value().value("gitVersion", "?") +
+                                              " at " + url + ", namespace " + ns)};
+    findings.push_back(checkRights(client, ns, replicas));
+    findings.push_back(checkNodes(client, ns));
+    findings.push_back(checkRuntimeClasses(client));
+    findings.push_back(
+        {Level::Ok, "network policies",
+         "the server makes one; whether the cluster's network enforces it cannot be asked", ""});
+    return findings;
+}
+
+Findings checkKubernetes(const ServeConfig& config) {
+    try {
+        const SystemClock clock;
+        kube::ClusterAccess access(program::clusterOf(config), clock);
+        kube::KubernetesClient client(access);
+        const std::string ns = access.config().ns;
+        Findings findings = judgeCluster(client, ns, !(*config.lease).empty());
+        if (findings.front().level != Level::Ok) return findings;
+        findings.push_back(checkPod(client, ns, *config.agent_image));
+        if ((*config.agent_image).empty()) {
+            findings.push_back({Level::Fail, "agent image", "none is named",
+                                "make one from the folder of hearth agent-folder, and name it with "
+                                "--agent-image"});
+        }
+        return findings;
+    } catch (const Error& e) {
+        return {{Level::Fail, "cluster", e.what(), e.hint()}};
+    }
+}
+
+}  // namespace hearth::cli
