@@ -189,7 +189,7 @@ Metrics::Metrics()
                                  "Bytes of the store's images as layouts, not unpacked")),
       launcher_up_(HEARTH_FAMILY(BuildGauge, "launcher_up", "1 while the launcher runs, else 0")),
       leader_(HEARTH_FAMILY(BuildGauge, "leader",
-                            "1 for the replica that leads, as a server without replicas does")),
+                            "Whether this replica leads (1); a server without replicas does")),
       launcher_operations_(HEARTH_FAMILY(BuildGauge, "launcher_operations_in_flight",
                                          "Operations that wait for the launcher's answer")),
       uid_leases_(HEARTH_FAMILY(BuildGauge, "uid_leases",

@@ -382,8 +382,11 @@ private:
         front_.stop();
         plane_.pool_reconciler.stopRefill();
         runtime_->finishWithin(kShutdownWait);
-        if (looping_ && !runtime_died_ && *config_.shutdown_warm == cli::ShutdownWarm::Destroy)
+        // Among replicas the next leader goes on with them.
+        if (looping_ && !runtime_died_ && leadership_ == nullptr &&
+            *config_.shutdown_warm == cli::ShutdownWarm::Destroy) {
             endWarm();
+        }
         gpus_->stop();  // a scrub would take minutes
         plane_.loop.stop();
         journal_.flush(kShutdownWait);

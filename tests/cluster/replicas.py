@@ -37,11 +37,8 @@ class Replicas:
         return Server(pools=self.pools, runtime="kubernetes",
                       args=["--kubeconfig", self.config, "--agent-image", AGENT, "--keys", self.keys, "--lease", LEASE])
 
-    def leads(self, server):
-        return "hearth_leader 1" in server.ops("/metrics").body.decode()
-
     def leader(self):
-        return next((each for each in self.all if each.process.poll() is None and answers(each) and self.leads(each)), None)
+        return next((each for each in self.all if each.process.poll() is None and leads(each)), None)
 
     def follower(self):
         leader = self.leader()
@@ -64,9 +61,9 @@ class Replicas:
                 each.process.wait(20)
 
 
-def answers(server):
+def leads(server):
     try:
-        return server.get("/healthz", port=server.ops_port, timeout=2).status == 200
+        return "\nhearth_leader 1\n" in server.get("/metrics", port=server.ops_port, timeout=2).body.decode()
     except OSError:
         return False
 
@@ -79,8 +76,13 @@ def replicas(warm=2, count=2):
         all_of_them = Replicas(folder, pool_yaml(image=SHELL, warm=warm), count)
         try:
             leader = wait_for("a leader", all_of_them.leader, 30)
+            leader.wait_ready(30)
             wait_for("warm Pods", lambda: ready(leader) == warm, 120)
             yield all_of_them
+        except BaseException:
+            for each in all_of_them.all:
+                print(f"--- {each.port}\n{each.log()[-3000:]}")
+            raise
         finally:
             all_of_them.close()
             for each in all_of_them.all:

@@ -42,8 +42,11 @@ public:
     static std::string addressOf(const cli::ServeConfig& config) {
         return (*config.advertise).empty() ? *config.listen : *config.advertise;
     }
-    bool awaitTurn(const std::stop_token& stop) override { return lease_.awaitTurn(stop); }
-    std::string leader() const override { return lease_.holder().address; }
+    bool awaitTurn(const std::stop_token& stop,
+                   const std::function<void(const std::string&)>& led) override {
+        return lease_.awaitTurn(stop,
+                                [&](const kube::LeaseHolder& holder) { led(holder.address); });
+    }
     std::uint64_t term() const override { return lease_.epoch(); }
     void keep(std::function<void(const std::string&)> deposed) override {
         lease_.keep(std::move(deposed));

@@ -30,10 +30,10 @@ class Leadership {
 public:
     virtual ~Leadership() = default;
 
-    /// Blocks until this replica leads: true; or until the stop.
-    virtual bool awaitTurn(const std::stop_token& stop) = 0;
-    /// HOST:PORT of the replica that leads; empty: nobody does, or that is not known.
-    virtual std::string leader() const = 0;
+    /// Blocks until this replica leads: true; or until the stop. `led` is called meanwhile, by this
+    /// thread, with HOST:PORT of each new replica that leads; empty: none does.
+    virtual bool awaitTurn(const std::stop_token& stop,
+                           const std::function<void(const std::string& address)>& led) = 0;
     /// The number of this replica's term; see controller::Epoch.
     virtual std::uint64_t term() const = 0;
     /// Stays the leader from now on. `deposed` is called once, by another thread, if another

@@ -231,6 +231,10 @@ void Relay::aim(const std::string& address) {
     inner_->target.set(address);
 }
 
+std::string Relay::target() const {
+    return inner_->target.get()->address();
+}
+
 void Relay::stop() {
     Inner& in = *inner_;
     if (!in.server) return;

@@ -24,6 +24,7 @@ public:
     /// Connections go to this HOST:PORT from now on, and those to another place end. Empty: nobody
     /// leads; clients are told to try again.
     void aim(const std::string& address);
+    std::string target() const;
     /// Ends all connections, and frees the address.
     void stop();
     std::uint16_t port() const;

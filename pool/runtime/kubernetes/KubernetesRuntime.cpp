@@ -19,6 +19,7 @@ using kubernetes::ObjectChange;
 
 constexpr auto kFirstList = std::chrono::seconds(20);
 constexpr auto kDial = std::chrono::seconds(5);
+constexpr std::chrono::milliseconds kCall{10'000};
 constexpr const char* kByNode = "node";
 /// The watch has told of a Pod's creation or end by then, or never will: it was both meanwhile.
 constexpr auto kShownWithin = std::chrono::minutes(5);
@@ -321,9 +322,17 @@ RuntimeFacts KubernetesRuntime::facts() {
     return facts;
 }
 
+/// A call under way ends by its own limit, which is shorter than a server takes to stop.
 void KubernetesRuntime::finishWithin(std::chrono::milliseconds most) {
-    static_cast<void>(most);  // the client looks at the flag within that
-    stopped_ = true;
+    last_call_ = clock_.now() + most;
+}
+
+kubernetes::CallLimits KubernetesRuntime::limits() const {
+    const TimePoint end = last_call_;
+    if (end == TimePoint::max()) return {.timeout = kCall, .stop = &stopped_};
+    const auto left = std::chrono::floor<std::chrono::milliseconds>(end - clock_.now());
+    return {.timeout = std::clamp<std::chrono::milliseconds>(left, std::chrono::milliseconds(1), kCall),
+            .stop = &stopped_};
 }
 
 }  // namespace hearth::pool

@@ -72,7 +72,7 @@ private:
     SandboxInfo infoOf(kubernetes::PodView view) const;
     agent::AgentLink dial(const SandboxId& id, agent::secure::Purpose purpose) const;
     std::optional<kubernetes::PodView> view(const SandboxId& id) const;
-    kubernetes::CallLimits limits() const { return {.stop = &stopped_}; }
+    kubernetes::CallLimits limits() const;
     kubernetes::KubeResult<Json> createPod(const Json& pod);
 
     const KubernetesOptions options_;
@@ -85,6 +85,7 @@ private:
     kubernetes::ObjectCache cache_;
     kubernetes::Reflector reflector_;
     std::atomic<bool> stopped_{false};
+    std::atomic<TimePoint> last_call_{TimePoint::max()};  ///< all calls have ended by then
     std::string version_;  ///< of the API server
 
     mutable Mutex mutex_;

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -82,6 +84,22 @@ bool readFilter(const char* name, std::vector<sock_filter>& filter, bool& absent
     return true;
 }
 
+/// Our own environment, without what is ours, the container runtime's or the cluster's.
+std::vector<std::string> inheritedEnvironment() {
+    constexpr std::array<std::string_view, 6> kOthers{"HEARTH_",   "KUBERNETES_", "HOME=",
+                                                      "HOSTNAME=", "TERM=",       "PWD="};
+    std::vector<std::string> all;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view text = *entry;
+        if (std::none_of(kOthers.begin(), kOthers.end(), [text](std::string_view other) {
+                return text.substr(0, other.size()) == other;
+            })) {
+            all.emplace_back(text);
+        }
+    }
+    return all;
+}
+
 }  // namespace
 
 int readSettings(int argc, char** argv, Settings& s) {
@@ -122,6 +140,7 @@ int readSettings(int argc, char** argv, Settings& s) {
                    stderr);
         return 2;
     }
+    if (s.server) s.inherited = inheritedEnvironment();
     s.sandbox = env("HEARTH_SANDBOX");
     s.image = env("HEARTH_IMAGE");
     s.layer = env("HEARTH_LAYER");

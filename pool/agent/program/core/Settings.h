@@ -34,6 +34,8 @@ struct Settings {
     std::string tmp = "/tmp";
     std::string languages = "/etc/hearth/languages.json";
     std::string image;      ///< HEARTH_IMAGE: what the image brings, as JSON
+    /// "NAME=value" of a Pod: what its image, its template and its devices bring.
+    std::vector<std::string> inherited;
     std::string gpu;        ///< HEARTH_GPU: what its GPUs need, as JSON
     std::string layer;      ///< HEARTH_LAYER: where the layer is mounted; may be empty
     std::string sandbox;    ///< HEARTH_SANDBOX, sent in hello

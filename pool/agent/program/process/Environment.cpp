@@ -35,14 +35,15 @@ JsonValue parsed(const std::string& text) {
     return JsonValue::parse(text, value) ? value : JsonValue();
 }
 
-/// Of "NAME=value" texts.
+/// A "NAME=value" text.
+void readOne(std::string_view text, std::map<std::string, std::string>& out) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string_view::npos) return;
+    out[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+}
+
 void readList(const JsonValue& list, std::map<std::string, std::string>& out) {
-    for (const JsonValue& variable : list.items()) {
-        const std::string_view text = variable.text();
-        const std::size_t equals = text.find('=');
-        if (equals == 0 || equals == std::string_view::npos) continue;
-        out[std::string(text.substr(0, equals))] = text.substr(equals + 1);
-    }
+    for (const JsonValue& variable : list.items()) readOne(variable.text(), out);
 }
 
 }  // namespace
@@ -86,6 +87,7 @@ std::vector<std::string> Environment::make(const std::map<std::string, std::stri
         {"MPLCONFIGDIR", "/tmp/.mpl"},
         {"PYTHONDONTWRITEBYTECODE", "1"},
     };
+    for (const std::string& text : settings_.inherited) readOne(text, env);
     readList(image_["env"], env);
     // Where pip puts programs; last, so that nothing there is taken for another.
     env["PATH"] += ":" + settings_.root + "/.local/bin";

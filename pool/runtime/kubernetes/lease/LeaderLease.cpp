@@ -209,10 +209,14 @@ LeaderLease::Standing LeaderLease::depose(const std::string& why) {
     return Standing::Deposed;
 }
 
-bool LeaderLease::awaitTurn(const std::stop_token& stop) {
+bool LeaderLease::awaitTurn(const std::stop_token& stop,
+                            const std::function<void(const LeaseHolder&)>& changed) {
+    LeaseHolder before;
     while (!stop.stop_requested()) {
-        const Standing standing = step();
-        if (standing == Standing::Leader) return true;
+        if (step() == Standing::Leader) return true;
+        const LeaseHolder now = holder();
+        if (now != before) changed(now);
+        before = now;
         wait(stop);
     }
     return false;

@@ -57,8 +57,10 @@ public:
 
     /// Looks once, and takes or renews the Lease if it may. Deposed is final.
     Standing step();
-    /// Steps until this replica leads, or a stop: then false.
-    bool awaitTurn(const std::stop_token& stop);
+    /// Steps until this replica leads, or a stop: then false. `changed` is called with each new
+    /// holder that is another replica.
+    bool awaitTurn(const std::stop_token& stop,
+                   const std::function<void(const LeaseHolder&)>& changed);
     /// Renews in a thread of its own; `deposed` is called there, once, with the reason.
     void keep(std::function<void(const std::string& why)> deposed);
     /// A clean end: another replica need not wait for the expiry. Ends keep().

@@ -157,9 +157,15 @@ TEST_CASE("waiting for its turn ends with a stop", "[unit][kubernetes]") {
     Replica one(cluster, "one");
     Replica two(cluster, "two");
     std::stop_source stop;
-    CHECK(one.lease.awaitTurn(stop.get_token()));
-    stop.request_stop();
-    CHECK_FALSE(two.lease.awaitTurn(stop.get_token()));
+    std::string seen;
+    const auto see = [&](const LeaseHolder& holder) {
+        seen += holder.address;
+        stop.request_stop();
+    };
+    CHECK(one.lease.awaitTurn(stop.get_token(), see));
+    CHECK(seen.empty());
+    CHECK_FALSE(two.lease.awaitTurn(stop.get_token(), see));
+    CHECK(seen == "one:8080");
 }
 
 TEST_CASE("a time is written as Kubernetes' MicroTime", "[unit][kubernetes]") {
