@@ -233,6 +233,8 @@ const std::vector<SettingRow>& settings() {
          "The image that brings the agent into Pods (hearth agent-folder)"},
         {"keys", "DIR", "keys", plain(&C::keys, Shape::Path), "",
          "The files key and agent-key, 32 random bytes each, that all replicas in a cluster share"},
+        {"owner", "KIND/NAME", "owner", plain(&C::owner, Shape::Text), "",
+         "The object in the cluster with whose end the Pods go, such as deployments.apps/hearth"},
         {"lease", "NAME", "lease", plain(&C::lease, Shape::Text), "",
          "The Lease by which several replicas in a cluster agree on the one that leads"},
         {"advertise", "ADDRESS", "advertise", plain(&C::advertise, Shape::Text), "",

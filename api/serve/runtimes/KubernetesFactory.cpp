@@ -36,6 +36,7 @@ public:
                  {.name = *config.lease,
                   .ns = access_.config().ns,
                   .identity = hostName() + "_" + newId(""),
+                  .owner = *config.owner,
                   .address = addressOf(config)},
                  clock, log) {}
 
@@ -84,7 +85,7 @@ public:
         const std::string name =
             shared.empty() ? instance_.name
                            : toHex(sha256(key->publicKey().text())).substr(0, kNameDigits);
-        pool::KubernetesOptions options{name, *config_.agent_image};
+        pool::KubernetesOptions options{name, *config_.agent_image, *config_.owner};
         if (leadership_ != nullptr) {
             options.may_write = [this] { return leadership_->fresh(); };
         }

@@ -61,7 +61,8 @@ KubernetesRuntime::KubernetesRuntime(KubernetesOptions options,
                                                 " does not answer: " + version.error().text());
     }
     version_ = version.value().value("gitVersion", "");
-    kubernetes::shutPodsOff(client_, pods_.ns, options_.instance, limits());
+    owner_ = findOwner();
+    kubernetes::shutPodsOff(client_, {pods_.ns, options_.instance, owner_}, limits());
     subscription_ = cache_.subscribe([this](const ObjectChange& change) { changed(change); });
     follower_ = std::jthread([this](const std::stop_token& stop) { reflector_.run(stop); });
     try {
@@ -72,6 +73,20 @@ KubernetesRuntime::KubernetesRuntime(KubernetesOptions options,
     }
     nodes_ = std::make_unique<kubernetes::NodeWatch>(
         client_, clock_, log_, [this](const std::string& node) { nodeChanged(node); });
+}
+
+Json KubernetesRuntime::findOwner() {
+    if (options_.owner.empty()) return nullptr;
+    const auto name = kubernetes::parseOwner(options_.owner, pods_.ns);
+    if (!name) {
+        throw Error(ErrorCode::InvalidArgument, "\"" + options_.owner + "\" names no owner of Pods")
+            .hint("name an object of the namespace, such as deployments.apps/hearth");
+    }
+    kubernetes::KubeResult<Json> found = kubernetes::ownerReference(client_, *name);
+    if (found) return std::move(found).value();
+    throw Error(ErrorCode::Unavailable, "the owner of Pods, " + options_.owner +
+                                            ", cannot be found: " + found.error().text())
+        .hint("the server may get it, and it is in the namespace " + pods_.ns);
 }
 
 KubernetesRuntime::~KubernetesRuntime() {
@@ -175,7 +190,8 @@ ContainerRuntime::Started KubernetesRuntime::create(const SandboxId& id, const S
                                        .instance = options_.instance,
                                        .agent_image = options_.agent_image,
                                        .server_key = key_.publicKey().text(),
-                                       .created_unix_ms = toUnixMillis(clock_.wall())});
+                                       .created_unix_ms = toUnixMillis(clock_.wall()),
+                                       .owner = owner_});
     const kubernetes::KubeResult<Json> made = createPod(pod);
     if (!made) {
         const MutexLock lock(mutex_);

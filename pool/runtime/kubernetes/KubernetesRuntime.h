@@ -27,6 +27,8 @@ namespace hearth::pool {
 struct KubernetesOptions {
     std::string instance;     ///< the label of this server's Pods
     std::string agent_image;  ///< has the agent's folder at /hearth
+    /// The object with whose end its Pods go, as parseOwner() reads it; empty: none.
+    std::string owner = {};
     /// False while another replica may lead: nothing is made or destroyed then. Any thread.
     std::function<bool()> may_write = [] { return true; };
 };
@@ -64,6 +66,7 @@ private:
     kubernetes::ReflectorOptions following();
     void heard(const kubernetes::ReflectorCondition& condition);
     void awaitFirstList();
+    Json findOwner();
     std::string keyOf(const SandboxId& id) const;
     void changed(const kubernetes::ObjectChange& change);
     /// The runtime's news about every sandbox of a node.
@@ -87,6 +90,7 @@ private:
     std::atomic<bool> stopped_{false};
     std::atomic<TimePoint> last_call_{TimePoint::max()};  ///< all calls have ended by then
     std::string version_;  ///< of the API server
+    Json owner_;           ///< an ownerReferences entry, or null
 
     mutable Mutex mutex_;
     std::function<void(const SandboxId&)> news_ HEARTH_GUARDED_BY(mutex_);

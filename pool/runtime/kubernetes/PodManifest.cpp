@@ -170,6 +170,9 @@ Json podManifest(const SandboxSpec& spec, const PodPlaces& places) {
                Json::array({emptyDir("inside", kInsideBytes, true), emptyDir("key", 4096, true),
                             emptyDir("workspace", spec.limits.workspace_bytes, in_memory),
                             emptyDir("tmp", spec.limits.tmp_bytes, in_memory)})}}}};
+    if (!places.owner.is_null()) {
+        pod["metadata"]["ownerReferences"] = Json::array({places.owner});
+    }
     if (!spec.runtime_class.empty()) pod["spec"]["runtimeClassName"] = spec.runtime_class;
     addTemplate(pod, spec.pod_template);
     return pod;

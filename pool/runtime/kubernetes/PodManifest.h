@@ -29,6 +29,7 @@ struct PodPlaces {
     std::string agent_image;  ///< has the agent's folder at /hearth
     std::string server_key;   ///< the public half, 64 digits
     std::int64_t created_unix_ms = 0;
+    Json owner = {};  ///< an ownerReferences entry; null: none
 };
 
 /// The Pod's name: the id's digits, for a name has no underscore.

@@ -7,8 +7,8 @@
 
 namespace hearth::pool::kubernetes {
 
-void shutPodsOff(KubernetesClient& client, const std::string& ns, const std::string& instance,
-                 const CallLimits& limits) {
+void shutPodsOff(KubernetesClient& client, const PodGroup& pods, const CallLimits& limits) {
+    const auto& [ns, instance, owner] = pods;
     const KubeResource policies{
         .group = "networking.k8s.io", .version = "v1", .plural = "networkpolicies", .ns = ns};
     const std::string name = "hearth-" + instance;
@@ -17,13 +17,14 @@ void shutPodsOff(KubernetesClient& client, const std::string& ns, const std::str
                     {"policyTypes", Json::array({"Ingress", "Egress"})},
                     {"ingress", Json::array({{{"ports", Json::array({port})}}})},
                     {"egress", Json::array()}};
-    const Json policy{
+    Json policy{
         {"apiVersion", "networking.k8s.io/v1"},
         {"kind", "NetworkPolicy"},
         {"metadata",
          {{"name", name},
           {"labels", {{"app.kubernetes.io/managed-by", "hearth"}, {kInstanceLabel, instance}}}}},
         {"spec", spec}};
+    if (!owner.is_null()) policy["metadata"]["ownerReferences"] = Json::array({owner});
     KubeResult<Json> made = client.create(policies, policy, limits);
     // Of an earlier version, or of the start before this one.
     if (made.failed(KubeErrorKind::AlreadyExists)) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,14 @@ struct KubeResource {
     /// For people: "pods in default", "nodes", "leases.coordination.k8s.io in hearth".
     std::string text() const;
 };
+
+/// An object of the namespace with whose end others go: "configmaps/NAME", "deployments.apps/NAME".
+struct OwnerName {
+    KubeResource resource;
+    std::string name;
+};
+/// nullopt for a text of another shape. `ns`: where it is.
+std::optional<OwnerName> parseOwner(std::string_view text, const std::string& ns);
 
 /// The query of a target; pairs with an empty value are left out. Everything but unreserved
 /// characters is encoded: a ';' as it is makes a Go server drop the whole parameter.

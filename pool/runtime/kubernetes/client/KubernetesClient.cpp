@@ -42,6 +42,18 @@ JsonLimits kubeJsonLimits() {
     return {.bytes = 512U << 20U, .depth = 128, .values = 50'000'000, .members = 100'000};
 }
 
+KubeResult<Json> ownerReference(KubernetesClient& client, const OwnerName& owner) {
+    KubeResult<Json> object = client.get(owner.resource, owner.name);
+    if (!object) return object;
+    const Json& found = object.value();
+    return Json{{"apiVersion", found.value("apiVersion", "")},
+                {"kind", found.value("kind", "")},
+                {"name", owner.name},
+                {"uid", found.value(Json::json_pointer("/metadata/uid"), "")},
+                {"controller", false},
+                {"blockOwnerDeletion", false}};
+}
+
 KubernetesClient::KubernetesClient(ClusterAccess& access, unsigned connections)
     : access_(access), most_(std::max(connections, 1U)) {}
 

@@ -124,6 +124,9 @@ private:
     unsigned lent_ HEARTH_GUARDED_BY(mutex_) = 0;
 };
 
+/// The ownerReferences entry of an object; it does not delay the owner's end.
+KubeResult<Json> ownerReference(KubernetesClient& client, const OwnerName& owner);
+
 /// How documents of the API server are read: larger and deeper than those of our own clients.
 JsonLimits kubeJsonLimits();
 

@@ -143,7 +143,11 @@ Json LeaderLease::renewed(Json record) const {
 LeaderLease::Standing LeaderLease::take(const Json& before) {
     const TimePoint asked = clock_.now();
     const CallLimits limits{.timeout = kCall, .stop = &stopped_};
-    const Json wanted = claimed(before);
+    Json wanted = claimed(before);
+    if (const auto owner = parseOwner(options_.owner, options_.ns)) {
+        const KubeResult<Json> found = ownerReference(client_, *owner);
+        if (found) wanted["metadata"]["ownerReferences"] = Json::array({found.value()});
+    }
     KubeResult<Json> got = before.is_object() ? client_.replace(leases(options_.ns), wanted, limits)
                                               : client_.create(leases(options_.ns), wanted, limits);
     if (got) return lead(std::move(got).value(), asked);

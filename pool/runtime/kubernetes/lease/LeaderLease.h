@@ -21,6 +21,7 @@ struct LeaseOptions {
     std::string name;
     std::string ns;
     std::string identity;  ///< of this process, and of no other one
+    std::string owner = {};  ///< with whose end the Lease goes (parseOwner); empty: none
     std::string address;   ///< HOST:PORT where this replica serves clients once it leads
     std::chrono::seconds duration{15};   ///< without a renewal for so long, others may take it
     std::chrono::seconds fresh_for{10};  ///< after a renewal; shorter than `duration`
