@@ -34,9 +34,3 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "hearth.keysSecret" -}}
 {{ default (printf "%s-keys" (include "hearth.fullname" .)) .Values.keys.existingSecret }}
 {{- end }}
-
-{{- define "hearth.hosts" -}}
-{{- $name := include "hearth.fullname" . }}
-{{- $hosts := list $name (printf "%s.%s" $name .Release.Namespace) (printf "%s.%s.svc" $name .Release.Namespace) (printf "%s.%s.svc.cluster.local" $name .Release.Namespace) }}
-{{- join "," (concat $hosts .Values.hosts) }}
-{{- end }}

@@ -1,0 +1,185 @@
+"""The chart helm/hearth on the cluster: rendered for old and new versions, installed as its page says, upgraded under work, and removed without a rest."""
+
+import base64
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+from harness import BUILD, free_port, pool_yaml, wait_for
+from places import HERE, Trouble, run, write
+from sandboxes import SHELL, load_images
+from session import NAMESPACE, Lacks, get, kubectl, own_cluster, session
+
+ROOT = os.path.dirname(os.path.dirname(HERE))
+CHART = os.path.join(ROOT, "helm/hearth")
+IMAGE = "localhost/hearth-server"
+ADDRESS = "10.96.77.7"
+KINDS = "pods,services,secrets,configmaps,deployments,replicasets,networkpolicies,leases,poddisruptionbudgets,serviceaccounts,roles,rolebindings"
+
+
+def helm(*words, cluster=True):
+    """What it prints. Helm is not root: it gets a copy of the chart that it may read."""
+    if not shutil.which("npm"):
+        raise Lacks("there is no npm, from which Helm comes")
+    env = {**os.environ, "KUBECONFIG": session.cluster.kubeconfig if cluster else ""}
+    with tempfile.TemporaryDirectory(prefix="hearth-chart-") as folder:
+        os.chmod(folder, 0o755)
+        shutil.copytree(CHART, os.path.join(folder, "hearth"))
+        return run(os.path.join(HERE, "helm"), *[each.replace("CHART", os.path.join(folder, "hearth")) for each in words], env=env)
+
+
+def values(folder, **more):
+    path = os.path.join(folder, "values.yaml")
+    write(path, json.dumps({"image": {"repository": IMAGE, "tag": "test", "pullPolicy": "Never"}, "pools": pool_yaml(image=SHELL, warm=1),
+                            # The cluster of the tests has no DNS.
+                            "service": {"clusterIP": ADDRESS}, "hosts": [ADDRESS], "url": f"http://{ADDRESS}:8080", **more}))
+    os.chmod(path, 0o644)
+    os.chmod(folder, 0o755)
+    return path
+
+
+def refusal(call):
+    try:
+        call()
+    except Trouble as trouble:
+        return str(trouble)
+    raise AssertionError("Helm took it")
+
+
+def rendered():
+    """the chart is clean, refuses wrong values by their names, and renders what each version of Kubernetes has"""
+    session.at("control")
+    named = ["--set", "image.repository=registry.example/hearth"]
+    said = helm("lint", "--strict", "CHART", *named, cluster=False)
+    assert "0 chart(s) failed" in said, said
+    assert "image.repository" in refusal(lambda: helm("template", "one", "CHART", cluster=False))
+    assert "replicaCount" in refusal(lambda: helm("template", "one", "CHART", *named, "--set", "replicaCount=0", cluster=False))
+    assert "replicas" in refusal(lambda: helm("template", "one", "CHART", *named, "--set", "replicas=2", cluster=False))
+    old = helm("template", "one", "CHART", *named, "--kube-version", "1.20.2", cluster=False)
+    assert "policy/v1beta1" in old and "ServiceMonitor" not in old, old
+    new = helm("template", "one", "CHART", *named, "--kube-version", "1.31.0", "--api-versions", "monitoring.coreos.com/v1",
+               "--set", "serviceMonitor.enabled=true,prometheusRule.enabled=true", cluster=False)
+    assert "policy/v1beta1" not in new and "kind: ServiceMonitor" in new and "kind: PrometheusRule" in new, new
+    assert "PodDisruptionBudget" not in helm("template", "one", "CHART", *named, "--set", "replicaCount=1", cluster=False)
+    for text in (old, new):
+        assert re.findall(r"runAsNonRoot: (\w+)", text) == ["true", "true"] and "privileged" not in text
+    wait_for("the namespace's own account", lambda: "default" in kubectl("get", "serviceaccounts", "-o", "name"), 30)
+    kubectl("apply", "--dry-run=server", "-f", "-", input=old)
+
+
+def installed():
+    """Helm installs the chart; a claim works over its service, goes on with its execution through an upgrade and the end of the leader's Pod, and nothing is left at the end"""
+    own_cluster("services")
+    load_images(session.cluster)
+    with tempfile.TemporaryDirectory() as folder:
+        image = os.path.join(folder, "server.tar")
+        run(os.path.join(ROOT, "helm/image/build"), image, "--reference", f"{IMAGE}:test", "--program", os.path.join(BUILD, "hearth"))
+        session.cluster.load(image)
+        file = values(folder)
+        try:
+            helm("install", "one", "CHART", "-n", NAMESPACE, "-f", file, "--wait", "--timeout", "4m")
+            try:
+                helm("test", "one", "-n", NAMESPACE, "--timeout", "2m")
+            finally:
+                print(kubectl("logs", "one-hearth-test"))
+            keys = get("secret", "one-hearth-keys")["data"]
+            workspace = ask("POST", "/v1/workspaces", {"pool": "shell"}, seconds=60)
+            run_in(workspace, "echo kept > f")
+            first = begin(workspace, 40)
+            helm("upgrade", "one", "CHART", "-n", NAMESPACE, "-f", file, "--set", "logLevel=debug", "--wait", "--timeout", "4m")
+            assert get("secret", "one-hearth-keys")["data"] == keys
+            whole(first, 40)
+            assert run_in(workspace, "cat f")["stdout"] == "kept\n"
+            second = begin(workspace, 30)
+            leader = leader_pod()
+            kubectl("delete", "pod", leader, "--wait=false")
+            wait_for("another leads", lambda: leader_pod() not in ("", leader), 60)
+            whole(second, 30)
+            assert run_in(workspace, "cat f")["stdout"] == "kept\n"
+            helm("rollback", "one", "1", "-n", NAMESPACE, "--wait", "--timeout", "4m")
+            assert run_in(workspace, "cat f")["stdout"] == "kept\n"
+        finally:
+            with contextlib.suppress(Trouble):
+                helm("uninstall", "one", "-n", NAMESPACE)
+        wait_for("nothing of it is left", lambda: not ours(), 90, )
+        assert "hearth" not in kubectl("get", "clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/part-of=hearth", "-o", "name")
+
+
+def ours():
+    """Everything in the namespace that the chart or its servers made, but for the Pod of `helm test`, which is Helm's to keep."""
+    found = [each for label in ("app.kubernetes.io/managed-by=hearth", "app.kubernetes.io/part-of=hearth")
+             for each in kubectl("get", KINDS, "-l", label, "-o", "name").split()]
+    if found:
+        print(f"      still there: {found}")
+    return found
+
+
+def leader_pod():
+    address = get("lease", "one-hearth")["metadata"]["annotations"]["hearth.dev/address"].split(":")[0]
+    return next((each["metadata"]["name"] for each in get("pods", "-l", "app.kubernetes.io/component=server")["items"]
+                 if each["status"].get("podIP") == address), "")
+
+
+@contextlib.contextmanager
+def forwarded():
+    """A port of this machine that leads to the service."""
+    port = free_port()
+    words = session.cluster.kubectl_command("-n", NAMESPACE, "port-forward", "service/one-hearth", f"{port}:8080")
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for("the port", lambda: connects(port), 20)
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+def connects(port):
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
+def ask(method, path, body=None, seconds=30):
+    """The answer of the service, which may have no leader for a while."""
+    token = base64.b64decode(get("secret", "one-hearth-tokens")["data"]["admin"]).decode()
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            with forwarded() as port:
+                request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(body).encode() if body is not None else None,
+                                                 {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}, method=method)
+                with urllib.request.urlopen(request, timeout=30) as answer:
+                    return json.load(answer)
+        except (OSError, AssertionError) as trouble:
+            if isinstance(trouble, urllib.error.HTTPError) and trouble.code not in (429, 503):
+                raise AssertionError(f"{trouble.code} {trouble.read()}") from trouble
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.5)
+
+
+def run_in(workspace, command):
+    return ask("POST", f"/v1/workspaces/{workspace['id']}/executions", {"command": command}, 60)
+
+
+def begin(workspace, seconds):
+    return ask("POST", f"/v1/workspaces/{workspace['id']}/executions",
+               {"argv": ["sh", "-c", f"for i in $(seq {seconds}); do echo line $i; sleep 1; done"], "background": True})["id"]
+
+
+def whole(execution, seconds):
+    wait_for("the execution's end", lambda: ask("GET", f"/v1/executions/{execution}", None, 60)["status"] != "running", seconds + 90)
+    done = ask("GET", f"/v1/executions/{execution}")
+    assert done["status"] == "ok" and done["stdout"].splitlines() == [f"line {i}" for i in range(1, seconds + 1)], done
+
+
+CASES = [rendered, installed]
