@@ -64,10 +64,10 @@ struct ServeConfig {
     Setting<pool::docker::AgentMode> docker_agent;
     Setting<std::string> kubeconfig;
     Setting<std::string> agent_image;
-    Setting<std::string> keys;       ///< folder of the keys that replicas share; empty: our own
-    Setting<std::string> owner;      ///< of Pods, policy and Lease; empty: none
-    Setting<std::string> lease;      ///< of the leader among replicas; empty: there are none
-    Setting<std::string> advertise;  ///< HOST:PORT for other replicas; empty: `listen`
+    Setting<std::string> keys;         ///< folder of the keys that replicas share; empty: our own
+    Setting<std::string> owner;        ///< of Pods, policy and Lease; empty: none
+    Setting<std::string> lease;        ///< of the leader among replicas; empty: there are none
+    Setting<std::string> advertise;    ///< HOST:PORT for other replicas; empty: `listen`
     Setting<std::string> gpu_library;  ///< pool::gpu::kNoLibrary: GPUs are not looked for
     Setting<std::string> cuda_library;
     Setting<std::vector<std::string>> cdi_folders;

@@ -39,11 +39,7 @@ std::vector<std::string> gpusOf(const std::map<std::string, std::string>& labels
 
 GpuLedger::GpuLedger(pool::GpuHost& host, WorkQueue& work, const History& history,
                      GpuPlacement placement)
-    : host_(host),
-      work_(work),
-      history_(history),
-      placement_(placement),
-      tenure_(host.tenure()) {
+    : host_(host), work_(work), history_(history), placement_(placement), tenure_(host.tenure()) {
     load();
     renew();
 }

@@ -40,7 +40,7 @@ public:
 
     struct Taken {
         std::vector<std::string> uuids;  ///< in a cluster: the resource, once for each device
-        std::string lack;  ///< why there are none, in words
+        std::string lack;                ///< why there are none, in words
     };
     /// Leases devices to a sandbox that is about to be made: all that the pool's sandboxes have, or
     /// none. `kept`: so many fitting devices are left to others.

@@ -13,11 +13,19 @@ constexpr std::size_t kMostTemplate = std::size_t{32} * 1024;
 constexpr std::size_t kMostTemplateItems = 64;
 
 /// Of a PodSpec, what says where a Pod runs and what it finds there.
-constexpr std::array<const char*, 13> kPassed{
-    "affinity",         "dnsConfig",         "dnsPolicy",     "hostAliases",
-    "imagePullSecrets", "nodeSelector",      "overhead",      "preemptionPolicy",
-    "priorityClassName", "resourceClaims",   "schedulerName", "tolerations",
-    "topologySpreadConstraints"};
+constexpr std::array<const char*, 13> kPassed{"affinity",
+                                              "dnsConfig",
+                                              "dnsPolicy",
+                                              "hostAliases",
+                                              "imagePullSecrets",
+                                              "nodeSelector",
+                                              "overhead",
+                                              "preemptionPolicy",
+                                              "priorityClassName",
+                                              "resourceClaims",
+                                              "schedulerName",
+                                              "tolerations",
+                                              "topologySpreadConstraints"};
 
 /// Volumes that Hearth makes, and where they are mounted.
 constexpr std::array<std::string_view, 4> kOurVolumes{"inside", "key", "workspace", "tmp"};
@@ -75,22 +83,25 @@ void readVolumes(Fields& spec) {
             return spec.tell({at + "/name", "is a name that Hearth uses: choose another"});
         }
         if (volume.contains("hostPath")) {
-            spec.tell({at + "/hostPath", "would give the sandbox files of its node: use another "
-                                         "kind of volume"});
+            spec.tell({at + "/hostPath",
+                       "would give the sandbox files of its node: use another "
+                       "kind of volume"});
         }
     });
 }
 
 void readMounts(Fields& sandbox) {
-    sandbox.items("volumeMounts", kMostTemplateItems, [&](const Json& mount, const std::string& at) {
-        if (coversOurs(textIn(mount, "mountPath"))) {
-            sandbox.tell({at + "/mountPath",
-                          "must be an absolute path outside of /workspace, /tmp, /dev and /.hearth"});
-        }
-        if (mount.is_object() && mount.contains("mountPropagation")) {
-            sandbox.tell({at + "/mountPropagation", "would reach into the node"});
-        }
-    });
+    sandbox.items(
+        "volumeMounts", kMostTemplateItems, [&](const Json& mount, const std::string& at) {
+            if (coversOurs(textIn(mount, "mountPath"))) {
+                sandbox.tell(
+                    {at + "/mountPath",
+                     "must be an absolute path outside of /workspace, /tmp, /dev and /.hearth"});
+            }
+            if (mount.is_object() && mount.contains("mountPropagation")) {
+                sandbox.tell({at + "/mountPropagation", "would reach into the node"});
+            }
+        });
 }
 
 void readResources(Fields resources) {
@@ -118,11 +129,12 @@ void readContainers(Fields& spec, const Fields::Wrong& wrong) {
             return sandbox.complain("name", "must be \"sandbox\": a Pod has no other container");
         }
         sandbox.find("name");
-        sandbox.items("env", kMostTemplateItems, [&](const Json& variable, const std::string& place) {
-            if (textIn(variable, "name").starts_with("HEARTH_")) {
-                sandbox.tell({place + "/name", "may not begin with HEARTH_"});
-            }
-        });
+        sandbox.items("env", kMostTemplateItems,
+                      [&](const Json& variable, const std::string& place) {
+                          if (textIn(variable, "name").starts_with("HEARTH_")) {
+                              sandbox.tell({place + "/name", "may not begin with HEARTH_"});
+                          }
+                      });
         readMounts(sandbox);
         sandbox.items("volumeDevices", kMostTemplateItems, [](const Json&, const std::string&) {});
         readResources(sandbox.object("resources"));
@@ -137,9 +149,9 @@ void readPodTemplate(Fields fields, Json& out) {
     readNotes(fields.object("metadata"));
     Fields spec = fields.object("spec");
     for (const char* key : kPassed) spec.find(key);
-    for (const char* key : {"hostNetwork", "hostPID", "hostIPC", "hostUsers", "securityContext",
-                            "serviceAccountName", "automountServiceAccountToken",
-                            "shareProcessNamespace", "restartPolicy"}) {
+    for (const char* key :
+         {"hostNetwork", "hostPID", "hostIPC", "hostUsers", "securityContext", "serviceAccountName",
+          "automountServiceAccountToken", "shareProcessNamespace", "restartPolicy"}) {
         if (spec.find(key) != nullptr) {
             spec.complain(key, "is not the template's to say: sandboxes stay shut in");
         }

@@ -41,8 +41,9 @@ struct PoolSpec {
     pool::SandboxLimits limits;
     pool::Storage storage = pool::Storage::Disk;
     GpuSpec gpu;
-    std::string runtime_class;         ///< of a cluster; empty: its default
-    Json pod_template = Json::object();  ///< what Pods get besides (PodTemplate.h); elsewhere unused
+    std::string runtime_class;  ///< of a cluster; empty: its default
+    Json pod_template =
+        Json::object();  ///< what Pods get besides (PodTemplate.h); elsewhere unused
     broker::NetworkMode network = broker::NetworkMode::None;
     std::vector<std::string> network_allow;  ///< entries of broker::AllowList, with Egress
     std::vector<broker::Credential> network_credentials;  ///< what requests to there carry

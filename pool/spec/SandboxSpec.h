@@ -46,11 +46,11 @@ struct SandboxSpec {
     std::string image_digest;  ///< the manifest digest to use ("sha256:…"); empty: the current one
     SandboxLimits limits;
     Storage storage = Storage::Disk;
-    std::string layer;              ///< digest of what is mounted at kLayerPlace; empty: nothing
+    std::string layer;  ///< digest of what is mounted at kLayerPlace; empty: nothing
     /// uuids of the devices it gets (GpuHost); in a cluster, for each the resource to ask for.
     std::vector<std::string> gpus;
     std::string runtime_class = {};  ///< of a cluster; empty: its default
-    std::string pod_template = {};   ///< what its Pod gets besides, as JSON; only a cluster reads it
+    std::string pod_template = {};  ///< what its Pod gets besides, as JSON; only a cluster reads it
     /// Kept with the sandbox and given back by list(), also after a restart: pool, generation.
     std::map<std::string, std::string> labels;
 };

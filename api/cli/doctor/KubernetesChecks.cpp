@@ -49,7 +49,8 @@ std::optional<std::string> lacking(kube::KubernetesClient& client, const std::st
                           kPatience);
         if (!said) return std::nullopt;
         const Json status = said.value().value("status", Json::object());
-        if (!status.value("allowed", false)) missing += (missing.empty() ? "" : ",") + std::string(verb);
+        if (!status.value("allowed", false))
+            missing += (missing.empty() ? "" : ",") + std::string(verb);
     }
     return missing;
 }
@@ -71,8 +72,8 @@ Finding checkRights(kube::KubernetesClient& client, const std::string& ns, bool 
         finding.fix += finding.fix.empty() ? "" : " && ";
         finding.level = Level::Fail;
         finding.message += "the server may not " + *missing + " " + resourceText(need);
-        finding.fix += "kubectl -n " + ns + " create role hearth-" + need.plural + " --verb=" +
-                       *missing + " --resource=" + resourceText(need);
+        finding.fix += "kubectl -n " + ns + " create role hearth-" + need.plural +
+                       " --verb=" + *missing + " --resource=" + resourceText(need);
     }
     if (finding.level == Level::Fail) {
         finding.fix += ", and bind them to the server's ServiceAccount";

@@ -64,8 +64,8 @@ Schema templateSchema() {
         .optional("storage", Schema::oneOf({"Disk", "Memory"}))
         .optional("gpu", gpuSpecSchema())
         .optional("runtimeClass", bounded("The RuntimeClass of its Pods, in a cluster"))
-        .optional("podTemplate",
-                  Schema::object().open().describe("Parts of a PodTemplate that its Pods get besides"))
+        .optional("podTemplate", Schema::object().open().describe(
+                                     "Parts of a PodTemplate that its Pods get besides"))
         .optional("network", networkSchema())
         .optional("prewarm", prewarmSchema())
         .named("PoolTemplate");

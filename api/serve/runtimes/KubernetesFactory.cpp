@@ -127,13 +127,13 @@ public:
         }
         if (!(*config.lease).empty() && (*config.keys).empty()) {
             throw Error(ErrorCode::InvalidArgument, "replicas need keys that they share")
-                .hint("put the files key and agent-key, 32 random bytes each, into a folder, and "
-                      "name it with --keys");
+                .hint(
+                    "put the files key and agent-key, 32 random bytes each, into a folder, and "
+                    "name it with --keys");
         }
         if (!(*config.lease).empty() && !isReachable(LeaseLeadership::addressOf(config))) {
-            throw Error(ErrorCode::InvalidArgument,
-                        "other replicas cannot reach this one at " +
-                            LeaseLeadership::addressOf(config))
+            throw Error(ErrorCode::InvalidArgument, "other replicas cannot reach this one at " +
+                                                        LeaseLeadership::addressOf(config))
                 .hint("name its own address with --advertise HOST:PORT");
         }
     }

@@ -185,13 +185,12 @@ ContainerRuntime::Started KubernetesRuntime::create(const SandboxId& id, const S
         const MutexLock lock(mutex_);
         made_[id] = clock_.now();
     }
-    const Json pod =
-        kubernetes::podManifest(spec, {.id = id,
-                                       .instance = options_.instance,
-                                       .agent_image = options_.agent_image,
-                                       .server_key = key_.publicKey().text(),
-                                       .created_unix_ms = toUnixMillis(clock_.wall()),
-                                       .owner = owner_});
+    const Json pod = kubernetes::podManifest(spec, {.id = id,
+                                                    .instance = options_.instance,
+                                                    .agent_image = options_.agent_image,
+                                                    .server_key = key_.publicKey().text(),
+                                                    .created_unix_ms = toUnixMillis(clock_.wall()),
+                                                    .owner = owner_});
     const kubernetes::KubeResult<Json> made = createPod(pod);
     if (!made) {
         const MutexLock lock(mutex_);
@@ -214,12 +213,11 @@ void KubernetesRuntime::requireLead() const {
 void KubernetesRuntime::noteClaim(const SandboxId& id) {
     requireId(id);
     const Json patch{{"metadata", {{"labels", {{kubernetes::kClaimedLabel, "true"}}}}}};
-    const kubernetes::KubeResult<Json> noted =
-        client_.patch(pods_, kubernetes::podName(id), kubernetes::PatchKind::Merge, patch, {},
-                      limits());
+    const kubernetes::KubeResult<Json> noted = client_.patch(
+        pods_, kubernetes::podName(id), kubernetes::PatchKind::Merge, patch, {}, limits());
     if (noted || noted.failed(KubeErrorKind::NotFound)) return;
-    throw Error(ErrorCode::Unavailable, "the claim of " + id + " is not noted at its Pod: " +
-                                            noted.error().text());
+    throw Error(ErrorCode::Unavailable,
+                "the claim of " + id + " is not noted at its Pod: " + noted.error().text());
 }
 
 void KubernetesRuntime::destroy(const SandboxId& id) {
@@ -344,10 +342,12 @@ void KubernetesRuntime::finishWithin(std::chrono::milliseconds most) {
 }
 
 kubernetes::CallLimits KubernetesRuntime::limits() const {
+    static const std::atomic<bool> kOver{true};
     const TimePoint end = last_call_;
+    const TimePoint now = clock_.now();
     if (end == TimePoint::max()) return {.timeout = kCall, .stop = &stopped_};
-    const auto left = std::chrono::floor<std::chrono::milliseconds>(end - clock_.now());
-    return {.timeout = std::clamp<std::chrono::milliseconds>(left, std::chrono::milliseconds(1), kCall),
+    if (end <= now) return {.timeout = kCall, .stop = &kOver};
+    return {.timeout = std::min(std::chrono::ceil<std::chrono::milliseconds>(end - now), kCall),
             .stop = &stopped_};
 }
 

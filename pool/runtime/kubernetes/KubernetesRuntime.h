@@ -89,8 +89,8 @@ private:
     kubernetes::Reflector reflector_;
     std::atomic<bool> stopped_{false};
     std::atomic<TimePoint> last_call_{TimePoint::max()};  ///< all calls have ended by then
-    std::string version_;  ///< of the API server
-    Json owner_;           ///< an ownerReferences entry, or null
+    std::string version_;                                 ///< of the API server
+    Json owner_;                                          ///< an ownerReferences entry, or null
 
     mutable Mutex mutex_;
     std::function<void(const SandboxId&)> news_ HEARTH_GUARDED_BY(mutex_);

@@ -48,8 +48,9 @@ ReflectorOptions NodeWatch::following() {
         if (condition.state == ReflectorCondition::State::Forbidden) {
             log_.warn("kubernetes.nodes_unknown",
                       {{"why", condition.message},
-                       {"hint", "let the server list and watch nodes: it then leaves those that "
-                                "are cordoned"}});
+                       {"hint",
+                        "let the server list and watch nodes: it then leaves those that "
+                        "are cordoned"}});
         }
     };
     return options;
@@ -76,9 +77,8 @@ std::string NodeWatch::unfit(const std::string& node) const {
     const std::string why = seen ? unfitness(*seen) : "has gone";
     if (why.empty()) return "";
     const std::vector<KubeObject> all = cache_.list();
-    const bool other = std::any_of(all.begin(), all.end(), [](const KubeObject& each) {
-        return unfitness(*each).empty();
-    });
+    const bool other = std::any_of(all.begin(), all.end(),
+                                   [](const KubeObject& each) { return unfitness(*each).empty(); });
     return other ? "its node " + node + " " + why : "";
 }
 

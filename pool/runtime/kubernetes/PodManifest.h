@@ -15,8 +15,8 @@ inline constexpr std::uint16_t kAgentPort = 7017;
 inline constexpr const char* kInstanceLabel = "hearth.dev/instance";
 inline constexpr const char* kSandboxLabel = "hearth.dev/sandbox";
 inline constexpr const char* kClaimedLabel = "hearth.dev/claimed";  ///< "true" after a claim
-inline constexpr const char* kCreatedNote = "hearth.dev/created";  ///< milliseconds since 1970
-inline constexpr const char* kLabelsNote = "hearth.dev/labels";    ///< SandboxSpec's, as JSON
+inline constexpr const char* kCreatedNote = "hearth.dev/created";   ///< milliseconds since 1970
+inline constexpr const char* kLabelsNote = "hearth.dev/labels";     ///< SandboxSpec's, as JSON
 
 /// The init container whose termination message is the agent's public key, and the sandbox's own.
 inline constexpr const char* kInitContainer = "agent";

@@ -86,8 +86,8 @@ bool readFilter(const char* name, std::vector<sock_filter>& filter, bool& absent
 
 /// Our own environment, without what is ours, the container runtime's or the cluster's.
 std::vector<std::string> inheritedEnvironment() {
-    constexpr std::array<std::string_view, 6> kOthers{"HEARTH_",   "KUBERNETES_", "HOME=",
-                                                      "HOSTNAME=", "TERM=",       "PWD="};
+    constexpr std::array<std::string_view, 6> kOthers{
+        "HEARTH_", "KUBERNETES_", "HOME=", "HOSTNAME=", "TERM=", "PWD="};
     std::vector<std::string> all;
     for (char** entry = environ; *entry != nullptr; ++entry) {
         const std::string_view text = *entry;

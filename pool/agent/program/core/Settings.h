@@ -33,7 +33,7 @@ struct Settings {
     std::string root = "/workspace";  ///< where the workspace really is
     std::string tmp = "/tmp";
     std::string languages = "/etc/hearth/languages.json";
-    std::string image;      ///< HEARTH_IMAGE: what the image brings, as JSON
+    std::string image;  ///< HEARTH_IMAGE: what the image brings, as JSON
     /// "NAME=value" of a Pod: what its image, its template and its devices bring.
     std::vector<std::string> inherited;
     std::string gpu;        ///< HEARTH_GPU: what its GPUs need, as JSON

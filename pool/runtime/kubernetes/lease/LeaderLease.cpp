@@ -104,9 +104,9 @@ bool LeaderLease::expired(const Json& record) const {
     if (holderOf(record).empty()) return true;
     const Json& told = at(record, "/spec/leaseDurationSeconds");
     const std::chrono::seconds duration =
-        told.is_number_integer() ? std::chrono::seconds(std::clamp<std::int64_t>(
-                                       told.get<std::int64_t>(), 1, 3'600))
-                                 : options_.duration;
+        told.is_number_integer()
+            ? std::chrono::seconds(std::clamp<std::int64_t>(told.get<std::int64_t>(), 1, 3'600))
+            : options_.duration;
     return clock_.now() - observed_ >= duration;
 }
 
@@ -152,8 +152,7 @@ LeaderLease::Standing LeaderLease::take(const Json& before) {
                                               : client_.create(leases(options_.ns), wanted, limits);
     if (got) return lead(std::move(got).value(), asked);
     if (!got.failed(KubeErrorKind::Conflict) && !got.failed(KubeErrorKind::AlreadyExists)) {
-        log_.warn("leader.not_taken",
-                  {{"lease", options_.name}, {"why", got.error().text()}});
+        log_.warn("leader.not_taken", {{"lease", options_.name}, {"why", got.error().text()}});
         // The write may have been carried out all the same.
         const KubeResult<Json> seen = client_.get(leases(options_.ns), options_.name, limits);
         if (seen && holderOf(seen.value()) == options_.identity) return lead(seen.value(), asked);
@@ -250,8 +249,7 @@ void LeaderLease::release() {
     free["spec"]["leaseDurationSeconds"] = 1;
     const KubeResult<Json> done = client_.replace(leases(options_.ns), free, {.timeout = kCall});
     if (!done) {
-        log_.warn("leader.not_released",
-                  {{"lease", options_.name}, {"why", done.error().text()}});
+        log_.warn("leader.not_released", {{"lease", options_.name}, {"why", done.error().text()}});
     }
     standing_ = depose("it was released");
 }

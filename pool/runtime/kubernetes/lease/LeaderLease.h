@@ -20,9 +20,9 @@ namespace hearth::pool::kubernetes {
 struct LeaseOptions {
     std::string name;
     std::string ns;
-    std::string identity;  ///< of this process, and of no other one
+    std::string identity;    ///< of this process, and of no other one
     std::string owner = {};  ///< with whose end the Lease goes (parseOwner); empty: none
-    std::string address;   ///< HOST:PORT where this replica serves clients once it leads
+    std::string address;     ///< HOST:PORT where this replica serves clients once it leads
     std::chrono::seconds duration{15};   ///< without a renewal for so long, others may take it
     std::chrono::seconds fresh_for{10};  ///< after a renewal; shorter than `duration`
     std::chrono::milliseconds every{2'000};
@@ -95,11 +95,11 @@ private:
 
     // Of the thread of step().
     Standing standing_ = Standing::Follower;
-    Json record_;            ///< as we last wrote it
-    std::string version_;    ///< resourceVersion that was observed last
-    TimePoint observed_{};   ///< and when that was first seen
-    std::string why_;        ///< it was deposed
-    std::string trouble_;    ///< the last failure, logged once
+    Json record_;           ///< as we last wrote it
+    std::string version_;   ///< resourceVersion that was observed last
+    TimePoint observed_{};  ///< and when that was first seen
+    std::string why_;       ///< it was deposed
+    std::string trouble_;   ///< the last failure, logged once
 
     mutable Mutex mutex_;
     StoppableCondition wake_;

@@ -67,11 +67,13 @@ TEST_CASE("a Pod template cannot take the place of what Hearth sets", "[unit][co
     CHECK(wrongIn(R"({"spec": {"runtimeClassName": "gvisor"}})") ==
           Pointers{"/spec/runtimeClassName"});
     const auto inSandbox = [](const std::string& field) {
-        return wrongIn((R"({"spec": {"containers": [{"name": "sandbox", )" + field + "}]}}").c_str());
+        return wrongIn(
+            (R"({"spec": {"containers": [{"name": "sandbox", )" + field + "}]}}").c_str());
     };
     const std::string at = "/spec/containers/0/";
     CHECK(inSandbox(R"("image": "another")") == Pointers{at + "image"});
-    CHECK(inSandbox(R"("securityContext": {"privileged": true})") == Pointers{at + "securityContext"});
+    CHECK(inSandbox(R"("securityContext": {"privileged": true})") ==
+          Pointers{at + "securityContext"});
     CHECK(inSandbox(R"("env": [{"name": "HEARTH_POD", "value": "x"}])") ==
           Pointers{at + "env/0/name"});
     CHECK(inSandbox(R"("resources": {"limits": {"cpu": 64}})") ==

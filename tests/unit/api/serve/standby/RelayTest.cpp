@@ -1,5 +1,3 @@
-#include "api/serve/standby/Relay.h"
-
 #include <Poco/Exception.h>
 #include <Poco/Net/ServerSocket.h>
 #include <Poco/Net/StreamSocket.h>
@@ -10,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/serve/standby/Relay.h"
 #include "base/Error.h"
 #include "tests/support/Support.h"
 

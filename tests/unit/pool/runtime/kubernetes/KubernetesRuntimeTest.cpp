@@ -24,6 +24,7 @@ struct Cluster {
     FakeApiServer server;
     SystemClock clock;
     metrics::Log log{-1, metrics::LogLevel::Error};
+    std::atomic<bool> leads = true;
     std::unique_ptr<KubernetesRuntime> runtime;
 
     Cluster() {
@@ -32,10 +33,10 @@ struct Cluster {
         server.addKind(kPolicies);
         server.addKind(kNodes);
     }
-    KubernetesRuntime& start() {
+    KubernetesRuntime& start(const std::string& owner = {}) {
         runtime.reset();
         runtime = std::make_unique<KubernetesRuntime>(
-            KubernetesOptions{"aaaaaaaaaaaa", "agents:1"},
+            KubernetesOptions{"aaaaaaaaaaaa", "agents:1", owner, [this] { return leads.load(); }},
             std::make_unique<kubernetes::ClusterAccess>(
                 kubernetes::ClusterConfig{.url = server.url()}, clock),
             *agent::secure::ServerKey::parse(std::string(64, '1')), clock, log);
@@ -220,4 +221,67 @@ TEST_CASE("a server that may not see nodes takes all as fit", "[unit][kubernetes
     cluster.run(id);
     REQUIRE(eventually([&] { return runtime.find(id)->listening; }));
     CHECK(runtime.find(id)->unfit.empty());
+}
+
+TEST_CASE("a claim is noted at its Pod, and another server sees it", "[unit][kubernetes]") {
+    Cluster cluster;
+    const SandboxId id = newId("sb_");
+    cluster.start().create(id, small());
+    CHECK_FALSE(cluster.runtime->find(id)->claimed);
+    cluster.runtime->noteClaim(id);
+    CHECK(cluster.start().find(id)->claimed);
+    cluster.runtime->destroy(id);
+    CHECK_NOTHROW(cluster.runtime->noteClaim(id));  // it has ended meanwhile
+    cluster.server.answerNext("patch", FakeApiServer::status(503, "ServiceUnavailable"));
+    CHECK(codeOf([&] { cluster.runtime->noteClaim(id); }) == ErrorCode::Unavailable);
+}
+
+TEST_CASE("a replica that may not lead any more makes and destroys nothing", "[unit][kubernetes]") {
+    Cluster cluster;
+    KubernetesRuntime& runtime = cluster.start();
+    const SandboxId id = newId("sb_");
+    runtime.create(id, small());
+    cluster.leads = false;
+    CHECK(codeOf([&] { runtime.create(newId("sb_"), small()); }) == ErrorCode::Unavailable);
+    CHECK(codeOf([&] { runtime.destroy(id); }) == ErrorCode::Unavailable);
+    CHECK(runtime.sweep({}).empty());  // made in this life, so nothing to sweep
+    CHECK(cluster.server.count(kPods) == 1);
+    CHECK(runtime.find(id));
+    cluster.leads = true;
+    runtime.destroy(id);
+    CHECK(cluster.server.count(kPods) == 0);
+}
+
+TEST_CASE("Pods and their policy go with their owner, which must be there", "[unit][kubernetes]") {
+    constexpr const char* kDeployments = "/apis/apps/v1/deployments";
+    Cluster cluster;
+    CHECK(codeOf([&] { cluster.start("hearth"); }) == ErrorCode::InvalidArgument);
+    CHECK(codeOf([&] { cluster.start("deployments.apps/hearth"); }) == ErrorCode::Unavailable);
+    const Json made = cluster.server.put(
+        kDeployments, {{"apiVersion", "apps/v1"},
+                       {"kind", "Deployment"},
+                       {"metadata", {{"name", "hearth"}, {"namespace", "default"}}}});
+    const SandboxId id = newId("sb_");
+    cluster.start("deployments.apps/hearth").create(id, small());
+    for (const Json& object : {*cluster.server.get(kPods, Cluster::keyOf(id)),
+                               *cluster.server.get(kPolicies, "default/hearth-aaaaaaaaaaaa")}) {
+        const Json& owner = object.at("metadata").at("ownerReferences").at(0);
+        CHECK(owner.at("kind") == "Deployment");
+        CHECK(owner.at("apiVersion") == "apps/v1");
+        CHECK(owner.at("uid") == made.at("metadata").at("uid"));
+    }
+}
+
+TEST_CASE("a server that stops still ends Pods, until its time is over", "[unit][kubernetes]") {
+    Cluster cluster;
+    KubernetesRuntime& runtime = cluster.start();
+    const SandboxId one = newId("sb_");
+    const SandboxId two = newId("sb_");
+    runtime.create(one, small());
+    runtime.create(two, small());
+    runtime.finishWithin(10s);
+    runtime.destroy(one);
+    CHECK(cluster.server.count(kPods) == 1);
+    runtime.finishWithin(0s);
+    CHECK(codeOf([&] { runtime.destroy(two); }) == ErrorCode::Unavailable);
 }

@@ -28,7 +28,8 @@ bool hasEnvironment(const Json& container, const char* name) {
 
 }  // namespace
 
-TEST_CASE("a pool's template is added to the Pod, and replaces nothing in it", "[unit][kubernetes]") {
+TEST_CASE("a pool's template is added to the Pod, and replaces nothing in it",
+          "[unit][kubernetes]") {
     SandboxSpec spec;
     spec.image = "images/python";
     const Json plain = podOf(spec);

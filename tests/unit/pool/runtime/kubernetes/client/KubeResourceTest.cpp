@@ -26,3 +26,14 @@ TEST_CASE("a query encodes everything that a server may read as syntax", "[unit]
     query.add("labelSelector", "app in (a,b)").add("empty", "").add("continue", "x;y&z=+/");
     CHECK(query.text() == "?labelSelector=app%20in%20%28a%2Cb%29&continue=x%3By%26z%3D%2B%2F");
 }
+
+TEST_CASE("an owner is named by its kind and name", "[unit][kubernetes]") {
+    const auto deployment = parseOwner("deployments.apps/hearth", "x");
+    REQUIRE(deployment);
+    CHECK(deployment->resource.path(deployment->name) ==
+          "/apis/apps/v1/namespaces/x/deployments/hearth");
+    CHECK(parseOwner("configmaps/a", "x")->resource.path() == "/api/v1/namespaces/x/configmaps");
+    for (const char* wrong : {"", "hearth", "/hearth", "pods/", "a/b/c"}) {
+        CHECK_FALSE(parseOwner(wrong, "x"));
+    }
+}
