@@ -27,6 +27,10 @@ constexpr std::array<const char*, 13> kPassed{"affinity",
                                               "tolerations",
                                               "topologySpreadConstraints"};
 
+/// Neither files of the node nor Secrets, which may be the server's own: they share a namespace.
+constexpr std::array<std::string_view, 8> kVolumeKinds{
+    "configMap", "csi",   "downwardAPI", "emptyDir",
+    "ephemeral", "image", "nfs",         "persistentVolumeClaim"};
 /// Volumes that Hearth makes, and where they are mounted.
 constexpr std::array<std::string_view, 4> kOurVolumes{"inside", "key", "workspace", "tmp"};
 constexpr std::array<std::string_view, 5> kOurPlaces{"/.hearth", "/.hearth-key", "/workspace",
@@ -82,10 +86,14 @@ void readVolumes(Fields& spec) {
         if (among(kOurVolumes, name)) {
             return spec.tell({at + "/name", "is a name that Hearth uses: choose another"});
         }
-        if (volume.contains("hostPath")) {
-            spec.tell({at + "/hostPath",
-                       "would give the sandbox files of its node: use another "
-                       "kind of volume"});
+        for (const auto& [kind, value] : volume.items()) {
+            if (kind == "name" || among(kVolumeKinds, kind)) continue;
+            std::string known;
+            for (const std::string_view each : kVolumeKinds) {
+                known.append(known.empty() ? "" : ", ").append(each);
+            }
+            spec.tell(
+                {at + "/" + kind, "is no kind of volume for sandboxes; known here: " + known});
         }
     });
 }

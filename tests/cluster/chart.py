@@ -88,8 +88,9 @@ def installed():
             helm("install", "one", "CHART", "-n", NAMESPACE, "-f", file, "--wait", "--timeout", "4m")
             try:
                 helm("test", "one", "-n", NAMESPACE, "--timeout", "2m")
-            finally:
+            except Trouble:
                 print(kubectl("logs", "one-hearth-test"))
+                raise
             keys = get("secret", "one-hearth-keys")["data"]
             workspace = ask("POST", "/v1/workspaces", {"pool": "shell"}, seconds=60)
             run_in(workspace, "echo kept > f")
@@ -109,13 +110,13 @@ def installed():
         finally:
             with contextlib.suppress(Trouble):
                 helm("uninstall", "one", "-n", NAMESPACE)
-        wait_for("nothing of it is left", lambda: not ours(), 90, )
+        wait_for("nothing of it is left", lambda: not ours(), 90)
         assert "hearth" not in kubectl("get", "clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/part-of=hearth", "-o", "name")
 
 
 def ours():
-    """Everything in the namespace that the chart or its servers made, but for the Pod of `helm test`, which is Helm's to keep."""
-    found = [each for label in ("app.kubernetes.io/managed-by=hearth", "app.kubernetes.io/part-of=hearth")
+    """Everything in the namespace that the chart or its servers made."""
+    found = [each for label in ("app.kubernetes.io/managed-by=hearth", "app.kubernetes.io/instance=one")
              for each in kubectl("get", KINDS, "-l", label, "-o", "name").split()]
     if found:
         print(f"      still there: {found}")

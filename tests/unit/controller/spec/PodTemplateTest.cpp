@@ -60,6 +60,10 @@ TEST_CASE("a Pod template cannot take the place of what Hearth sets", "[unit][co
           Pointers{"/spec/volumes/0/name"});
     CHECK(wrongIn(R"({"spec": {"volumes": [{"name": "a", "hostPath": {"path": "/"}}]}})") ==
           Pointers{"/spec/volumes/0/hostPath"});
+    CHECK(wrongIn(R"({"spec": {"volumes": [{"name": "a", "secret": {"secretName": "keys"}}]}})") ==
+          Pointers{"/spec/volumes/0/secret"});
+    CHECK(wrongIn(R"({"spec": {"volumes": [{"name": "a", "projected": {"sources": []}}]}})") ==
+          Pointers{"/spec/volumes/0/projected"});
     CHECK(wrongIn(R"({"spec": {"containers": [{"name": "sidecar"}]}})") ==
           Pointers{"/spec/containers/0/name"});
     CHECK(wrongIn(R"({"spec": {"initContainers": [{"name": "first"}]}})") ==
@@ -76,6 +80,8 @@ TEST_CASE("a Pod template cannot take the place of what Hearth sets", "[unit][co
           Pointers{at + "securityContext"});
     CHECK(inSandbox(R"("env": [{"name": "HEARTH_POD", "value": "x"}])") ==
           Pointers{at + "env/0/name"});
+    CHECK(inSandbox(R"("env": [{"name": "A", "valueFrom": {"secretKeyRef": {}}}])") ==
+          Pointers{at + "env/0/valueFrom"});
     CHECK(inSandbox(R"("resources": {"limits": {"cpu": 64}})") ==
           Pointers{at + "resources/limits/cpu"});
     for (const char* path : {"", "models", "/", "/workspace", "/workspace/", "/workspace/in",
