@@ -92,6 +92,7 @@ def installed():
                 print(kubectl("logs", "one-hearth-test"))
                 raise
             keys = get("secret", "one-hearth-keys")["data"]
+            official_clients()
             workspace = ask("POST", "/v1/workspaces", {"pool": "shell"}, seconds=60)
             run_in(workspace, "echo kept > f")
             first = begin(workspace, 40)
@@ -112,6 +113,21 @@ def installed():
                 helm("uninstall", "one", "-n", NAMESPACE)
         wait_for("nothing of it is left", lambda: not ours(), 90)
         assert "hearth" not in kubectl("get", "clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/part-of=hearth", "-o", "name")
+
+
+def official_clients():
+    """Of MCP, over the service."""
+    folder = os.path.join(ROOT, "tests/server/mcp")
+    if not os.path.isdir(f"{folder}/node_modules"):
+        run("npm", "ci", "--prefix", folder, "--no-audit", "--no-fund", "--loglevel=error")
+    with forwarded() as port:
+        done = subprocess.run(["node", f"{folder}/once.mjs"], capture_output=True, text=True, check=False, timeout=120, env={
+            **os.environ, "HEARTH_URL": f"http://127.0.0.1:{port}", "HEARTH_TOKEN": token(), "HEARTH_POOL": "shell", "HEARTH_TEST_RESULTS": ""})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def token():
+    return base64.b64decode(get("secret", "one-hearth-tokens")["data"]["admin"]).decode()
 
 
 def ours():
@@ -151,13 +167,12 @@ def connects(port):
 
 def ask(method, path, body=None, seconds=30):
     """The answer of the service, which may have no leader for a while."""
-    token = base64.b64decode(get("secret", "one-hearth-tokens")["data"]["admin"]).decode()
     end = time.monotonic() + seconds
     while True:
         try:
             with forwarded() as port:
                 request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(body).encode() if body is not None else None,
-                                                 {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}, method=method)
+                                                 {"Authorization": f"Bearer {token()}", "Content-Type": "application/json"}, method=method)
                 with urllib.request.urlopen(request, timeout=30) as answer:
                     return json.load(answer)
         except (OSError, AssertionError) as trouble:
