@@ -1,15 +1,18 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "api/cli/commands/Commands.h"
 #include "api/cli/remote/Remote.h"
 #include "api/cli/remote/Tables.h"
 #include "api/command/OutputFormat.h"
 #include "api/config/ServeConfig.h"
+#include "api/serve/FreshFacts.h"
 #include "api/serve/OfflineState.h"
 #include "base/Error.h"
 #include "base/Instance.h"
@@ -130,14 +133,23 @@ std::vector<std::string> poolsOf(const Invocation& call, const Image& image) {
     return names;
 }
 
+/// Whether the server has it, as far as is its to say.
+bool serverHas(Remote& remote, const Image& image) {
+    const Json facts = remote.get("/v1/capabilities");
+    if (facts.value("runtime", "") != "oci") return true;  // a daemon keeps its own
+    const Json images = facts.value("images", Json::array());
+    return std::any_of(images.begin(), images.end(), [&](const Json& one) {
+        return one.is_object() && one.value("name", "") == image.name &&
+               one.value("digest", "") == image.digest;
+    });
+}
+
 /// An image in another store than the server's is no image to it.
 void requireServersStore(Remote& remote, const Image& image, const std::string& directory) {
-    const Json facts = remote.get("/v1/capabilities");
-    if (facts.value("runtime", "") != "oci") return;  // a daemon keeps its own
-    for (const Json& one : facts.value("images", Json::array())) {
-        if (!one.is_object()) continue;
-        if (one.value("name", "") == image.name && one.value("digest", "") == image.digest) return;
-    }
+    if (serverHas(remote, image)) return;
+    // What it says may be a moment old, and the import a moment ago.
+    std::this_thread::sleep_for(2 * program::FreshFacts::kFresh);
+    if (serverHas(remote, image)) return;
     throw Error(ErrorCode::InvalidArgument, "the server does not have image " + image.name +
                                                 ": it was imported into " + directory +
                                                 ", and the server keeps its images elsewhere")
