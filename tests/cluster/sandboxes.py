@@ -196,6 +196,7 @@ def pool_template():
     """Pods get the pool's template: where to run, labels, volumes and devices; a sandbox sees its volume and its device is counted"""
     own_cluster("full")
     [mine, *_] = [each["metadata"]["name"] for each in get("nodes")["items"]]
+    kubectl("delete", "pod", "gpu-1", "gpu-2", "gpu-3", "--ignore-not-found", "--wait=true")  # of another case: they hold devices
     for each in ("capacity", "allocatable"):
         patch_status(f"/api/v1/nodes/{mine}/status", [{"op": "add", "path": f"/status/{each}/nvidia.com~1gpu", "value": "1"}])
     apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "models"}, "data": {"one": "first"}})
