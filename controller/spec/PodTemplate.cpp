@@ -98,6 +98,17 @@ void readVolumes(Fields& spec) {
     });
 }
 
+void readEnvironment(Fields& sandbox) {
+    sandbox.items("env", kMostTemplateItems, [&](const Json& variable, const std::string& at) {
+        if (textIn(variable, "name").starts_with("HEARTH_")) {
+            sandbox.tell({at + "/name", "may not begin with HEARTH_"});
+        }
+        if (variable.is_object() && variable.contains("valueFrom")) {
+            sandbox.tell({at + "/valueFrom", "is not taken: a variable has a value here"});
+        }
+    });
+}
+
 void readMounts(Fields& sandbox) {
     sandbox.items(
         "volumeMounts", kMostTemplateItems, [&](const Json& mount, const std::string& at) {
@@ -137,12 +148,7 @@ void readContainers(Fields& spec, const Fields::Wrong& wrong) {
             return sandbox.complain("name", "must be \"sandbox\": a Pod has no other container");
         }
         sandbox.find("name");
-        sandbox.items("env", kMostTemplateItems,
-                      [&](const Json& variable, const std::string& place) {
-                          if (textIn(variable, "name").starts_with("HEARTH_")) {
-                              sandbox.tell({place + "/name", "may not begin with HEARTH_"});
-                          }
-                      });
+        readEnvironment(sandbox);
         readMounts(sandbox);
         sandbox.items("volumeDevices", kMostTemplateItems, [](const Json&, const std::string&) {});
         readResources(sandbox.object("resources"));
