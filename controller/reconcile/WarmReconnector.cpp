@@ -39,12 +39,12 @@ ReconcileResult WarmReconnector::proceed(const pool::SandboxId& id) {
         since = found->second;
     }
     const std::optional<pool::Member> member = fleet_.warm.find(id);
-    const std::optional<pool::SandboxInfo> info = fleet_.runtime.find(id);
-    std::string end;
     if (!member || member->phase != pool::Phase::Ready) {
         forget(id);
         return ReconcileResult::settled();
     }
+    const std::optional<pool::SandboxInfo> info = fleet_.runtime.find(id);
+    std::string end;
     if (!info || !info->alive) {
         end = "its container has ended";
     } else {

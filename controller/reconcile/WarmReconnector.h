@@ -36,7 +36,7 @@ private:
     WorkspaceTerminator& endings_;
     const History history_;
     Mutex mutex_;
-    /// Since when.
+    /// Sandboxes without a connection, with the time of its loss.
     std::map<pool::SandboxId, TimePoint> broken_ HEARTH_GUARDED_BY(mutex_);
 };
 

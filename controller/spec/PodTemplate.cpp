@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -35,6 +36,8 @@ constexpr std::array<std::string_view, 8> kVolumeKinds{
 constexpr std::array<std::string_view, 4> kOurVolumes{"inside", "key", "workspace", "tmp"};
 constexpr std::array<std::string_view, 5> kOurPlaces{"/.hearth", "/.hearth-key", "/workspace",
                                                      "/tmp", "/dev"};
+/// By this variable a container gets devices where NVIDIA's runtime is the node's default.
+constexpr std::string_view kDevices = "NVIDIA_VISIBLE_DEVICES";
 /// What `template.resources` sets.
 constexpr std::array<std::string_view, 3> kOurResources{"cpu", "memory", "ephemeral-storage"};
 
@@ -50,14 +53,16 @@ std::string textIn(const Json& object, const char* key) {
                : "";
 }
 
-/// A path that is ours, lies in ours, or hides ours.
-bool coversOurs(const std::string& path) {
-    const std::string inside = path + "/";
-    return path.empty() || path.front() != '/' || path == "/" ||
-           path.find("..") != std::string::npos ||
-           std::any_of(kOurPlaces.begin(), kOurPlaces.end(), [&](std::string_view place) {
-               return path == place || inside.starts_with(std::string(place) + "/");
-           });
+/// False for a path of ours, in ours, or written so that the kubelet reads another one.
+bool isFreePlace(const std::string& path) {
+    const std::filesystem::path place(path);
+    if (!place.is_absolute() || !place.has_filename() || place != place.lexically_normal() ||
+        path.find("//") != std::string::npos) {
+        return false;
+    }
+    return std::none_of(kOurPlaces.begin(), kOurPlaces.end(), [&](std::string_view ours) {
+        return path == ours || path.starts_with(std::string(ours) + "/");
+    });
 }
 
 void readNotes(Fields fields) {
@@ -100,8 +105,11 @@ void readVolumes(Fields& spec) {
 
 void readEnvironment(Fields& sandbox) {
     sandbox.items("env", kMostTemplateItems, [&](const Json& variable, const std::string& at) {
-        if (textIn(variable, "name").starts_with("HEARTH_")) {
+        const std::string name = textIn(variable, "name");
+        if (name.starts_with("HEARTH_")) {
             sandbox.tell({at + "/name", "may not begin with HEARTH_"});
+        } else if (name == kDevices) {
+            sandbox.tell({at + "/name", "follows from template.gpu"});
         }
         if (variable.is_object() && variable.contains("valueFrom")) {
             sandbox.tell({at + "/valueFrom", "is not taken: a variable has a value here"});
@@ -110,17 +118,18 @@ void readEnvironment(Fields& sandbox) {
 }
 
 void readMounts(Fields& sandbox) {
-    sandbox.items(
-        "volumeMounts", kMostTemplateItems, [&](const Json& mount, const std::string& at) {
-            if (coversOurs(textIn(mount, "mountPath"))) {
-                sandbox.tell(
-                    {at + "/mountPath",
-                     "must be an absolute path outside of /workspace, /tmp, /dev and /.hearth"});
-            }
-            if (mount.is_object() && mount.contains("mountPropagation")) {
-                sandbox.tell({at + "/mountPropagation", "would reach into the node"});
-            }
-        });
+    sandbox.items("volumeMounts", kMostTemplateItems,
+                  [&](const Json& mount, const std::string& at) {
+                      if (!isFreePlace(textIn(mount, "mountPath"))) {
+                          sandbox.tell({at + "/mountPath",
+                                        "must be an absolute path in its plain form, outside of "
+                                        "/workspace, /tmp, /dev "
+                                        "and /.hearth"});
+                      }
+                      if (mount.is_object() && mount.contains("mountPropagation")) {
+                          sandbox.tell({at + "/mountPropagation", "would reach into the node"});
+                      }
+                  });
 }
 
 void readResources(Fields resources) {

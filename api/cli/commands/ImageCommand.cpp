@@ -133,7 +133,7 @@ std::vector<std::string> poolsOf(const Invocation& call, const Image& image) {
     return names;
 }
 
-/// Whether the server has it, as far as is its to say.
+/// The server lists the image. With another runtime a daemon keeps images, and nothing is said.
 bool serverHas(Remote& remote, const Image& image) {
     const Json facts = remote.get("/v1/capabilities");
     if (facts.value("runtime", "") != "oci") return true;  // a daemon keeps its own
@@ -147,7 +147,7 @@ bool serverHas(Remote& remote, const Image& image) {
 /// An image in another store than the server's is no image to it.
 void requireServersStore(Remote& remote, const Image& image, const std::string& directory) {
     if (serverHas(remote, image)) return;
-    // What it says may be a moment old, and the import a moment ago.
+    // The list may be a moment older than the import (FreshFacts).
     std::this_thread::sleep_for(2 * program::FreshFacts::kFresh);
     if (serverHas(remote, image)) return;
     throw Error(ErrorCode::InvalidArgument, "the server does not have image " + image.name +

@@ -1,12 +1,14 @@
 #include "api/cli/doctor/KubernetesChecks.h"
 
-#include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 
 #include "api/serve/runtimes/Runtimes.h"
 #include "base/Clock.h"
 #include "base/Ids.h"
 #include "pool/runtime/kubernetes/PodManifest.h"
+#include "pool/runtime/kubernetes/client/KubernetesClient.h"
 #include "pool/runtime/kubernetes/client/ObjectCache.h"
 
 namespace hearth::cli {
@@ -22,13 +24,16 @@ struct Need {
     const char* plural;
     std::vector<const char*> verbs;
     bool in_namespace = true;
+    std::string name = {};  ///< the only object that it does that with, but for `create`
 };
 
 /// docs/kubernetes.md has the same list.
-std::vector<Need> needs(bool replicas) {
+std::vector<Need> needs(const std::string& lease) {
     std::vector<Need> all{{"", "pods", {"create", "get", "list", "watch", "patch", "delete"}},
                           {"networking.k8s.io", "networkpolicies", {"create", "patch"}}};
-    if (replicas) all.push_back({"coordination.k8s.io", "leases", {"get", "create", "update"}});
+    if (!lease.empty()) {
+        all.push_back({"coordination.k8s.io", "leases", {"get", "create", "update"}, true, lease});
+    }
     return all;
 }
 
@@ -41,6 +46,7 @@ std::optional<std::string> lacking(kube::KubernetesClient& client, const std::st
     for (const char* verb : need.verbs) {
         Json asked{{"verb", verb}, {"group", need.group}, {"resource", need.plural}};
         if (need.in_namespace) asked["namespace"] = ns;
+        if (!need.name.empty() && std::string_view(verb) != "create") asked["name"] = need.name;
         const kube::KubeResult<Json> said =
             client.create({.group = "authorization.k8s.io", .plural = "selfsubjectaccessreviews"},
                           {{"apiVersion", "authorization.k8s.io/v1"},
@@ -59,9 +65,10 @@ std::string resourceText(const Need& need) {
     return std::string(need.plural) + (*need.group == '\0' ? "" : "." + std::string(need.group));
 }
 
-Finding checkRights(kube::KubernetesClient& client, const std::string& ns, bool replicas) {
+Finding checkRights(kube::KubernetesClient& client, const std::string& ns,
+                    const std::string& lease) {
     Finding finding = allRight("permissions", "all that the server needs in " + ns);
-    for (const Need& need : needs(replicas)) {
+    for (const Need& need : needs(lease)) {
         const std::optional<std::string> missing = lacking(client, ns, need);
         if (!missing) {
             return {Level::Warn, "permissions", "the cluster does not say what the server may do",
@@ -117,9 +124,8 @@ Finding checkRuntimeClasses(kube::KubernetesClient& client) {
                     names.empty() ? "none: pools use the nodes' own runtime" : names);
 }
 
-}  // namespace
-
-Findings judgeCluster(kube::KubernetesClient& client, const std::string& ns, bool replicas) {
+Findings judgeCluster(kube::KubernetesClient& client, const std::string& ns,
+                      const std::string& lease) {
     const kube::KubeResult<Json> version = client.getPath("/version", kPatience);
     const std::string& url = client.access().config().url;
     if (!version) {
@@ -128,7 +134,7 @@ Findings judgeCluster(kube::KubernetesClient& client, const std::string& ns, boo
     }
     Findings findings{allRight("cluster", "Kubernetes " + version.value().value("gitVersion", "?") +
                                               " at " + url + ", namespace " + ns)};
-    findings.push_back(checkRights(client, ns, replicas));
+    findings.push_back(checkRights(client, ns, lease));
     findings.push_back(checkNodes(client, ns));
     findings.push_back(checkRuntimeClasses(client));
     findings.push_back(
@@ -137,13 +143,15 @@ Findings judgeCluster(kube::KubernetesClient& client, const std::string& ns, boo
     return findings;
 }
 
+}  // namespace
+
 Findings checkKubernetes(const ServeConfig& config) {
     try {
         const SystemClock clock;
         kube::ClusterAccess access(program::clusterOf(config), clock);
         kube::KubernetesClient client(access);
         const std::string ns = access.config().ns;
-        Findings findings = judgeCluster(client, ns, !(*config.lease).empty());
+        Findings findings = judgeCluster(client, ns, *config.lease);
         if (findings.front().level != Level::Ok) return findings;
         findings.push_back(checkPod(client, ns, *config.agent_image));
         if ((*config.agent_image).empty()) {

@@ -14,7 +14,7 @@ namespace {
 
 namespace kube = pool::kubernetes;
 
-/// Of an instance's name.
+/// Length of an instance's name.
 constexpr std::size_t kNameDigits = 12;
 
 std::optional<std::string> variable(const std::string& name) {
@@ -22,7 +22,7 @@ std::optional<std::string> variable(const std::string& name) {
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-/// Whether other replicas can reach this address.
+/// False for addresses that mean every or any address here.
 bool isReachable(const std::string& address) {
     return !address.empty() && !address.starts_with("0.0.0.0:") && !address.starts_with("[::]:") &&
            !address.ends_with(":0");

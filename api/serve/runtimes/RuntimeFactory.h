@@ -51,8 +51,8 @@ public:
     PreparedRuntime(const PreparedRuntime&) = delete;
     PreparedRuntime& operator=(const PreparedRuntime&) = delete;
 
-    /// Of several replicas, which one leads; null: there is only this one. Call once, before
-    /// make(); the arguments outlive it, and it outlives what make() makes.
+    /// How replicas agree on a leader; null where there is only this one. Call once, before make();
+    /// the arguments outlive the result, and the result outlives what make() makes.
     virtual std::unique_ptr<Leadership> leadership(const Clock&, metrics::Log&) { return nullptr; }
     /// The group that the server keeps when it gives up root.
     virtual std::optional<gid_t> group() const { return std::nullopt; }

@@ -15,8 +15,12 @@
 #include <chrono>
 #include <utility>
 
+#include "api/http/Problem.h"
+#include "api/http/front/ResponseHead.h"
+#include "base/Clock.h"
 #include "base/Error.h"
 #include "base/Fd.h"
+#include "base/Ids.h"
 #include "base/Mutex.h"
 
 namespace hearth::program {
@@ -26,7 +30,10 @@ constexpr int kMostConnections = 512;
 constexpr int kWaiting = 64;
 constexpr int kStack = 128 * 1024;
 constexpr long kConnectSeconds = 3;
-constexpr int kAnswerMs = 2'000;
+constexpr long kAnswerSeconds = 2;
+/// A client that sends on and on is not heard out.
+constexpr int kMostPieces = 16;
+constexpr std::chrono::seconds kTryAgain{2};
 
 /// Readable from the moment it is over, for all who watch it.
 class Term {
@@ -111,8 +118,7 @@ void carry(int client, int leader, const Term& term) {
             return static_cast<short>((reads.empty() && !reads.ended ? POLLIN : 0) |
                                       (writes.empty() ? 0 : POLLOUT));
         };
-        // A side that is asked for nothing is left out: the kernel would tell of its end again and
-        // again.
+        // A side that is asked for nothing is left out: poll() would report its end in a circle.
         const auto watch = [](int fd, short what) { return pollfd{what == 0 ? -1 : fd, what, 0}; };
         std::array<pollfd, 3> watched{watch(client, events(*up, *down)),
                                       watch(leader, events(*down, *up)),
@@ -155,21 +161,29 @@ public:
 private:
     /// The client has sent its request, or is about to: closing at once could lose the answer.
     void answer() {
-        static const std::string kBody =
-            R"({"type":"about:blank","title":"No leader","status":503,"errorCode":"UNAVAILABLE",)"
-            R"("detail":"no replica of this server leads at the moment","retryable":true,)"
-            R"("retryAfterSeconds":2,"hint":"try again; keyed calls are safe to repeat"})";
+        const std::string id = newId("req_");
+        const api::Response refusal =
+            api::problem(Error(ErrorCode::Unavailable, "no replica of this server leads now")
+                             .hint("try again; keyed calls are safe to repeat")
+                             .retryAfter(kTryAgain),
+                         {"", id, ""});
+        const auto& body = std::get<std::string>(refusal.body);
+        const std::string date = api::DateText().at(SystemClock().wall());
         const std::string text =
-            "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"
-            "Retry-After: 2\r\nConnection: close\r\nContent-Length: " +
-            std::to_string(kBody.size()) + "\r\n\r\n" + kBody;
+            api::renderHead(
+                refusal,
+                {.request_id = id, .date = date, .length = body.size(), .keep_alive = false}) +
+            body;
         Poco::Net::StreamSocket& client = socket();
-        client.setReceiveTimeout(Poco::Timespan(0, kAnswerMs * 1000));
+        client.setReceiveTimeout(Poco::Timespan(kAnswerSeconds, 0));
         std::array<char, 4096> request;
-        static_cast<void>(client.receiveBytes(request.data(), static_cast<int>(request.size())));
+        const auto heard = [&] {
+            return client.receiveBytes(request.data(), static_cast<int>(request.size())) > 0;
+        };
+        static_cast<void>(heard());
         client.sendBytes(text.data(), static_cast<int>(text.size()));
         client.shutdownSend();
-        while (client.receiveBytes(request.data(), static_cast<int>(request.size())) > 0) {
+        for (int pieces = 0; pieces < kMostPieces && heard(); ++pieces) {
         }
     }
 

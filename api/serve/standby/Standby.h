@@ -10,7 +10,7 @@
 
 namespace hearth::program {
 
-/// What a replica stands by with: its own log and metrics, which the server goes on with.
+/// Clock, metrics and log of the process, used while it stands by and while it serves.
 struct Reports {
     const Clock& clock;
     metrics::Metrics& metrics;

@@ -69,8 +69,8 @@ private:
     Json findOwner();
     std::string keyOf(const SandboxId& id) const;
     void changed(const kubernetes::ObjectChange& change);
-    /// The runtime's news about every sandbox of a node.
     void requireLead() const;
+    /// The runtime's news about every sandbox of a node.
     void nodeChanged(const std::string& node);
     SandboxInfo infoOf(kubernetes::PodView view) const;
     agent::AgentLink dial(const SandboxId& id, agent::secure::Purpose purpose) const;

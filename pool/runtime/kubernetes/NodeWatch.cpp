@@ -63,7 +63,7 @@ void NodeWatch::tell(const ObjectChange& change) {
     if (before == now) return;
     const std::string name = nameOf(change.now ? *change.now : *change.before);
     log_.info("kubernetes.node", {{"node", name}, {"state", now.empty() ? "fit" : now}});
-    // That another has become fit can make this one unfit.
+    // One fit node makes the others unfit again: see unfit().
     std::vector<std::string> names{name};
     for (const KubeObject& node : cache_.list()) {
         if (nameOf(*node) != name) names.push_back(nameOf(*node));

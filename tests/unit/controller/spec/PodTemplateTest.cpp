@@ -82,10 +82,13 @@ TEST_CASE("a Pod template cannot take the place of what Hearth sets", "[unit][co
           Pointers{at + "env/0/name"});
     CHECK(inSandbox(R"("env": [{"name": "A", "valueFrom": {"secretKeyRef": {}}}])") ==
           Pointers{at + "env/0/valueFrom"});
+    CHECK(inSandbox(R"("env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}])") ==
+          Pointers{at + "env/0/name"});
     CHECK(inSandbox(R"("resources": {"limits": {"cpu": 64}})") ==
           Pointers{at + "resources/limits/cpu"});
     for (const char* path : {"", "models", "/", "/workspace", "/workspace/", "/workspace/in",
-                             "/.hearth/x", "/a/../workspace", "/dev/shm"}) {
+                             "/.hearth/x", "/a/../workspace", "/dev/shm", "//workspace",
+                             "/./.hearth", "/a//../.hearth", "/a/", "/a/."}) {
         CAPTURE(path);
         CHECK(inSandbox(std::string(R"("volumeMounts": [{"name": "a", "mountPath": ")") + path +
                         R"("}])") == Pointers{at + "volumeMounts/0/mountPath"});

@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "api/serve/standby/Relay.h"
 #include "base/Error.h"
+#include "base/Json.h"
 #include "tests/support/Support.h"
 
 using namespace hearth;
@@ -133,7 +135,11 @@ TEST_CASE("while nobody leads, or the leader has gone, clients are told to try a
         const std::string answer = client.hear(100'000);
         CHECK_THAT(answer, Catch::StartsWith("HTTP/1.1 503 "));
         CHECK_THAT(answer, Catch::Contains("Retry-After: 2"));
-        CHECK_THAT(answer, Catch::Contains("UNAVAILABLE"));
+        CHECK_THAT(answer, Catch::Contains("Connection: close"));
+        const hearth::Json problem = hearth::Json::parse(answer.substr(answer.find("\r\n\r\n")));
+        CHECK(problem["type"] == "urn:hearth:unavailable");
+        CHECK(problem["errorCode"] == "UNAVAILABLE");
+        CHECK(problem["retryAfterSeconds"] == 2);
     }
 }
 
