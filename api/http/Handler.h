@@ -71,9 +71,10 @@ public:
     virtual void tookRoute(const std::string& pattern) { static_cast<void>(pattern); }
     /// Sets the tenant whose share of streams and waits the answer takes, and the right that it
     /// ends with while it is under way. Only the front uses it.
-    // NOLINTNEXTLINE(performance-unnecessary-value-param): the front keeps it
+    // NOLINTBEGIN(performance-unnecessary-value-param): the front keeps it
     virtual void actsFor(const std::string& tenant, const std::string& token_id,
                          AccessRight right) {
+        // NOLINTEND(performance-unnecessary-value-param)
         static_cast<void>(tenant);
         static_cast<void>(token_id);
         static_cast<void>(right);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace hearth::controller {
 namespace {
@@ -93,12 +94,10 @@ void readVolumes(Fields& spec) {
         }
         for (const auto& [kind, value] : volume.items()) {
             if (kind == "name" || among(kVolumeKinds, kind)) continue;
-            std::string known;
-            for (const std::string_view each : kVolumeKinds) {
-                known.append(known.empty() ? "" : ", ").append(each);
-            }
-            spec.tell(
-                {at + "/" + kind, "is no kind of volume for sandboxes; known here: " + known});
+            std::string reason = "is no kind of volume for sandboxes; known here:";
+            for (const std::string_view each : kVolumeKinds) reason.append(" ").append(each);
+            std::string pointer = at;
+            spec.tell({pointer.append("/").append(kind), std::move(reason)});
         }
     });
 }

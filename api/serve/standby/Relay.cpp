@@ -29,6 +29,7 @@ namespace {
 constexpr int kMostConnections = 512;
 constexpr int kWaiting = 64;
 constexpr int kStack = 128 * 1024;
+constexpr std::size_t kPiece = 32UL * 1024;
 constexpr long kConnectSeconds = 3;
 constexpr long kAnswerSeconds = 2;
 /// A client that sends on and on is not heard out.
@@ -81,7 +82,7 @@ private:
 struct Flow {
     int from;
     int to;
-    std::array<char, 32 * 1024> bytes;
+    std::array<char, kPiece> bytes;
     std::size_t begin = 0;
     std::size_t end = 0;
     bool ended = false;  ///< nothing more comes

@@ -21,6 +21,8 @@ constexpr auto kFirstList = std::chrono::seconds(20);
 constexpr auto kDial = std::chrono::seconds(5);
 constexpr std::chrono::milliseconds kCall{10'000};
 constexpr const char* kByNode = "node";
+/// Stops a call before it begins.
+const std::atomic<bool> kAlways{true};
 /// The watch has told of a Pod's creation or end by then, or never will: it was both meanwhile.
 constexpr auto kShownWithin = std::chrono::minutes(5);
 
@@ -342,11 +344,10 @@ void KubernetesRuntime::finishWithin(std::chrono::milliseconds most) {
 }
 
 kubernetes::CallLimits KubernetesRuntime::limits() const {
-    static const std::atomic<bool> kOver{true};
     const TimePoint end = last_call_;
     const TimePoint now = clock_.now();
     if (end == TimePoint::max()) return {.timeout = kCall, .stop = &stopped_};
-    if (end <= now) return {.timeout = kCall, .stop = &kOver};
+    if (end <= now) return {.timeout = kCall, .stop = &kAlways};
     return {.timeout = std::min(std::chrono::ceil<std::chrono::milliseconds>(end - now), kCall),
             .stop = &stopped_};
 }

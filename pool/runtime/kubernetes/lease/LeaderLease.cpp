@@ -8,6 +8,7 @@
 namespace hearth::pool::kubernetes {
 namespace {
 
+const Json kNoField;
 constexpr const char* kEpochNote = "hearth.dev/epoch";
 constexpr const char* kAddressNote = "hearth.dev/address";
 constexpr auto kCall = std::chrono::seconds(4);
@@ -17,9 +18,8 @@ KubeResource leases(const std::string& ns) {
 }
 
 const Json& at(const Json& object, const char* pointer) {
-    static const Json kNone;
     const Json::json_pointer where(pointer);
-    return object.contains(where) ? object[where] : kNone;
+    return object.contains(where) ? object[where] : kNoField;
 }
 
 std::string textAt(const Json& object, const char* pointer) {
