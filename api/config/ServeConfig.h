@@ -67,6 +67,7 @@ struct ServeConfig {
     Setting<std::string> keys;         ///< folder of the keys that replicas share; empty: our own
     Setting<std::string> owner;        ///< of Pods, policy and Lease; empty: none
     Setting<std::string> lease;        ///< of the leader among replicas; empty: there are none
+    Setting<bool> custom_resources;    ///< SandboxPool objects of the cluster declare pools
     Setting<std::string> advertise;    ///< HOST:PORT for other replicas; empty: `listen`
     Setting<std::string> gpu_library;  ///< pool::gpu::kNoLibrary: GPUs are not looked for
     Setting<std::string> cuda_library;

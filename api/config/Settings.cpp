@@ -239,6 +239,8 @@ const std::vector<SettingRow>& settings() {
          "The Lease by which several replicas in a cluster agree on the one that leads"},
         {"advertise", "ADDRESS", "advertise", plain(&C::advertise, Shape::Text), "",
          "HOST:PORT where other replicas reach this one; without it the address of --listen"},
+        {"custom-resources", "", "customResources", choice(&C::custom_resources, kSwitch), "false",
+         "Take the SandboxPool objects of the cluster's namespace as pools (hearth crds)"},
         {"gpu-library", "FILE", "gpuLibrary", plain(&C::gpu_library, Shape::Text, kLibrary),
          "libnvidia-ml.so.1", "NVIDIA's management library; none: do not look for GPUs"},
         {"cuda-library", "FILE", "cudaLibrary", plain(&C::cuda_library, Shape::Text, kLibrary),

@@ -14,6 +14,7 @@
 #include "api/auth/Authenticator.h"
 #include "api/http/front/Front.h"
 #include "api/http/front/OperationsServer.h"
+#include "api/kubernetes/PoolObjects.h"
 #include "api/serve/Capabilities.h"
 #include "api/serve/Endpoints.h"
 #include "api/serve/FreshFacts.h"
@@ -23,6 +24,7 @@
 #include "api/serve/SignalThread.h"
 #include "api/serve/StartupGate.h"
 #include "api/serve/process/ProgramPath.h"
+#include "api/serve/runtimes/Runtimes.h"
 #include "api/serve/standby/Standby.h"
 #include "base/Error.h"
 #include "base/Units.h"
@@ -45,6 +47,8 @@ constexpr auto kWarmUpGrace = std::chrono::seconds(30);
 constexpr auto kShutdownWait = std::chrono::seconds(15);
 constexpr int kLauncherDied = 70;
 constexpr int kDeposed = 75;
+/// How long the pools of the cluster may keep the start waiting.
+constexpr auto kObjectsWait = std::chrono::seconds(15);
 constexpr auto kListens = std::chrono::seconds(1);
 constexpr const char* kClosed =
     "hearth token create --role admin --offline, then start the server again; or serve "
@@ -191,6 +195,7 @@ private:
         for (const controller::Pool& pool : ground_.declared_once) {
             if (!plane_.specs.find(pool.name)) declare(pool);
         }
+        followObjects();
         warnOfMissingDefault();
         doorway_.say("asking the sandboxes of before who they are");
         plane_.recover();
@@ -206,6 +211,16 @@ private:
         prepared_ = true;
         manager_.ready();
         greet();
+    }
+
+    /// Before the sandboxes of before are looked at: those of a pool that is not declared would
+    /// end.
+    void followObjects() {
+        if (!*config_.custom_resources) return;
+        doorway_.say("reading the pools of the cluster");
+        pool_objects_ = std::make_unique<kubernetes::PoolObjects>(clusterOf(config_), plane_.pools,
+                                                                  clock_, log_);
+        pool_objects_->begin(kObjectsWait);
     }
 
     /// A file wins over what was applied since, and the log says so.
@@ -375,6 +390,7 @@ private:
         log_.info("server.stopping");
         manager_.stopping();
         stopping_ = true;
+        if (pool_objects_) pool_objects_->stop();
         plane_.queue.close(Error(ErrorCode::Unavailable, "the server is shutting down")
                                .hint("try again when it was started again"));
         plane_.on_demand.stop();
@@ -452,6 +468,7 @@ private:
     StartupGate doorway_;
     api::OperationsServer operations_;
     api::Front front_;
+    std::unique_ptr<kubernetes::PoolObjects> pool_objects_;  ///< null: files and clients alone
 };
 
 /// Large blocks go back to the machine when they are freed. Left alone, the allocator takes the

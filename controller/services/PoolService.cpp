@@ -18,6 +18,14 @@ void require(const Principal& who, Role least) {
         .hint("use a token with that role");
 }
 
+/// What an object of a cluster declares only that object changes: else the two would take turns.
+void requireOurs(const PoolPtr& pool) {
+    if (!pool || pool->object.empty()) return;
+    throw Error(ErrorCode::Conflict,
+                "pool " + pool->name + " is declared by an object of the cluster")
+        .hint("change that one: kubectl edit sandboxpool " + pool->name);
+}
+
 }  // namespace
 
 PoolService::PoolService(SpecStore& specs, PoolReconciler& reconciler, const Supply& supply,
@@ -89,6 +97,7 @@ PoolView PoolService::store(const Principal& who, Pool pool, SpecStore::Mode mod
     }
     table_.quotas().requireFloorsFit(pool.name, pool.spec.max_members);
     const PoolPtr before = specs_.find(pool.name);
+    if (!who.tenant.empty()) requireOurs(before);
     // A file's pool waits for its devices: at the start not all may have been found.
     if (!who.tenant.empty() && (!before || before->spec.gpu != pool.spec.gpu)) {
         if (std::optional<FieldError> wrong = supply_.gpus.refusal(pool.spec.gpu)) {
@@ -160,8 +169,18 @@ PoolView PoolService::patch(const Principal& who, const std::string& name, const
 
 void PoolService::remove(const Principal& who, const std::string& name) {
     require(who, Role::Operator);
+    requireOurs(get(who, name).pool);
+    markDeleting(who, name);
+}
+
+void PoolService::withdraw(const std::string& name) {
+    Principal nobody;
+    nobody.tenant.clear();
+    if (specs_.find(name)) markDeleting(nobody, name);
+}
+
+void PoolService::markDeleting(const Principal& who, const std::string& name) {
     const TimePoint begin = history_.clock.now();
-    get(who, name);
     specs_.markDeleting(name);
     history_.events.publish(
         {.type = "pool.deleting", .resource = name, .pool = name, .trace_id = who.trace_id});

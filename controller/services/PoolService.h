@@ -37,8 +37,10 @@ public:
     SandboxView sandbox(const Principal& who, const std::string& id) override;
     void destroySandbox(const Principal& who, const std::string& id) override;
 
-    /// Declares a pool that a file names; equal specs change nothing.
+    /// Declares a pool that a file or an object of a cluster names; equal specs change nothing.
     void declare(const Pool& pool);
+    /// The object that declared it has gone: as remove(). Nothing if there is no such pool.
+    void withdraw(const std::string& name);
 
 private:
     /// An on-demand pool reveals which image somebody runs: a user sees it only with a workspace in
@@ -46,6 +48,7 @@ private:
     bool mayKnow(const Principal& who, const Pool& pool) const;
     /// Why something fails may tell of the host, and is for operators.
     PoolStatus statusFor(const Principal& who, const std::string& name) const;
+    void markDeleting(const Principal& who, const std::string& name);
     PoolView store(const Principal& who, Pool pool, SpecStore::Mode mode,
                    std::optional<std::int64_t> if_match, bool& created);
     /// Ends its workspace, or retires it. One that is just being claimed stays as it is.

@@ -80,6 +80,7 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
 Json storedDocument(const Pool& pool) {
     Json document = poolDocument(pool.name, pool.spec);
     if (!pool.on_demand.empty()) document["metadata"]["onDemand"] = pool.on_demand;
+    if (!pool.object.empty()) document["metadata"]["object"] = pool.object;
     return document;
 }
 

@@ -406,7 +406,7 @@ Pool parsePool(const Json& document) {
     }
     // Fields that the server wrote may come back with the rest of the object.
     for (const char* written :
-         {"generation", "resourceVersion", "createdAt", "deleting", "onDemand"}) {
+         {"generation", "resourceVersion", "createdAt", "deleting", "onDemand", "object"}) {
         metadata.find(written);
     }
     metadata.finish();
@@ -441,6 +441,7 @@ Pool storedPool(const Json& document) {
         pool.refused = std::move(why);
     }
     pool.on_demand = textAt(document, "/metadata/onDemand");
+    pool.object = textAt(document, "/metadata/object");
     return pool;
 }
 

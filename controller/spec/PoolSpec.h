@@ -105,6 +105,8 @@ struct Pool {
     /// The reference that claims asked for, where the server itself made the pool for them; empty
     /// for a declared one.
     std::string on_demand = {};
+    /// The uid of the object of a cluster that declares it; empty: a file or a client does.
+    std::string object = {};
 };
 /// Readers of pools share them: a change makes a new object.
 using PoolPtr = std::shared_ptr<const Pool>;

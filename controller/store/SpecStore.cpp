@@ -98,11 +98,11 @@ PoolPtr SpecStore::put(Pool pool, Mode mode, std::optional<std::int64_t> if_matc
             .hint("read it again and repeat the change");
     }
     if (before) {
-        if (before->spec == pool.spec && before->on_demand == pool.on_demand &&
-            before->refused.empty()) {
+        const bool same = before->spec == pool.spec && before->refused.empty();
+        if (same && before->on_demand == pool.on_demand && before->object == pool.object) {
             return before;
         }
-        pool.generation = before->generation + 1;
+        pool.generation = before->generation + (same ? 0 : 1);
         pool.resource_version = before->resource_version + 1;
         pool.created_unix_ms = before->created_unix_ms;
     } else {

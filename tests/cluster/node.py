@@ -166,7 +166,7 @@ def stop(instance):
     """Ends the node and its Pods at once, by what the kernel knows of them: this works after any crash, too."""
     instance.stop("kubelet")
     instance.stop("containerd")
-    until(lambda: not kill(pods(instance) + shims(instance)), "the processes of its Pods end")
+    until(lambda: not end_pods(instance), "the processes of its Pods end")
     until(lambda: not remove_cgroups(instance), "its cgroups can be removed")
     if os.path.exists(f"/sys/class/net/{instance.mark}"):
         run("ip", "link", "delete", instance.mark)
@@ -200,6 +200,17 @@ def shims(instance):
             if words[0].startswith(b"/usr/bin/containerd-shim") and f"{instance.sockets}/containerd".encode() in words:
                 found.append(int(pid))
     return found
+
+
+def end_pods(instance):
+    """Those that still live. runc freezes a container while it ends it, and a frozen process does not die: its shim may be gone by then."""
+    for root in cgroup_roots(instance):
+        for folder, _, files in os.walk(root):
+            for name, word in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):
+                if name in files:
+                    with contextlib.suppress(OSError):
+                        write(f"{folder}/{name}", word)
+    return kill(pods(instance) + shims(instance))
 
 
 def kill(pids):

@@ -34,5 +34,6 @@ Command makePackages();
 Command makeMcpConfig();
 Command makeSimulate();
 Command makeAgentFolder();
+Command makeCrds();
 
 }  // namespace hearth::cli

@@ -131,6 +131,12 @@ void addTemplate(Json& pod, const std::string& text) {
     add(pod["spec"], spec);
 }
 
+/// Empty for one of no pool.
+std::string poolOf(const SandboxSpec& spec) {
+    const auto found = spec.labels.find("pool");
+    return found == spec.labels.end() ? "" : found->second;
+}
+
 }  // namespace
 
 std::string podName(const SandboxId& id) {
@@ -147,7 +153,8 @@ Json podManifest(const SandboxSpec& spec, const PodPlaces& places) {
                {"labels",
                 {{"app.kubernetes.io/managed-by", "hearth"},
                  {kInstanceLabel, places.instance},
-                 {kSandboxLabel, podName(places.id)}}},
+                 {kSandboxLabel, podName(places.id)},
+                 {kPoolLabel, poolOf(spec)}}},
                {"annotations",
                 {{kCreatedNote, std::to_string(places.created_unix_ms)},
                  {kLabelsNote, dumpJson(Json(spec.labels))}}}}},

@@ -15,6 +15,7 @@ inline constexpr std::uint16_t kAgentPort = 7017;
 /// Labels and annotations by which a Pod is known as ours.
 inline constexpr const char* kInstanceLabel = "hearth.dev/instance";
 inline constexpr const char* kSandboxLabel = "hearth.dev/sandbox";
+inline constexpr const char* kPoolLabel = "hearth.dev/pool";
 inline constexpr const char* kClaimedLabel = "hearth.dev/claimed";  ///< "true" after a claim
 inline constexpr const char* kCreatedNote = "hearth.dev/created";   ///< milliseconds since 1970
 inline constexpr const char* kLabelsNote = "hearth.dev/labels";     ///< SandboxSpec's, as JSON

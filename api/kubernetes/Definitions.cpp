@@ -1,0 +1,172 @@
+#include "api/kubernetes/Definitions.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "api/rest/model/PoolSpecShape.h"
+#include "controller/spec/PoolSpec.h"
+
+namespace hearth::kubernetes {
+namespace {
+
+constexpr std::string_view kReference = "#/components/schemas/";
+constexpr const char* kAnything = "x-kubernetes-preserve-unknown-fields";
+
+/// Sizes and durations, which a manifest may give as numbers: memory: 536870912, maxAge: 0.
+bool takesNumber(std::string_view field) {
+    constexpr std::array kFields{"memory",         "workspace",  "tmp",         "timeout",
+                                 "maxAge",         "maxWait",    "idleTimeout", "maxLifetime",
+                                 "silenceTimeout", "warnBefore", "duration"};
+    return std::ranges::find(kFields, field) != kFields.end();
+}
+
+/// A schema of OpenAPI 3.1 as a structural one: without references, and pruning instead of
+/// refusing. https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources has the rules.
+Json structural(const Json& schema, const Json& components) {
+    if (schema.contains("$ref")) {
+        const auto name = schema["$ref"].get<std::string>().substr(kReference.size());
+        return structural(components.at(name), components);
+    }
+    Json out = Json::object();
+    for (const char* key : {"type", "description", "enum", "required", "minLength", "maxLength",
+                            "minimum", "maximum", "minItems", "maxItems"}) {
+        if (schema.contains(key)) out[key] = schema[key];
+    }
+    // Some API servers (Debian's 1.20) take an empty text for null; null means absent here.
+    if (schema.value("type", "") == "string" && !schema.contains("enum")) out["nullable"] = true;
+    if (schema.contains("items")) out["items"] = structural(schema["items"], components);
+    if (schema.value("type", "") != "object") return out;
+    if (!schema.contains("additionalProperties")) out[kAnything] = true;
+    const Json fields = schema.value("properties", Json::object());
+    for (const auto& [name, field] : fields.items()) {
+        Json& property = out["properties"][name] = structural(field, components);
+        const Json described = property.value("description", Json());
+        if (name == "cpu")
+            property = {{kAnything, true},
+                        {"nullable", true}};  // 0.5 is neither a text nor an integer
+        if (takesNumber(name))
+            property = {{"x-kubernetes-int-or-string", true}, {"nullable", true}};
+        if (!property.contains("description") && described.is_string()) {
+            property["description"] = described;
+        }
+    }
+    return out;
+}
+
+Json specSchema() {
+    Json components = Json::object();
+    const Json shape = rest::poolSpecSchema().toOpenApi(components);
+    Json spec = structural(shape, components);
+    spec["required"] = Json::array({"template"});
+    spec["properties"]["template"]["required"] = Json::array({"image"});
+    // `kubectl scale` and autoscalers refuse an object that does not have the field.
+    spec["properties"]["warm"]["default"] = Json::object();
+    spec["properties"]["warm"]["properties"]["min"]["default"] = controller::PoolSpec{}.warm_min;
+    return spec;
+}
+
+Json typed(const char* type, const char* description) {
+    return {{"type", type}, {"description", description}};
+}
+
+Json statusSchema() {
+    const Json text{{"type", "string"}};
+    const Json number{{"type", "integer"}};
+    const Json condition{{"type", "object"},
+                         {"required", Json::array({"type", "status"})},
+                         {"properties",
+                          {{"type", text},
+                           {"status", {{"type", "string"}, {"enum", {"True", "False", "Unknown"}}}},
+                           {"reason", text},
+                           {"message", text},
+                           {"observedGeneration", number},
+                           {"lastTransitionTime", text}}}};
+    const Json nullable{{"type", "string"}, {"nullable", true}};
+    return {{"type", "object"},
+            {"description", "What became of it. The server writes this, and nobody else"},
+            {"properties",
+             {{"observedGeneration", typed("integer", "The spec that the conditions are about")},
+              {"replicas", typed("integer", "Warm sandboxes that are ready, for autoscalers")},
+              {"selector", typed("string", "The labels of its Pods, for autoscalers")},
+              {"ready", typed("integer", "Warm sandboxes that are ready")},
+              {"claimed", typed("integer", "Sandboxes with a workspace")},
+              {"creating", typed("integer", "Sandboxes that are being made")},
+              {"draining", typed("integer", "Sandboxes that are being ended")},
+              {"failed", typed("integer", "Sandboxes that failed")},
+              {"desired", typed("integer", "Warm sandboxes that there should be")},
+              {"waiting", typed("integer", "Claims that stand in line")},
+              {"schedule",
+               {{"type", "object"},
+                {"properties",
+                 {{"entry", nullable},
+                  {"min", number},
+                  {"max", number},
+                  {"since", nullable},
+                  {"nextChange", nullable},
+                  {"nextEntry", nullable}}}}},
+              {"conditions",
+               {{"type", "array"},
+                {"items", condition},
+                {"x-kubernetes-list-type", "map"},
+                {"x-kubernetes-list-map-keys", Json::array({"type"})}}}}}};
+}
+
+Json column(const char* name, const char* type, const char* path, int priority = 0) {
+    return {{"name", name}, {"type", type}, {"jsonPath", path}, {"priority", priority}};
+}
+
+Json columns() {
+    return {column("Ready", "string", ".status.conditions[?(@.type==\"Ready\")].status"),
+            column("Warm", "integer", ".status.ready"),
+            column("Desired", "integer", ".status.desired"),
+            column("Claimed", "integer", ".status.claimed"),
+            column("Waiting", "integer", ".status.waiting"),
+            column("Age", "date", ".metadata.creationTimestamp"),
+            column("Image", "string", ".spec.template.image", 1),
+            column("Reason", "string", ".status.conditions[?(@.type==\"Ready\")].message", 1)};
+}
+
+}  // namespace
+
+Json sandboxPoolDefinition() {
+    const Json version{{"name", "v1alpha1"},
+                       {"served", true},
+                       {"storage", true},
+                       {"subresources",
+                        {{"status", Json::object()},
+                         {"scale",
+                          {{"specReplicasPath", ".spec.warm.min"},
+                           {"statusReplicasPath", ".status.replicas"},
+                           {"labelSelectorPath", ".status.selector"}}}}},
+                       {"additionalPrinterColumns", columns()},
+                       {"schema",
+                        {{"openAPIV3Schema",
+                          {{"type", "object"},
+                           {"description", "A pool of warm sandboxes of Hearth"},
+                           {"required", Json::array({"spec"})},
+                           {"properties",
+                            {{"apiVersion", {{"type", "string"}}},
+                             {"kind", {{"type", "string"}}},
+                             {"metadata", {{"type", "object"}}},
+                             {"spec", specSchema()},
+                             {"status", statusSchema()}}}}}}}};
+    return {{"apiVersion", "apiextensions.k8s.io/v1"},
+            {"kind", "CustomResourceDefinition"},
+            {"metadata", {{"name", "sandboxpools.hearth.dev"}}},
+            {"spec",
+             {{"group", "hearth.dev"},
+              {"scope", "Namespaced"},
+              {"names",
+               {{"plural", "sandboxpools"},
+                {"singular", "sandboxpool"},
+                {"kind", controller::kPoolKind},
+                {"listKind", "SandboxPoolList"},
+                {"shortNames", Json::array({"sp"})},
+                {"categories", Json::array({"hearth"})}}},
+              {"versions", Json::array({version})}}}};
+}
+
+}  // namespace hearth::kubernetes

@@ -1,0 +1,197 @@
+"""SandboxPool objects on the cluster: kubectl declares, scales and removes pools, and reads what became of them."""
+
+import contextlib
+import json
+import os
+import subprocess
+import tempfile
+
+from harness import BUILD, Server, pool_yaml, wait_for
+from sandboxes import AGENT, SHELL, load_images, pods, write_kubeconfig
+from session import NAMESPACE, get, kubectl, refused, session
+
+CRD = "sandboxpools.hearth.dev"
+
+
+def install_definition():
+    session.crds.add(CRD)
+    said = subprocess.run([os.path.join(BUILD, "hearth"), "crds"], check=True, capture_output=True, text=True).stdout
+    kubectl("apply", "-f", "-", input=said)
+    kubectl("wait", "--for=condition=Established", f"crd/{CRD}", "--timeout=30s")
+
+
+@contextlib.contextmanager
+def definition(level):
+    """The cluster at this level, with the definition and without objects; neither is there afterwards."""
+    session.at(level)
+    install_definition()
+    try:
+        yield
+    finally:
+        kubectl("delete", "crd", CRD, "--ignore-not-found", "--timeout=60s")
+
+
+@contextlib.contextmanager
+def following(runtime="fake", args=(), pools=None):
+    """A server that follows the objects of the tests' namespace."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = os.path.join(folder, "kubeconfig")
+        write_kubeconfig(session.cluster, config)
+        subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
+        server = Server(pools=pools, runtime=runtime, args=["--kubeconfig", config, "--custom-resources", *args])
+        if pools is None:
+            server.pools_file = None
+        with server:
+            try:
+                yield server
+            except BaseException:
+                print(server.log()[-4000:], flush=True)
+                raise
+
+
+def pool(name):
+    return get("sandboxpool", name)
+
+
+def condition(name, kind):
+    found = [each for each in pool(name).get("status", {}).get("conditions", []) if each["type"] == kind]
+    return found[0] if found else {"status": "Unknown", "reason": "", "message": ""}
+
+
+def apply_text(text):
+    return kubectl("apply", "-f", "-", input=text)
+
+
+def spec_of(server, name):
+    return server.get(f"/v1/pools/{name}").json["spec"]
+
+
+def declared_by_object():
+    """a manifest that one machine takes declares a pool with kubectl: status, columns, scale and wrong specs are told by the object"""
+    with definition("api"), following() as server:
+        apply_text(pool_yaml(name="web", warm=2))
+        kubectl("wait", "--for=condition=Ready", "sandboxpool/web", "--timeout=30s")
+        wait_for("its status is whole", lambda: pool("web")["status"]["ready"] == 2, 20)
+        status = pool("web")["status"]
+        assert status["observedGeneration"] == pool("web")["metadata"]["generation"] == 1, status
+        assert {each["type"] for each in status["conditions"]} >= {"Ready", "Progressing", "Degraded", "Stalled"}, status
+        assert all(each["observedGeneration"] == 1 and each["lastTransitionTime"] for each in status["conditions"]), status
+        columns = kubectl("get", "sp").splitlines()
+        assert columns[0].split() == ["NAME", "READY", "WARM", "DESIRED", "CLAIMED", "WAITING", "AGE"], columns
+        assert columns[1].split()[:5] == ["web", "True", "2", "2", "0"], columns
+
+        kubectl("scale", "sandboxpool/web", "--replicas=3")
+        wait_for("it has three", lambda: pool("web")["status"]["replicas"] == 3, 20)
+        assert spec_of(server, "web")["warm"]["min"] == 3
+        scale = json.loads(kubectl("get", "--raw", f"/apis/hearth.dev/v1alpha1/namespaces/{NAMESPACE}/sandboxpools/web/scale"))
+        assert scale["status"] == {"replicas": 3, "selector": "hearth.dev/pool=web"}, scale
+
+        workspace = server.open_workspace()
+        wait_for("the claim is counted", lambda: pool("web")["status"]["claimed"] == 1, 20)
+        server.call("DELETE", f"/v1/workspaces/{workspace['id']}")
+
+        # Out of range: the condition and an event name it, and the spec of before is in force.
+        kubectl("scale", "sandboxpool/web", "--replicas=25")
+        wait_for("it is refused", lambda: condition("web", "Stalled")["status"] == "True", 20)
+        told = condition("web", "Ready")
+        assert (told["status"], told["reason"]) == ("False", "InvalidSpec") and "/spec/warm/min" in told["message"], told
+        assert spec_of(server, "web")["warm"]["min"] == 3
+        events = get("events", "--field-selector=involvedObject.name=web")["items"]
+        assert any(each["type"] == "Warning" and each["reason"] == "InvalidSpec" and "/spec/warm/min" in each["message"]
+                   for each in events), events
+        kubectl("scale", "sandboxpool/web", "--replicas=1")
+        kubectl("wait", "--for=condition=Ready", "sandboxpool/web", "--timeout=30s")
+        assert condition("web", "Stalled")["status"] == "False"
+
+        # What the schema knows is refused at once; what only the server knows, by the condition.
+        assert "action" in refused(lambda: apply_text(pool_yaml(name="other", on_empty="Perhaps")))
+        apply_text(pool_yaml(name="ondemand-x"))
+        wait_for("a name of the server's is refused", lambda: "ondemand-" in condition("ondemand-x", "Ready")["message"], 20)
+
+        # REST reads it, and leaves it to its object.
+        answer = server.call("DELETE", "/v1/pools/web")
+        assert answer.status == 409 and "kubectl edit sandboxpool web" in answer.body.decode(), answer.body
+        assert server.get("/v1/pools/web").status == 200
+
+        kubectl("delete", "sandboxpool", "--all", "--timeout=30s")
+        wait_for("the pool has gone", lambda: server.get("/v1/pools/web").status == 404, 20)
+
+
+def numbers_in_objects():
+    """a manifest with numbers where texts are usual is taken as on one machine, and so are a cluster's own fields"""
+    with definition("api"), following() as server:
+        text = pool_yaml(name="web", warm=0).replace('cpu: "1"', "cpu: 0.5").replace("memory: 128Mi", "memory: 134217728")
+        text = text.replace("template:\n", "template:\n    podTemplate: {spec: {nodeSelector: {disk: fast}, tolerations: [{operator: Exists}]}}\n")
+        text = text.replace("metadata: {name: web}", "metadata: {name: web, labels: {team: a}, annotations: {note: b}}")
+        apply_text(text.replace("maxLifetime: 1h", "maxLifetime: 1h, warnBefore: 0"))
+        wait_for("it is declared", lambda: server.get("/v1/pools/web").status == 200, 20)
+        spec = spec_of(server, "web")
+        assert spec["template"]["resources"]["cpu"] == "500m" and spec["template"]["resources"]["memory"] == "128Mi", spec
+        assert spec["template"]["podTemplate"]["spec"] == {"nodeSelector": {"disk": "fast"}, "tolerations": [{"operator": "Exists"}]}, spec
+
+
+def autoscaled():
+    """an autoscaler of Kubernetes reads and raises the number of warm sandboxes"""
+    with definition("control"), following() as server:
+        apply_text(pool_yaml(name="web", warm=1))
+        kubectl("wait", "--for=condition=Ready", "sandboxpool/web", "--timeout=30s")
+        kubectl("apply", "-f", "-", input=json.dumps({
+            "apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"},
+            "spec": {"minReplicas": 4, "maxReplicas": 6,
+                     "scaleTargetRef": {"apiVersion": "hearth.dev/v1alpha1", "kind": "SandboxPool", "name": "web"}}}))
+        try:
+            wait_for("it has four", lambda: pool("web")["status"]["ready"] == 4, 60)
+            assert spec_of(server, "web")["warm"]["min"] == 4
+        finally:
+            kubectl("delete", "hpa", "web")
+
+
+def gone_while_away():
+    """after kill -9 a server takes the objects as they are now: changed ones, new ones, and those that have gone; so without a definition"""
+    with definition("api"), following() as server:
+        for name in ("kept", "gone"):
+            apply_text(pool_yaml(name=name, warm=1))
+            kubectl("wait", "--for=condition=Ready", f"sandboxpool/{name}", "--timeout=30s")
+        server.kill9()
+        kubectl("delete", "sandboxpool", "gone", "--timeout=10s")
+        apply_text(pool_yaml(name="new", warm=1))
+        kubectl("scale", "sandboxpool/kept", "--replicas=2")
+        server.start()
+        assert {each["metadata"]["name"] for each in server.get("/v1/pools").json["items"]
+                if not each["metadata"]["deleting"]} == {"kept", "new"}
+        wait_for("the change counts", lambda: pool("kept")["status"]["ready"] == 2, 20)
+
+        # The definition goes, and with it the objects; it comes again.
+        kubectl("delete", "crd", CRD, "--timeout=60s")
+        wait_for("no pool is left", lambda: not server.get("/v1/pools").json["items"], 30)
+        install_definition()
+        apply_text(pool_yaml(name="again", warm=1))
+        kubectl("wait", "--for=condition=Ready", "sandboxpool/again", "--timeout=90s")
+
+
+def without_definition():
+    """a server that follows objects starts where there is no definition, and says how it is installed"""
+    session.at("api")
+    with following(pools=pool_yaml(warm=1)) as server:
+        assert server.open_workspace()["id"]
+        assert "hearth crds" in server.log(), server.log()
+
+
+def pool_of_pods():
+    """on real Pods: an object is a pool, its workspaces outlive it, and Pods of a deleted object go"""
+    cluster = session.at("full")
+    load_images(cluster)
+    with definition("full"), following(runtime="kubernetes", args=["--agent-image", AGENT]) as server:
+        apply_text(pool_yaml(image=SHELL, warm=2))
+        kubectl("wait", "--for=condition=Ready", "sandboxpool/shell", "--timeout=60s")
+        workspace = server.open_workspace()
+        assert server.run(workspace["id"], "echo hello")["stdout"] == "hello\n"
+        assert len(get("pods", "-l", "hearth.dev/pool=shell")["items"]) >= 2
+        kubectl("delete", "sandboxpool", "shell", "--timeout=10s")
+        wait_for("only the claimed Pod is left", lambda: len(pods(server.instance)) == 1, 30)
+        assert server.run(workspace["id"], "echo again")["stdout"] == "again\n"
+        server.call("DELETE", f"/v1/workspaces/{workspace['id']}")
+        wait_for("no Pod is left", lambda: not pods(server.instance), 30)
+
+
+CASES = [declared_by_object, numbers_in_objects, autoscaled, gone_while_away, without_definition, pool_of_pods]

@@ -1,0 +1,153 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "api/kubernetes/PoolObjects.h"
+#include "tests/support/House.h"
+#include "tests/support/kubernetes/FakeApiServer.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+using hearth::kubernetes::PoolObjects;
+
+namespace {
+
+constexpr const char* kPools = "/apis/hearth.dev/v1alpha1/sandboxpools";
+constexpr const char* kEvents = "/api/v1/events";
+
+Json objectNamed(const std::string& name, int generation = 1, int warm = 1) {
+    return {{"apiVersion", kPoolApiVersion},
+            {"kind", kPoolKind},
+            {"metadata", {{"name", name}, {"namespace", "x"}, {"generation", generation}}},
+            {"spec", {{"template", {{"image", "python"}}}, {"warm", {{"min", warm}}}}}};
+}
+
+/// A control plane, and a cluster with objects. Its clock does not move by itself.
+struct Place {
+    Place() {
+        server.addKind(kPools);
+        server.addKind(kEvents);
+    }
+
+    std::unique_ptr<PoolObjects> follow() {
+        auto made = std::make_unique<PoolObjects>(
+            pool::kubernetes::ClusterConfig{.url = server.url(), .ns = "x"}, house->pools,
+            ground.manual, house->log);
+        made->begin(10s);
+        return made;
+    }
+    /// Works until `done`, while time passes.
+    bool settled(const std::function<bool()>& done) {
+        return house->settleUntil([&] {
+            ground.manual.advance(1s);
+            return done();
+        });
+    }
+    Json status(const std::string& name) const {
+        return server.get(kPools, "x/" + name)->value("status", Json::object());
+    }
+    /// "True", "False", or "" where there is no such condition.
+    std::string condition(const std::string& name, const std::string& type) const {
+        for (const Json& each : status(name).value("conditions", Json::array())) {
+            if (each["type"] == type) return each["status"];
+        }
+        return "";
+    }
+
+    hearth::test::FakeApiServer server;
+    Ground ground;
+    std::unique_ptr<House> house = std::make_unique<House>(ground);
+};
+
+}  // namespace
+
+TEST_CASE("objects that are there are pools before the start goes on", "[unit][resources]") {
+    Place at;
+    at.server.put(kPools, objectNamed("web", 1, 2));
+    const auto objects = at.follow();
+    REQUIRE(at.house->specs.find("web"));
+    CHECK(at.house->specs.find("web")->spec.warm_min == 2);
+    CHECK(at.settled([&] { return at.condition("web", "Ready") == "True"; }));
+    CHECK(at.settled([&] { return at.status("web")["ready"] == 2; }));
+    CHECK(at.status("web")["observedGeneration"] == 1);
+}
+
+TEST_CASE("an object that changes changes its pool, and one that goes takes it with it",
+          "[unit][resources]") {
+    Place at;
+    const auto objects = at.follow();
+    at.server.put(kPools, objectNamed("web"));
+    CHECK(at.settled([&] { return at.house->specs.find("web") != nullptr; }));
+    at.server.put(kPools, objectNamed("web", 2, 3));
+    CHECK(at.settled([&] { return at.house->warm.counts("web").ready == 3; }));
+    at.server.remove(kPools, "x/web");
+    CHECK(at.settled([&] { return at.house->specs.find("web") == nullptr; }));
+}
+
+TEST_CASE("a wrong object is told so, tried again when it changes, and its pool stays as it was",
+          "[unit][resources]") {
+    Place at;
+    at.server.put(kPools, objectNamed("web", 1, 2));
+    const auto objects = at.follow();
+    CHECK(at.settled([&] { return at.condition("web", "Ready") == "True"; }));
+    at.server.put(kPools, objectNamed("web", 2, 21));
+    CHECK(at.settled([&] { return at.condition("web", "Stalled") == "True"; }));
+    CHECK(at.condition("web", "Ready") == "False");
+    CHECK(at.house->specs.find("web")->spec.warm_min == 2);
+    CHECK(at.settled([&] { return at.server.count(kEvents) == 1; }));
+    at.server.put(kPools, objectNamed("web", 3, 1));
+    CHECK(at.settled([&] { return at.condition("web", "Stalled") == "False"; }));
+    CHECK(at.house->specs.find("web")->spec.warm_min == 1);
+}
+
+TEST_CASE("a pool whose object went while no server looked goes; one of a file stays",
+          "[unit][resources]") {
+    Place at;
+    at.server.put(kPools, objectNamed("gone"));
+    at.house->declare("file", smallSpec());
+    at.follow();
+    REQUIRE(at.house->specs.find("gone"));
+    at.server.remove(kPools, "x/gone");
+    at.house.reset();
+    at.house = std::make_unique<House>(at.ground);
+    REQUIRE_FALSE(at.house->specs.find("gone")->object.empty());
+    const auto objects = at.follow();
+    CHECK(at.settled([&] { return at.house->specs.find("gone") == nullptr; }));
+    CHECK(at.house->specs.find("file"));
+}
+
+TEST_CASE("what an object declares is left to it by clients, with what they can do instead",
+          "[unit][resources]") {
+    Place at;
+    at.server.put(kPools, objectNamed("web"));
+    const auto objects = at.follow();
+    const Principal who{.role = Role::Admin, .token_id = {}};
+    CHECK_THROWS_WITH(at.house->pools.remove(who, "web"), Catch::Contains("object of the cluster"));
+    bool created = false;
+    CHECK_THROWS_AS(at.house->pools.put(who, "web", poolDocument("web", smallSpec(5)), {}, created),
+                    Error);
+    CHECK(at.house->specs.find("web")->spec.warm_min == 1);
+}
+
+TEST_CASE("without the kind, or without the right to see it, the start does not wait",
+          "[unit][resources]") {
+    Place at;
+    at.server.removeKind(kPools);
+    const auto objects = at.follow();
+    CHECK(at.house->logged("kubernetes.pools_unknown").size() == 1);
+    at.server.addKind(kPools);
+    at.server.put(kPools, objectNamed("later"));
+}
+
+TEST_CASE("a status that cannot be written is written later, and the log says so once",
+          "[unit][resources]") {
+    Place at;
+    at.server.put(kPools, objectNamed("web"));
+    const auto objects = at.follow();
+    for (int i = 0; i < 3; ++i) {
+        at.server.answerNext("patch", hearth::test::FakeApiServer::status(503, "ServiceUnavailable"));
+    }
+    CHECK(at.settled([&] { return at.condition("web", "Ready") == "True"; }));
+    CHECK(at.house->logged("kubernetes.status_not_written").size() == 1);
+}
