@@ -40,7 +40,7 @@ def values(folder, **more):
     path = os.path.join(folder, "values.yaml")
     write(path, json.dumps({"image": {"repository": IMAGE, "tag": "test", "pullPolicy": "Never"}, "pools": pool_yaml(image=SHELL, warm=1),
                             # The cluster of the tests has no DNS.
-                            "service": {"clusterIP": ADDRESS}, "hosts": [ADDRESS], "url": f"http://{ADDRESS}:8080", **more}))
+                            "service": {"clusterIP": ADDRESS}, "hosts": [ADDRESS], "url": f"http://{ADDRESS}:8080", "customResources": {"keep": False}, **more}))
     os.chmod(path, 0o644)
     os.chmod(folder, 0o755)
     return path
@@ -68,6 +68,9 @@ def rendered():
     new = helm("template", "one", "CHART", *named, "--kube-version", "1.31.0", "--api-versions", "monitoring.coreos.com/v1",
                "--set", "serviceMonitor.enabled=true,prometheusRule.enabled=true", cluster=False)
     assert "policy/v1beta1" not in new and "kind: ServiceMonitor" in new and "kind: PrometheusRule" in new, new
+    assert "--custom-resources" in old and "name: sandboxpools.hearth.dev" in old and "helm.sh/resource-policy: keep" in old
+    without = helm("template", "one", "CHART", *named, "--set", "customResources.enabled=false", cluster=False)
+    assert "sandboxpools" not in without and "custom-resources" not in without, without
     assert "PodDisruptionBudget" not in helm("template", "one", "CHART", *named, "--set", "replicaCount=1", cluster=False)
     for text in (old, new):
         assert re.findall(r"runAsNonRoot: (\w+)", text) == ["true", "true"] and "privileged" not in text
@@ -96,6 +99,8 @@ def installed():
             official_clients()
             workspace = ask("POST", "/v1/workspaces", {"pool": "shell"}, seconds=60)
             run_in(workspace, "echo kept > f")
+            kubectl("apply", "-f", "-", input=pool_yaml(name="object", image=SHELL, warm=1))
+            kubectl("wait", "--for=condition=Ready", "sandboxpool/object", "--timeout=60s")
             first = begin(workspace, 40)
             helm("upgrade", "one", "CHART", "-n", NAMESPACE, "-f", file, "--set", "logLevel=debug", "--wait", "--timeout", "4m")
             assert get("secret", "one-hearth-keys")["data"] == keys
@@ -107,12 +112,15 @@ def installed():
             wait_for("another leads", lambda: leader_pod() not in ("", leader), 60)
             whole(second, 30)
             assert run_in(workspace, "cat f")["stdout"] == "kept\n"
+            # The new leader has never seen that pool before.
+            assert ask("POST", "/v1/workspaces", {"pool": "object"}, seconds=60)["pool"] == "object"
             helm("rollback", "one", "1", "-n", NAMESPACE, "--wait", "--timeout", "4m")
             assert run_in(workspace, "cat f")["stdout"] == "kept\n"
         finally:
             with contextlib.suppress(Trouble):
                 helm("uninstall", "one", "-n", NAMESPACE)
         wait_for("nothing of it is left", lambda: not ours() - before, 90)
+        assert "hearth.dev" not in kubectl("get", "crds", "-o", "name")
         assert "hearth" not in kubectl("get", "clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/part-of=hearth", "-o", "name")
 
 

@@ -280,11 +280,14 @@ def doctor():
         assert rights["level"] == "fail" and "may not create,watch,patch,delete pods" in rights["message"], rights
         assert "--verb=create,watch,patch,delete --resource=pods" in rights["fix"], rights
         assert checks["nodes"]["level"] == "warn" and checks["pods"]["level"] == "fail", checks
+        checks = {each["name"]: each for each in examine(config, "--custom-resources")["checks"]}
+        assert "--verb=patch --resource=sandboxpools.hearth.dev/status" in checks["permissions"]["fix"], checks
+        assert checks["definitions"] == {**checks["definitions"], "level": "fail", "fix": "hearth crds | kubectl apply -f -"}, checks
 
 
-def examine(config):
+def examine(config, *more):
     done = subprocess.run([os.path.join(BUILD, "hearth"), "doctor", "--runtime", "kubernetes", "--kubeconfig", config, "--agent-image", AGENT,
-                           "-o", "json"], capture_output=True, text=True, check=False, timeout=60)
+                           "-o", "json", *more], capture_output=True, text=True, check=False, timeout=60)
     return json.loads(done.stdout)
 
 

@@ -332,6 +332,13 @@ def settings():
         assert page == real - {"--help"}, page ^ (real - {"--help"})
 
 
+def definitions():
+    """the chart has the definitions that hearth crds prints"""
+    said = subprocess.run([HEARTH, "crds"], capture_output=True, text=True, check=True, timeout=60 * SLOWER).stdout
+    with open(os.path.join(REPO, "helm/hearth/definitions/sandboxpools.yaml"), encoding="utf-8") as file:
+        assert file.read() == said, "run: hearth crds > helm/hearth/definitions/sandboxpools.yaml"
+
+
 def service():
     """the example of hearth.yaml is valid, and the unit of systemd says what it forbids"""
     folder = os.path.join(REPO, "docs", "systemd")
@@ -381,7 +388,7 @@ def ends():
         assert not left, f"no test runs the commands of {left}"
 
 
-TESTS = [links, service, settings, flags, reference, tools, metrics, picture, front_page, from_code, command_line, mcp_clients, operating, images_and_packages, security, ends]
+TESTS = [links, service, settings, definitions, flags, reference, tools, metrics, picture, front_page, from_code, command_line, mcp_clients, operating, images_and_packages, security, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

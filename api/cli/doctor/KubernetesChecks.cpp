@@ -24,15 +24,21 @@ struct Need {
     const char* plural;
     std::vector<const char*> verbs;
     bool in_namespace = true;
-    std::string name = {};  ///< the only object that it does that with, but for `create`
+    std::string name = {};   ///< the only object that it does that with, but for `create`
+    std::string below = {};  ///< a subresource
 };
 
 /// docs/kubernetes.md has the same list.
-std::vector<Need> needs(const std::string& lease) {
+std::vector<Need> needs(const std::string& lease, bool custom_resources) {
     std::vector<Need> all{{"", "pods", {"create", "get", "list", "watch", "patch", "delete"}},
                           {"networking.k8s.io", "networkpolicies", {"create", "patch"}}};
     if (!lease.empty()) {
         all.push_back({"coordination.k8s.io", "leases", {"get", "create", "update"}, true, lease});
+    }
+    if (custom_resources) {
+        all.push_back({"hearth.dev", "sandboxpools", {"list", "watch"}});
+        all.push_back({"hearth.dev", "sandboxpools", {"patch"}, true, "", "status"});
+        all.push_back({"", "events", {"create"}});
     }
     return all;
 }
@@ -46,6 +52,7 @@ std::optional<std::string> lacking(kube::KubernetesClient& client, const std::st
     for (const char* verb : need.verbs) {
         Json asked{{"verb", verb}, {"group", need.group}, {"resource", need.plural}};
         if (need.in_namespace) asked["namespace"] = ns;
+        if (!need.below.empty()) asked["subresource"] = need.below;
         if (!need.name.empty() && std::string_view(verb) != "create") asked["name"] = need.name;
         const kube::KubeResult<Json> said =
             client.create({.group = "authorization.k8s.io", .plural = "selfsubjectaccessreviews"},
@@ -62,13 +69,15 @@ std::optional<std::string> lacking(kube::KubernetesClient& client, const std::st
 }
 
 std::string resourceText(const Need& need) {
-    return std::string(need.plural) + (*need.group == '\0' ? "" : "." + std::string(need.group));
+    std::string text = need.plural;
+    if (*need.group != '\0') text.append(".").append(need.group);
+    return need.below.empty() ? text : text + "/" + need.below;
 }
 
 Finding checkRights(kube::KubernetesClient& client, const std::string& ns,
-                    const std::string& lease) {
+                    const ServeConfig& config) {
     Finding finding = allRight("permissions", "all that the server needs in " + ns);
-    for (const Need& need : needs(lease)) {
+    for (const Need& need : needs(*config.lease, *config.custom_resources)) {
         const std::optional<std::string> missing = lacking(client, ns, need);
         if (!missing) {
             return {Level::Warn, "permissions", "the cluster does not say what the server may do",
@@ -80,12 +89,21 @@ Finding checkRights(kube::KubernetesClient& client, const std::string& ns,
         finding.level = Level::Fail;
         finding.message += "the server may not " + *missing + " " + resourceText(need);
         finding.fix += "kubectl -n " + ns + " create role hearth-" + need.plural +
-                       " --verb=" + *missing + " --resource=" + resourceText(need);
+                       (need.below.empty() ? "" : "-" + need.below) + " --verb=" + *missing +
+                       " --resource=" + resourceText(need);
     }
     if (finding.level == Level::Fail) {
         finding.fix += ", and bind them to the server's ServiceAccount";
     }
     return finding;
+}
+
+Finding checkDefinitions(kube::KubernetesClient& client) {
+    if (client.getPath("/apis/hearth.dev/v1alpha1", kPatience)) {
+        return allRight("definitions", "the cluster knows SandboxPools");
+    }
+    return {Level::Fail, "definitions", "the cluster does not know SandboxPools",
+            "hearth crds | kubectl apply -f -"};
 }
 
 Finding checkNodes(kube::KubernetesClient& client, const std::string& ns) {
@@ -125,7 +143,7 @@ Finding checkRuntimeClasses(kube::KubernetesClient& client) {
 }
 
 Findings judgeCluster(kube::KubernetesClient& client, const std::string& ns,
-                      const std::string& lease) {
+                      const ServeConfig& config) {
     const kube::KubeResult<Json> version = client.getPath("/version", kPatience);
     const std::string& url = client.access().config().url;
     if (!version) {
@@ -134,7 +152,8 @@ Findings judgeCluster(kube::KubernetesClient& client, const std::string& ns,
     }
     Findings findings{allRight("cluster", "Kubernetes " + version.value().value("gitVersion", "?") +
                                               " at " + url + ", namespace " + ns)};
-    findings.push_back(checkRights(client, ns, lease));
+    findings.push_back(checkRights(client, ns, config));
+    if (*config.custom_resources) findings.push_back(checkDefinitions(client));
     findings.push_back(checkNodes(client, ns));
     findings.push_back(checkRuntimeClasses(client));
     findings.push_back(
@@ -151,7 +170,7 @@ Findings checkKubernetes(const ServeConfig& config) {
         kube::ClusterAccess access(program::clusterOf(config), clock);
         kube::KubernetesClient client(access);
         const std::string ns = access.config().ns;
-        Findings findings = judgeCluster(client, ns, *config.lease);
+        Findings findings = judgeCluster(client, ns, config);
         if (findings.front().level != Level::Ok) return findings;
         findings.push_back(checkPod(client, ns, *config.agent_image));
         if ((*config.agent_image).empty()) {

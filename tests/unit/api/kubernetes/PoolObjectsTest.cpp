@@ -146,7 +146,8 @@ TEST_CASE("a status that cannot be written is written later, and the log says so
     at.server.put(kPools, objectNamed("web"));
     const auto objects = at.follow();
     for (int i = 0; i < 3; ++i) {
-        at.server.answerNext("patch", hearth::test::FakeApiServer::status(503, "ServiceUnavailable"));
+        at.server.answerNext("patch",
+                             hearth::test::FakeApiServer::status(503, "ServiceUnavailable"));
     }
     CHECK(at.settled([&] { return at.condition("web", "Ready") == "True"; }));
     CHECK(at.house->logged("kubernetes.status_not_written").size() == 1);
