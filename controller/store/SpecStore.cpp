@@ -78,7 +78,7 @@ std::vector<PoolPtr>::iterator SpecStore::place(const std::string& name) {
 
 PoolPtr SpecStore::put(Pool pool, Mode mode, std::optional<std::int64_t> if_match, bool& created) {
     const MutexLock change(change_mutex_);
-    const PoolPtr before = find(pool.name);
+    PoolPtr before = find(pool.name);
     created = !before;
     if (before && (mode == Mode::Create || before->deleting)) {
         throw Error(ErrorCode::Conflict, before->deleting
@@ -115,7 +115,7 @@ PoolPtr SpecStore::put(Pool pool, Mode mode, std::optional<std::int64_t> if_matc
         }
     }
     save(pool);
-    const auto kept = std::make_shared<const Pool>(std::move(pool));
+    auto kept = std::make_shared<const Pool>(std::move(pool));
     const MutexLock lock(mutex_);
     const auto at = place(kept->name);
     if (at == pools_.end()) {
