@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/auth/WorkspaceToken.h"
 #include "base/Error.h"
 #include "base/http/Url.h"
 
@@ -18,6 +19,11 @@ bool isTokenCharacter(char c) {
 
 [[noreturn]] void refuse(const char* message, const char* hint) {
     throw Error(ErrorCode::Unauthenticated, message).hint(hint);
+}
+
+[[noreturn]] void refuseAll() {
+    refuse("this server has had tokens and has none now, so it serves nobody",
+           "On the server: hearth token create --role admin --offline; then start it again");
 }
 
 /// Callers behind a proxy look like loopback; the header that a proxy adds distinguishes them.
@@ -53,27 +59,41 @@ controller::Principal tracedBy(const api::Request& request, controller::Principa
 
 }  // namespace
 
+controller::Principal Authenticator::bearer(api::Request& request, std::string_view token) const {
+    if (!tokens_.configured() && !tokens_.open()) refuseAll();
+    if (const std::optional<WorkspaceGrant> grant = readWorkspaceToken(key_, token)) {
+        controller::Principal who;
+        who.tenant = grant->tenant;
+        who.token_id = grant->workspace;
+        who.workspace = grant->workspace;
+        request.actsFor(who.tenant, who.token_id, {});  // its right ends with the workspace
+        return tracedBy(request, std::move(who));
+    }
+    const std::optional<controller::Authenticated> known = tokens_.authenticate(token);
+    if (!known) {
+        refuse("the token is unknown or has expired",
+               "Make one with `hearth token create`, or ask an administrator");
+    }
+    request.actsFor(known->who.tenant, known->who.token_id, known->right);
+    return tracedBy(request, known->who);
+}
+
 controller::Principal Authenticator::authenticate(api::Request& request) const {
-    const auto refuse_all = [] {
-        refuse("this server has had tokens and has none now, so it serves nobody",
-               "On the server: hearth token create --role admin --offline; then start it again");
-    };
+    controller::Principal who = authenticateAny(request);
+    if (who.workspace.empty()) return who;
+    throw Error(ErrorCode::Forbidden, "this token is for one workspace only")
+        .hint("Use it for REST calls below /v1/workspaces/" + who.workspace);
+}
+
+controller::Principal Authenticator::authenticateAny(api::Request& request) const {
     if (const std::optional<std::string> header = request.header("Authorization")) {
-        const std::optional<controller::Authenticated> known =
-            tokens_.authenticate(bearerToken(*header));
-        if (!known) {
-            if (!tokens_.configured() && !tokens_.open()) refuse_all();
-            refuse("the token is unknown or has expired",
-                   "Make one with `hearth token create`, or ask an administrator");
-        }
-        request.actsFor(known->who.tenant, known->who.token_id, known->right);
-        return tracedBy(request, known->who);
+        return bearer(request, bearerToken(*header));
     }
     if (tokens_.configured()) {
         refuse("a bearer token is needed", "Send \"Authorization: Bearer <token>\"");
     }
     const std::optional<controller::Authenticated> anybody = tokens_.anonymous();
-    if (!anybody) refuse_all();
+    if (!anybody) refuseAll();
     if (!request.peerIsLoopback()) {
         refuse("without tokens only loopback callers are served",
                "Make a token with `hearth token create` on the server");

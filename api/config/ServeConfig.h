@@ -67,7 +67,8 @@ struct ServeConfig {
     Setting<std::string> keys;         ///< folder of the keys that replicas share; empty: our own
     Setting<std::string> owner;        ///< of Pods, policy and Lease; empty: none
     Setting<std::string> lease;        ///< of the leader among replicas; empty: there are none
-    Setting<bool> custom_resources;    ///< SandboxPool objects of the cluster declare pools
+    Setting<bool> custom_resources;    ///< objects of the cluster declare pools, and claim
+    Setting<std::string> public_url;   ///< where clients reach us; empty: at `advertise`
     Setting<std::string> advertise;    ///< HOST:PORT for other replicas; empty: `listen`
     Setting<std::string> gpu_library;  ///< pool::gpu::kNoLibrary: GPUs are not looked for
     Setting<std::string> cuda_library;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "api/rest/model/PoolSpecShape.h"
+#include "api/rest/model/Requests.h"
 #include "controller/spec/PoolSpec.h"
 
 namespace hearth::kubernetes {
@@ -39,7 +40,9 @@ Json structural(const Json& schema, const Json& components) {
     if (schema.value("type", "") == "string" && !schema.contains("enum")) out["nullable"] = true;
     if (schema.contains("items")) out["items"] = structural(schema["items"], components);
     if (schema.value("type", "") != "object") return out;
-    if (!schema.contains("additionalProperties")) out[kAnything] = true;
+    const Json rest = schema.value("additionalProperties", Json(true));
+    if (rest == Json(true)) out[kAnything] = true;
+    if (rest.is_object()) out["additionalProperties"] = structural(rest, components);
     const Json fields = schema.value("properties", Json::object());
     for (const auto& [name, field] : fields.items()) {
         Json& property = out["properties"][name] = structural(field, components);
@@ -56,7 +59,7 @@ Json structural(const Json& schema, const Json& components) {
     return out;
 }
 
-Json specSchema() {
+Json poolSpecSchema() {
     Json components = Json::object();
     const Json shape = rest::poolSpecSchema().toOpenApi(components);
     Json spec = structural(shape, components);
@@ -72,9 +75,8 @@ Json typed(const char* type, const char* description) {
     return {{"type", type}, {"description", description}};
 }
 
-Json statusSchema() {
+Json conditionsSchema() {
     const Json text{{"type", "string"}};
-    const Json number{{"type", "integer"}};
     const Json condition{{"type", "object"},
                          {"required", Json::array({"type", "status"})},
                          {"properties",
@@ -82,8 +84,16 @@ Json statusSchema() {
                            {"status", {{"type", "string"}, {"enum", {"True", "False", "Unknown"}}}},
                            {"reason", text},
                            {"message", text},
-                           {"observedGeneration", number},
+                           {"observedGeneration", {{"type", "integer"}}},
                            {"lastTransitionTime", text}}}};
+    return {{"type", "array"},
+            {"items", condition},
+            {"x-kubernetes-list-type", "map"},
+            {"x-kubernetes-list-map-keys", Json::array({"type"})}};
+}
+
+Json poolStatusSchema() {
+    const Json number{{"type", "integer"}};
     const Json nullable{{"type", "string"}, {"nullable", true}};
     return {{"type", "object"},
             {"description", "What became of it. The server writes this, and nobody else"},
@@ -107,18 +117,14 @@ Json statusSchema() {
                   {"since", nullable},
                   {"nextChange", nullable},
                   {"nextEntry", nullable}}}}},
-              {"conditions",
-               {{"type", "array"},
-                {"items", condition},
-                {"x-kubernetes-list-type", "map"},
-                {"x-kubernetes-list-map-keys", Json::array({"type"})}}}}}};
+              {"conditions", conditionsSchema()}}}};
 }
 
 Json column(const char* name, const char* type, const char* path, int priority = 0) {
     return {{"name", name}, {"type", type}, {"jsonPath", path}, {"priority", priority}};
 }
 
-Json columns() {
+Json poolColumns() {
     return {column("Ready", "string", ".status.conditions[?(@.type==\"Ready\")].status"),
             column("Warm", "integer", ".status.ready"),
             column("Desired", "integer", ".status.desired"),
@@ -129,44 +135,102 @@ Json columns() {
             column("Reason", "string", ".status.conditions[?(@.type==\"Ready\")].message", 1)};
 }
 
-}  // namespace
+Json workspaceSpecSchema() {
+    Json components = Json::object();
+    const Json shape = rest::workspaceRequestSchema().toOpenApi(components);
+    Json spec = structural(shape, components);
+    // They would be stored in the clear, and sent to all who watch.
+    for (const char* field : {"secrets", "files", "credentials"}) spec["properties"].erase(field);
+    spec["properties"]["tenant"] = {
+        {"type", "string"}, {"description", "Whose it is; default: default"}, {"nullable", true}};
+    return spec;
+}
 
-Json sandboxPoolDefinition() {
+Json workspaceStatusSchema() {
+    return {{"type", "object"},
+            {"description", "What became of it. The server writes this, and nobody else"},
+            {"properties",
+             {{"observedGeneration", typed("integer", "The spec that the conditions are about")},
+              {"phase", typed("string", "Pending, Active, Paused, Reclaiming or Gone")},
+              {"workspace", typed("string", "The id of the workspace")},
+              {"tenant", typed("string", "Whose it is")},
+              {"pool", typed("string", "The pool that it came from")},
+              {"sandbox", typed("string", "The id of its sandbox")},
+              {"url", typed("string", "Where the server is reached")},
+              {"secret", typed("string", "The Secret with url, workspace and token")},
+              {"claimedAt", typed("string", "When it was claimed")},
+              {"source", typed("string", "warm, queued or cold")},
+              {"claimMicroseconds", typed("integer", "How long the claim took")},
+              {"conditions", conditionsSchema()}}}};
+}
+
+Json workspaceColumns() {
+    return {column("Phase", "string", ".status.phase"),
+            column("Pool", "string", ".status.pool"),
+            column("Workspace", "string", ".status.workspace"),
+            column("Secret", "string", ".status.secret"),
+            column("Age", "date", ".metadata.creationTimestamp"),
+            column("Sandbox", "string", ".status.sandbox", 1),
+            column("Reason", "string", ".status.conditions[?(@.type==\"Ready\")].message", 1)};
+}
+
+/// What a kind is called.
+struct Names {
+    std::string kind;
+    std::string plural;
+    std::string short_name;
+    std::string description;
+};
+
+Json definitionOf(const Names& names, Json subresources, Json columns, Json spec, Json status) {
     const Json version{{"name", "v1alpha1"},
                        {"served", true},
                        {"storage", true},
-                       {"subresources",
-                        {{"status", Json::object()},
-                         {"scale",
-                          {{"specReplicasPath", ".spec.warm.min"},
-                           {"statusReplicasPath", ".status.replicas"},
-                           {"labelSelectorPath", ".status.selector"}}}}},
-                       {"additionalPrinterColumns", columns()},
+                       {"subresources", std::move(subresources)},
+                       {"additionalPrinterColumns", std::move(columns)},
                        {"schema",
                         {{"openAPIV3Schema",
                           {{"type", "object"},
-                           {"description", "A pool of warm sandboxes of Hearth"},
+                           {"description", names.description},
                            {"required", Json::array({"spec"})},
                            {"properties",
                             {{"apiVersion", {{"type", "string"}}},
                              {"kind", {{"type", "string"}}},
                              {"metadata", {{"type", "object"}}},
-                             {"spec", specSchema()},
-                             {"status", statusSchema()}}}}}}}};
+                             {"spec", std::move(spec)},
+                             {"status", std::move(status)}}}}}}}};
     return {{"apiVersion", "apiextensions.k8s.io/v1"},
             {"kind", "CustomResourceDefinition"},
-            {"metadata", {{"name", "sandboxpools.hearth.dev"}}},
+            {"metadata", {{"name", names.plural + ".hearth.dev"}}},
             {"spec",
              {{"group", "hearth.dev"},
               {"scope", "Namespaced"},
               {"names",
-               {{"plural", "sandboxpools"},
-                {"singular", "sandboxpool"},
-                {"kind", controller::kPoolKind},
-                {"listKind", "SandboxPoolList"},
-                {"shortNames", Json::array({"sp"})},
+               {{"plural", names.plural},
+                {"singular", names.plural.substr(0, names.plural.size() - 1)},
+                {"kind", names.kind},
+                {"listKind", names.kind + "List"},
+                {"shortNames", Json::array({names.short_name})},
                 {"categories", Json::array({"hearth"})}}},
               {"versions", Json::array({version})}}}};
+}
+
+}  // namespace
+
+Json sandboxPoolDefinition() {
+    return definitionOf({controller::kPoolKind, "sandboxpools", "sp", "A pool of warm sandboxes"},
+                        {{"status", Json::object()},
+                         {"scale",
+                          {{"specReplicasPath", ".spec.warm.min"},
+                           {"statusReplicasPath", ".status.replicas"},
+                           {"labelSelectorPath", ".status.selector"}}}},
+                        poolColumns(), poolSpecSchema(), poolStatusSchema());
+}
+
+Json workspaceDefinition() {
+    return definitionOf({"Workspace", "workspaces", "ws", "A claimed sandbox"},
+                        {{"status", Json::object()}}, workspaceColumns(), workspaceSpecSchema(),
+                        workspaceStatusSchema());
 }
 
 }  // namespace hearth::kubernetes

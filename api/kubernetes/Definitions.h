@@ -8,5 +8,7 @@ namespace hearth::kubernetes {
 /// 1.20 on takes it. Rules that such a schema cannot say are the server's: it refuses an object
 /// with a condition.
 Json sandboxPoolDefinition();
+/// The same of Workspace.
+Json workspaceDefinition();
 
 }  // namespace hearth::kubernetes

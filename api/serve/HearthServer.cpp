@@ -15,6 +15,7 @@
 #include "api/http/front/Front.h"
 #include "api/http/front/OperationsServer.h"
 #include "api/kubernetes/PoolObjects.h"
+#include "api/kubernetes/WorkspaceObjects.h"
 #include "api/serve/Capabilities.h"
 #include "api/serve/Endpoints.h"
 #include "api/serve/FreshFacts.h"
@@ -123,7 +124,7 @@ public:
                         return std::pair(std::move(kept.fd), kept.size);
                     },
                     &audit_},
-          authenticator_(tokens_),
+          authenticator_(tokens_, secret_key_),
           rate_limits_(*config.requests_per_second, *config.request_burst, clock_),
           worker_shares_(auth::WorkerShares::boundsOf(*config.workers)),
           endpoints_(config, services_, authenticator_, worker_shares_, rate_limits_),
@@ -203,6 +204,7 @@ private:
         plane_.loop.start();
         looping_ = true;
         plane_.reclaimer.start();
+        if (pool_objects_) claimForObjects();
         doorway_.say("looking for the images of the pools");
         doorway_.open();  // workspaces of before wait for no image
         prepareImages();
@@ -221,6 +223,15 @@ private:
         pool_objects_ = std::make_unique<kubernetes::PoolObjects>(clusterOf(config_), plane_.pools,
                                                                   clock_, log_);
         pool_objects_->begin(kObjectsWait);
+    }
+
+    void claimForObjects() {
+        const std::string& told =
+            (*config_.advertise).empty() ? *config_.listen : *config_.advertise;
+        workspace_objects_ = std::make_unique<kubernetes::WorkspaceObjects>(
+            clusterOf(config_), plane_.workspaces, secret_key_,
+            (*config_.public_url).empty() ? "http://" + told : *config_.public_url, clock_, log_);
+        workspace_objects_->begin();
     }
 
     /// A file wins over what was applied since, and the log says so.
@@ -390,6 +401,7 @@ private:
         log_.info("server.stopping");
         manager_.stopping();
         stopping_ = true;
+        if (workspace_objects_) workspace_objects_->stop();
         if (pool_objects_) pool_objects_->stop();
         plane_.queue.close(Error(ErrorCode::Unavailable, "the server is shutting down")
                                .hint("try again when it was started again"));
@@ -469,6 +481,7 @@ private:
     api::OperationsServer operations_;
     api::Front front_;
     std::unique_ptr<kubernetes::PoolObjects> pool_objects_;  ///< null: files and clients alone
+    std::unique_ptr<kubernetes::WorkspaceObjects> workspace_objects_;
 };
 
 /// Large blocks go back to the machine when they are freed. Left alone, the allocator takes the

@@ -17,6 +17,9 @@ struct Principal {
     Role role = Role::User;
     std::string token_id;    ///< for the log; empty for loopback without tokens
     std::string trace_id{};  ///< of its request; empty where no request asks
+    /// The only workspace that it may use; empty: all of its tenant's. Only the REST gate lets such
+    /// a caller in, and only to calls about that workspace.
+    std::string workspace{};
 
     bool atLeast(Role least) const { return static_cast<int>(role) >= static_cast<int>(least); }
 };

@@ -13,6 +13,9 @@ bool WorkspaceAccess::sees(const Principal& who, const std::string& tenant) {
 
 std::shared_ptr<Workspace> WorkspaceAccess::require(const Principal& who, const std::string& id) {
     std::shared_ptr<Workspace> workspace = table_.find(id);
+    if (!who.workspace.empty() && who.workspace != id) {
+        throw Error(ErrorCode::NotFound, "no workspace " + id);
+    }
     if (!workspace || workspace->facts().tenant != who.tenant) explainMissing(who, id);
     return workspace;
 }

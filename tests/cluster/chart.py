@@ -68,7 +68,7 @@ def rendered():
     new = helm("template", "one", "CHART", *named, "--kube-version", "1.31.0", "--api-versions", "monitoring.coreos.com/v1",
                "--set", "serviceMonitor.enabled=true,prometheusRule.enabled=true", cluster=False)
     assert "policy/v1beta1" not in new and "kind: ServiceMonitor" in new and "kind: PrometheusRule" in new, new
-    assert "--custom-resources" in old and "name: sandboxpools.hearth.dev" in old and "helm.sh/resource-policy: keep" in old
+    assert "--custom-resources" in old and "name: sandboxpools.hearth.dev" in old and "name: workspaces.hearth.dev" in old and "helm.sh/resource-policy: keep" in old
     without = helm("template", "one", "CHART", *named, "--set", "customResources.enabled=false", cluster=False)
     assert "sandboxpools" not in without and "custom-resources" not in without, without
     assert "PodDisruptionBudget" not in helm("template", "one", "CHART", *named, "--set", "replicaCount=1", cluster=False)
@@ -101,6 +101,11 @@ def installed():
             run_in(workspace, "echo kept > f")
             kubectl("apply", "-f", "-", input=pool_yaml(name="object", image=SHELL, warm=1))
             kubectl("wait", "--for=condition=Ready", "sandboxpool/object", "--timeout=60s")
+            kubectl("apply", "-f", "-", input=json.dumps({
+                "apiVersion": "hearth.dev/v1alpha1", "kind": "Workspace", "metadata": {"name": "claimed"}, "spec": {"pool": "object"}}))
+            kubectl("wait", "--for=condition=Ready", "workspace/claimed", "--timeout=60s")
+            status = get("workspace", "claimed")["status"]
+            assert status["url"] == f"http://one-hearth.{NAMESPACE}.svc:8080", status
             first = begin(workspace, 40)
             helm("upgrade", "one", "CHART", "-n", NAMESPACE, "-f", file, "--set", "logLevel=debug", "--wait", "--timeout", "4m")
             assert get("secret", "one-hearth-keys")["data"] == keys
@@ -112,6 +117,7 @@ def installed():
             wait_for("another leads", lambda: leader_pod() not in ("", leader), 60)
             whole(second, 30)
             assert run_in(workspace, "cat f")["stdout"] == "kept\n"
+            wait_for("it is still there", lambda: get("workspace", "claimed")["status"]["phase"] == "Active", 30)
             # The new leader has never seen that pool before.
             assert ask("POST", "/v1/workspaces", {"pool": "object"}, seconds=60)["pool"] == "object"
             helm("rollback", "one", "1", "-n", NAMESPACE, "--wait", "--timeout", "4m")

@@ -1,5 +1,6 @@
 """SandboxPool objects on the cluster: kubectl declares, scales and removes pools, and reads what became of them."""
 
+import base64
 import contextlib
 import json
 import os
@@ -8,16 +9,16 @@ import tempfile
 
 from harness import BUILD, Server, pool_yaml, wait_for
 from sandboxes import AGENT, SHELL, load_images, pods, write_kubeconfig
-from session import NAMESPACE, get, kubectl, refused, session
+from session import NAMESPACE, apply, get, kubectl, refused, session
 
-CRD = "sandboxpools.hearth.dev"
+CRDS = ["sandboxpools.hearth.dev", "workspaces.hearth.dev"]
 
 
 def install_definition():
-    session.crds.add(CRD)
+    session.crds.update(CRDS)
     said = subprocess.run([os.path.join(BUILD, "hearth"), "crds"], check=True, capture_output=True, text=True).stdout
     kubectl("apply", "-f", "-", input=said)
-    kubectl("wait", "--for=condition=Established", f"crd/{CRD}", "--timeout=30s")
+    kubectl("wait", "--for=condition=Established", "crd", *CRDS, "--timeout=30s")
 
 
 @contextlib.contextmanager
@@ -28,7 +29,7 @@ def definition(level):
     try:
         yield
     finally:
-        kubectl("delete", "crd", CRD, "--ignore-not-found", "--timeout=60s")
+        kubectl("delete", "crd", *CRDS, "--ignore-not-found", "--timeout=60s")
 
 
 @contextlib.contextmanager
@@ -162,7 +163,7 @@ def gone_while_away():
         wait_for("the change counts", lambda: pool("kept")["status"]["ready"] == 2, 20)
 
         # The definition goes, and with it the objects; it comes again.
-        kubectl("delete", "crd", CRD, "--timeout=60s")
+        kubectl("delete", "crd", *CRDS, "--timeout=60s")
         wait_for("no pool is left", lambda: not server.get("/v1/pools").json["items"], 30)
         install_definition()
         apply_text(pool_yaml(name="again", warm=1))
@@ -194,4 +195,82 @@ def pool_of_pods():
         wait_for("no Pod is left", lambda: not pods(server.instance), 30)
 
 
-CASES = [declared_by_object, numbers_in_objects, autoscaled, gone_while_away, without_definition, pool_of_pods]
+def workspace(name, **spec):
+    return {"apiVersion": "hearth.dev/v1alpha1", "kind": "Workspace", "metadata": {"name": name}, "spec": spec}
+
+
+def claimed(name):
+    """The address, the workspace and the token that its Secret has."""
+    kubectl("wait", "--for=condition=Ready", f"workspace/{name}", "--timeout=60s")
+    secret = get("secret", get("workspace", name)["status"]["secret"])["data"]
+    return [base64.b64decode(secret[key]).decode() for key in ("url", "workspace", "token")]
+
+
+def phase(name):
+    return get("workspace", name).get("status", {}).get("phase")
+
+
+def workspace_by_object():
+    """on real Pods: kubectl claims a workspace and gets an address and a token for it alone; it ends with its object, also after kill -9"""
+    cluster = session.at("full")
+    load_images(cluster)
+    with definition("full"), following(runtime="kubernetes", args=["--agent-image", AGENT]) as server:
+        apply_text(pool_yaml(image=SHELL, warm=2))
+        apply(workspace("one", pool="shell", tenant="ci", env={"COLOR": "red"}, idleTimeoutSeconds=600))
+        url, one, token = claimed("one")
+        secret = get("workspace", "one")["status"]["secret"]
+        assert url == server.url, url
+        bearer = {"Authorization": f"Bearer {token}"}
+        said = server.post(f"/v1/workspaces/{one}/executions", {"command": "echo $COLOR"}, headers=bearer)
+        assert said.status == 200 and said.json["stdout"] == "red\n", said
+        execution = said.json["id"]
+        assert server.get(f"/v1/executions/{execution}", headers=bearer).status == 200
+
+        # Nothing else, of the same tenant or of another.
+        other = server.open_workspace(pool="shell")["id"]
+        for method, path in (("GET", f"/v1/workspaces/{other}"), ("GET", "/v1/workspaces"), ("POST", "/v1/workspaces"), ("POST", "/mcp"),
+                             ("GET", "/v1/pools"), ("GET", "/v1/events"), ("POST", "/v1/executions")):
+            answer = server.call(method, path, {} if method == "POST" else None, headers=bearer)
+            assert answer.status == 403, (method, path, answer)
+        assert server.get(f"/v1/workspaces/{one}", headers={"Authorization": f"Bearer {token[:-2]}AA"}).status == 401
+        columns = kubectl("get", "ws").splitlines()
+        assert columns[0].split() == ["NAME", "PHASE", "POOL", "WORKSPACE", "SECRET", "AGE"] and columns[1].split()[:4] == \
+            ["one", "Active", "shell", one], columns
+
+        server.kill9()
+        server.start()
+        assert server.post(f"/v1/workspaces/{one}/executions", {"command": "echo on"}, headers=bearer).json["stdout"] == "on\n"
+        assert phase("one") == "Active"
+
+        kubectl("delete", "workspace", "one", "--timeout=20s")
+        wait_for("its workspace has ended", lambda: server.get(f"/v1/workspaces/{one}").status in (404, 410), 20)
+        wait_for("its Secret has gone", lambda: secret not in kubectl("get", "secrets", "-o", "name"), 60)
+        assert server.get(f"/v1/workspaces/{other}").status == 200
+
+
+def workspaces_that_wait():
+    """objects whose claim cannot be met wait with the reason, and those that went while no server looked leave no workspace"""
+    with definition("control"), following() as server:
+        apply(workspace("early", pool="shell"), workspace("wrong", pool="Not a pool"))
+        wait_for("it waits", lambda: phase("early") == "Pending", 20)
+        assert "NoPool" in json.dumps(get("workspace", "early")["status"]["conditions"])
+        wait_for("it is refused", lambda: "pool" in json.dumps(get("workspace", "wrong")["status"]["conditions"]), 20)
+        assert "secrets" in refused(lambda: apply(workspace("leak", secrets={"A": "b"})))
+        apply_text(pool_yaml(warm=2))
+        _, early, _ = claimed("early")
+        secret = get("workspace", "early")["status"]["secret"]
+
+        # It ends by itself: its object says so, and claims no other.
+        server.call("DELETE", f"/v1/workspaces/{early}")
+        wait_for("its object says so", lambda: phase("early") == "Gone", 20)
+        apply(workspace("left", pool="shell"))
+        _, left, _ = claimed("left")
+        server.kill9()
+        kubectl("delete", "workspace", "left", "early", "--timeout=20s")
+        server.start()
+        wait_for("its workspace has ended", lambda: server.get(f"/v1/workspaces/{left}").status in (404, 410), 30)
+        wait_for("its Secret has gone", lambda: secret not in kubectl("get", "secrets", "-o", "name"), 60)
+
+
+CASES = [declared_by_object, numbers_in_objects, autoscaled, gone_while_away, without_definition, pool_of_pods, workspace_by_object,
+         workspaces_that_wait]

@@ -335,8 +335,8 @@ def settings():
 def definitions():
     """the chart has the definitions that hearth crds prints"""
     said = subprocess.run([HEARTH, "crds"], capture_output=True, text=True, check=True, timeout=60 * SLOWER).stdout
-    with open(os.path.join(REPO, "helm/hearth/definitions/sandboxpools.yaml"), encoding="utf-8") as file:
-        assert file.read() == said, "run: hearth crds > helm/hearth/definitions/sandboxpools.yaml"
+    with open(os.path.join(REPO, "helm/hearth/definitions.yaml"), encoding="utf-8") as file:
+        assert file.read() == said, "run: hearth crds > helm/hearth/definitions.yaml"
 
 
 def service():

@@ -13,7 +13,8 @@ Command makeCrds() {
              .details = "  hearth crds | kubectl apply -f -",
              .flags = {}},
             [](const Invocation& call) {
-                call.console.out << yamlText(kubernetes::sandboxPoolDefinition());
+                call.console.out << yamlText(kubernetes::sandboxPoolDefinition()) << "---\n"
+                                 << yamlText(kubernetes::workspaceDefinition());
                 return kOk;
             }};
 }

@@ -36,9 +36,11 @@ std::vector<Need> needs(const std::string& lease, bool custom_resources) {
         all.push_back({"coordination.k8s.io", "leases", {"get", "create", "update"}, true, lease});
     }
     if (custom_resources) {
-        all.push_back({"hearth.dev", "sandboxpools", {"list", "watch"}});
-        all.push_back({"hearth.dev", "sandboxpools", {"patch"}, true, "", "status"});
-        all.push_back({"", "events", {"create"}});
+        for (const char* plural : {"sandboxpools", "workspaces"}) {
+            all.push_back({"hearth.dev", plural, {"list", "watch"}});
+            all.push_back({"hearth.dev", plural, {"patch"}, true, "", "status"});
+        }
+        for (const char* plural : {"events", "secrets"}) all.push_back({"", plural, {"create"}});
     }
     return all;
 }
@@ -100,7 +102,7 @@ Finding checkRights(kube::KubernetesClient& client, const std::string& ns,
 
 Finding checkDefinitions(kube::KubernetesClient& client) {
     if (client.getPath("/apis/hearth.dev/v1alpha1", kPatience)) {
-        return allRight("definitions", "the cluster knows SandboxPools");
+        return allRight("definitions", "the cluster knows SandboxPools and Workspaces");
     }
     return {Level::Fail, "definitions", "the cluster does not know SandboxPools",
             "hearth crds | kubectl apply -f -"};

@@ -144,7 +144,7 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
     controller::Principal who;
     std::string share_of;
     if (!operation.open) {
-        who = authenticator_.authenticate(request);
+        who = authenticator_.authenticateAny(request);
         share_of = who.tenant;
     } else if (operation.speaks_for) {
         who = operation.speaks_for(path);
@@ -169,8 +169,24 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
         work ? auth::WorkerShares::Kind::Work : auth::WorkerShares::Kind::Operators);
 }
 
+/// What is not about that workspace is refused, so a new operation is too.
+void Gate::requireWithin(const api::RouteParams& path, const controller::Principal& who) const {
+    for (const auto& [name, value] : path.values) {
+        std::string workspace;
+        if (name == "workspace") workspace = value;
+        if (name == "execution") {
+            workspace = services_.executions.find(who, value)->viewUpTo(0).workspace_id;
+        }
+        if (name == "context") workspace = services_.contexts.get(who, value).workspace_id;
+        if (workspace == who.workspace) return;
+    }
+    throw Error(ErrorCode::Forbidden, "this token is for one workspace only")
+        .hint("Use it below /v1/workspaces/" + who.workspace);
+}
+
 api::Response Gate::handle(const Operation& operation, api::Request& request,
                            const api::RouteParams& path, const controller::Principal& who) {
+    if (!who.workspace.empty()) requireWithin(path, who);
     Call call{request, path, who, Json::object(), Json(), {}, {}};
     if (!operation.hidden) {
         call.query = parseQueryOf(operation, request);

@@ -37,6 +37,8 @@ private:
     /// For who was let in.
     api::Response handle(const Operation& operation, api::Request& request,
                          const api::RouteParams& path, const controller::Principal& who);
+    /// For the bearer of one workspace's token. Throws Error(Forbidden).
+    void requireWithin(const api::RouteParams& path, const controller::Principal& who) const;
     /// The entry of this request in the audit log, which is written when its answer is known; null
     /// where none is kept. Its author is filled in when he is.
     std::shared_ptr<metrics::AuditEntry> audit(const Operation& operation, api::Request& request,

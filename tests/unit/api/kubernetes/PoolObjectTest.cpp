@@ -55,7 +55,7 @@ TEST_CASE("the manifest of an object is what a file has, without the cluster's m
 
 TEST_CASE("the status of an object has counts, a selector and conditions of its generation",
           "[unit][resources]") {
-    const Json status = statusOf(objectOf(), viewOf(), std::nullopt, kNow);
+    const Json status = poolStatusOf(objectOf(), viewOf(), std::nullopt, kNow);
     CHECK(status["replicas"] == 2);
     CHECK(status["claimed"] == 5);
     CHECK(status["selector"] == "hearth.dev/pool=web");
@@ -71,10 +71,10 @@ TEST_CASE("the status of an object has counts, a selector and conditions of its 
 
 TEST_CASE("a time of a condition stays as long as its status does", "[unit][resources]") {
     Json object = objectOf();
-    object["status"] = statusOf(object, viewOf(), std::nullopt, kEarlier);
+    object["status"] = poolStatusOf(object, viewOf(), std::nullopt, kEarlier);
     for (Json& each : object["status"]["conditions"]) each["lastTransitionTime"] = kEarlier;
-    CHECK(statusOf(object, viewOf(), std::nullopt, kNow) == object["status"]);
-    const Json changed = statusOf(object, viewOf(false), std::nullopt, kNow);
+    CHECK(poolStatusOf(object, viewOf(), std::nullopt, kNow) == object["status"]);
+    const Json changed = poolStatusOf(object, viewOf(false), std::nullopt, kNow);
     CHECK(find(changed, "Ready")["lastTransitionTime"] == kNow);
     CHECK(find(changed, "Stalled")["lastTransitionTime"] == kEarlier);
 }
@@ -85,29 +85,29 @@ TEST_CASE("until a pool was looked at with a new spec, its object's status is ab
     object["status"] = {{"observedGeneration", 6}};
     PoolView view = viewOf();
     view.status.observed_generation = 0;
-    CHECK(statusOf(object, view, std::nullopt, kNow)["observedGeneration"] == 6);
+    CHECK(poolStatusOf(object, view, std::nullopt, kNow)["observedGeneration"] == 6);
     view.status.observed_generation = 1;
-    CHECK(statusOf(object, view, std::nullopt, kNow)["observedGeneration"] == 7);
+    CHECK(poolStatusOf(object, view, std::nullopt, kNow)["observedGeneration"] == 7);
 }
 
 TEST_CASE("an object with a wrong spec is stalled, with the counts of the pool of before",
           "[unit][resources]") {
     const Refusal wrong{"InvalidSpec", "/spec/warm/min must not be above max", true};
-    const Json status = statusOf(objectOf(), viewOf(), wrong, kNow);
+    const Json status = poolStatusOf(objectOf(), viewOf(), wrong, kNow);
     CHECK(find(status, "Ready")["status"] == "False");
     CHECK(find(status, "Ready")["reason"] == "InvalidSpec");
     CHECK(find(status, "Stalled")["status"] == "True");
     CHECK(status["ready"] == 2);
     CHECK(status["observedGeneration"] == 2);
     // What may pass by itself is no reason to give up.
-    const Json waiting = statusOf(objectOf(), std::nullopt, Refusal{"Ending", "soon"}, kNow);
+    const Json waiting = poolStatusOf(objectOf(), std::nullopt, Refusal{"Ending", "soon"}, kNow);
     CHECK(find(waiting, "Ready")["reason"] == "Ending");
     CHECK(find(waiting, "Stalled")["status"] == "False");
     CHECK(waiting["ready"] == 0);
 }
 
 TEST_CASE("only counts differ, or more", "[unit][resources]") {
-    const Json before = statusOf(objectOf(), viewOf(), std::nullopt, kNow);
+    const Json before = poolStatusOf(objectOf(), viewOf(), std::nullopt, kNow);
     Json now = before;
     now["claimed"] = 6;
     CHECK_FALSE(tellsMore(before, now));
@@ -127,9 +127,9 @@ TEST_CASE("a patch of the status takes out what it has no more, of this object a
 TEST_CASE("events tell what became wrong and what is right again, and not what always was",
           "[unit][resources]") {
     const Json object = objectOf();
-    const Json good = statusOf(object, viewOf(), std::nullopt, kNow);
+    const Json good = poolStatusOf(object, viewOf(), std::nullopt, kNow);
     CHECK(eventsOf(object, Json::object(), good, kNow).empty());
-    const Json bad = statusOf(object, viewOf(false), Refusal{"InvalidSpec", "why", true}, kNow);
+    const Json bad = poolStatusOf(object, viewOf(false), Refusal{"InvalidSpec", "why", true}, kNow);
     const std::vector<Json> events = eventsOf(object, good, bad, kNow);
     REQUIRE(events.size() == 2);
     CHECK(events[0]["message"] == "Degraded is true: Healthy");

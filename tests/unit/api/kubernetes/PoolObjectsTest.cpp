@@ -2,19 +2,17 @@
 #include <nlohmann/json.hpp>
 
 #include "api/kubernetes/PoolObjects.h"
-#include "tests/support/House.h"
-#include "tests/support/kubernetes/FakeApiServer.h"
+#include "tests/unit/api/kubernetes/Cluster.h"
 
 using namespace hearth;
 using namespace hearth::controller;
 using namespace hearth::controller::test;
 using namespace std::chrono_literals;
 using hearth::kubernetes::PoolObjects;
+using hearth::kubernetes::test::kEvents;
+using hearth::kubernetes::test::kPools;
 
 namespace {
-
-constexpr const char* kPools = "/apis/hearth.dev/v1alpha1/sandboxpools";
-constexpr const char* kEvents = "/api/v1/events";
 
 Json objectNamed(const std::string& name, int generation = 1, int warm = 1) {
     return {{"apiVersion", kPoolApiVersion},
@@ -23,41 +21,17 @@ Json objectNamed(const std::string& name, int generation = 1, int warm = 1) {
             {"spec", {{"template", {{"image", "python"}}}, {"warm", {{"min", warm}}}}}};
 }
 
-/// A control plane, and a cluster with objects. Its clock does not move by itself.
-struct Place {
-    Place() {
-        server.addKind(kPools);
-        server.addKind(kEvents);
-    }
-
+struct Place : kubernetes::test::Cluster {
     std::unique_ptr<PoolObjects> follow() {
-        auto made = std::make_unique<PoolObjects>(
-            pool::kubernetes::ClusterConfig{.url = server.url(), .ns = "x"}, house->pools,
-            ground.manual, house->log);
+        auto made =
+            std::make_unique<PoolObjects>(config(), house->pools, ground.manual, house->log);
         made->begin(10s);
         return made;
     }
-    /// Works until `done`, while time passes.
-    bool settled(const std::function<bool()>& done) {
-        return house->settleUntil([&] {
-            ground.manual.advance(1s);
-            return done();
-        });
-    }
-    Json status(const std::string& name) const {
-        return server.get(kPools, "x/" + name)->value("status", Json::object());
-    }
-    /// "True", "False", or "" where there is no such condition.
+    Json status(const std::string& name) const { return Cluster::status(kPools, name); }
     std::string condition(const std::string& name, const std::string& type) const {
-        for (const Json& each : status(name).value("conditions", Json::array())) {
-            if (each["type"] == type) return each["status"];
-        }
-        return "";
+        return Cluster::condition(kPools, name, type);
     }
-
-    hearth::test::FakeApiServer server;
-    Ground ground;
-    std::unique_ptr<House> house = std::make_unique<House>(ground);
 };
 
 }  // namespace
@@ -109,8 +83,7 @@ TEST_CASE("a pool whose object went while no server looked goes; one of a file s
     at.follow();
     REQUIRE(at.house->specs.find("gone"));
     at.server.remove(kPools, "x/gone");
-    at.house.reset();
-    at.house = std::make_unique<House>(at.ground);
+    at.restart();
     REQUIRE_FALSE(at.house->specs.find("gone")->object.empty());
     const auto objects = at.follow();
     CHECK(at.settled([&] { return at.house->specs.find("gone") == nullptr; }));
@@ -135,7 +108,7 @@ TEST_CASE("without the kind, or without the right to see it, the start does not 
     Place at;
     at.server.removeKind(kPools);
     const auto objects = at.follow();
-    CHECK(at.house->logged("kubernetes.pools_unknown").size() == 1);
+    CHECK(at.house->logged("kubernetes.objects_unknown").size() == 1);
     at.server.addKind(kPools);
     at.server.put(kPools, objectNamed("later"));
 }

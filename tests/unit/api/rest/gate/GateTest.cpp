@@ -1,10 +1,15 @@
 #include <fcntl.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 
+#include "api/auth/WorkspaceToken.h"
 #include "api/rest/operations/Pages.h"
 #include "tests/unit/api/rest/House.h"
 
@@ -171,4 +176,57 @@ TEST_CASE("changes and denials are in the audit log, reading and what was sent a
     CHECK(lines[1]["operation"] == "deleteWorkspace");
     CHECK(lines[2]["decision"] == "denied");
     CHECK(lines[2]["tenant"].is_null());
+}
+
+namespace {
+
+/// The ids of the operations that take the token of one workspace, of all that need a token.
+std::set<std::string> takenBy(House& house, const std::string& workspace) {
+    const std::string& key = house.services.secret_key;
+    const auth::Authenticator authenticator(house.tokens, key);
+    rest::RestHandler handler(house.services, authenticator, house.shares, house.limits);
+    FakeRequest question("GET", "/openapi.json");
+    const Json document = parseJson(bodyOf(house.rest.handle(question)));
+    std::set<std::string> taken;
+    for (const auto& [pattern, methods] : document["paths"].items()) {
+        std::string path = pattern;
+        for (const auto& [name, value] : std::map<std::string, std::string>{
+                 {"workspace", kWorkspace}, {"execution", kExecution}, {"context", kContext}}) {
+            const std::size_t at = path.find("{" + name + "}");
+            if (at != std::string::npos) path.replace(at, name.size() + 2, value);
+        }
+        for (const auto& [method, operation] : methods.items()) {
+            if (operation.contains("security") && operation["security"].empty()) continue;
+            std::string verb = method;
+            std::transform(verb.begin(), verb.end(), verb.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+            FakeRequest request(verb, path, "{}");
+            request.json().with("Authorization",
+                                "Bearer " + auth::workspaceToken(key, {"acme", workspace}));
+            if (refusal([&] { handler.handle(request); }) == ErrorCode::Forbidden) continue;
+            taken.insert(operation["operationId"].get<std::string>());
+        }
+    }
+    return taken;
+}
+
+}  // namespace
+
+TEST_CASE("the token of one workspace is good for calls about that one, and for nothing else",
+          "[unit][rest]") {
+    House house;
+    CHECK(takenBy(house, "ws_" + std::string(32, '0')).empty());
+    const std::set<std::string> taken = takenBy(house, kWorkspace);
+    for (const char* one :
+         {"getWorkspace", "deleteWorkspace", "execute", "getExecution", "followExecution",
+          "killExecution", "readFile", "writeFile", "createContext", "getContext", "createLink"}) {
+        CAPTURE(one);
+        CHECK(taken.contains(one));
+    }
+    for (const char* other : {"createWorkspace", "createWorkspaces", "listWorkspaces",
+                              "executeOnce", "listRunning", "listPools", "listEvents",
+                              "createToken", "listTokens", "getOwnQuota", "getCapabilities"}) {
+        CAPTURE(other);
+        CHECK_FALSE(taken.contains(other));
+    }
 }

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hearth::auth {
+
+/// What begins every token of this kind.
+inline constexpr std::string_view kWorkspaceTokenPrefix = "hws_";
+
+/// What its bearer may use: one workspace of a tenant.
+struct WorkspaceGrant {
+    std::string tenant;
+    std::string workspace;
+};
+
+/// A token that is good for one workspace, as long as that lives. It is signed, not stored: every
+/// replica with the same secret key takes it, and nothing has to be kept or revoked.
+std::string workspaceToken(std::string_view secret_key, const WorkspaceGrant& grant);
+
+/// nullopt for a token that was not signed with this key; the comparison takes constant time.
+std::optional<WorkspaceGrant> readWorkspaceToken(std::string_view secret_key,
+                                                 std::string_view token);
+
+}  // namespace hearth::auth

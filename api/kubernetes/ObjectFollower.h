@@ -1,0 +1,95 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/Clock.h"
+#include "base/Json.h"
+#include "base/Mutex.h"
+#include "metrics/Log.h"
+#include "pool/runtime/kubernetes/client/ClusterConfig.h"
+#include "pool/runtime/kubernetes/client/KubernetesClient.h"
+#include "pool/runtime/kubernetes/client/ObjectCache.h"
+#include "pool/runtime/kubernetes/client/Reflector.h"
+
+namespace hearth::kubernetes {
+
+/// Follows the objects of one kind of hearth.dev in one namespace, and writes what they are told:
+/// statuses and events. Two threads, which end with it: one follows, one works.
+class ObjectFollower {
+public:
+    /// What is done with the objects, by the worker.
+    struct Work {
+        /// An object that is new, has changed, or is looked at again, as each is once a second.
+        /// Null: it has gone, or is going. False: look again though it has gone.
+        std::function<bool(const std::string& name, const Json* object)> sync;
+        /// Once all of the first list have been synced, and then each minute.
+        std::function<void()> round;
+    };
+
+    /// `plural`: "sandboxpools". References outlive it, and what `work` uses too. Throws
+    /// Error(InvalidArgument) for a cluster that cannot be used.
+    ObjectFollower(pool::kubernetes::ClusterConfig cluster, std::string plural, const Clock& clock,
+                   metrics::Log& log, Work work);
+    ~ObjectFollower();
+    ObjectFollower(const ObjectFollower&) = delete;
+    ObjectFollower& operator=(const ObjectFollower&) = delete;
+
+    /// Begins, and waits until all is listed, `most` is over, or there is nothing to wait for: the
+    /// kind is not defined, or we may not see it. Call once.
+    void begin(std::chrono::milliseconds most);
+    /// Ends both threads. Statuses stay as they are.
+    void stop();
+    /// Has the worker look at this object soon. Any thread.
+    void lookAt(const std::string& name);
+    /// Whether there is an object with this uid now.
+    bool has(const std::string& uid) const;
+
+    /// What is wrong with the last write of a status is in `trouble`, and is logged when it is new.
+    /// True if it was written.
+    bool writeStatus(const Json& object, const Json& status, std::string& trouble);
+    /// Events are a help, and the conditions are the truth: one that fails is left out.
+    void tell(const std::vector<Json>& events);
+    /// Of anything in the namespace. The failure as a text; "" where it is there now.
+    std::string create(const pool::kubernetes::KubeResource& resource, const Json& object);
+    const std::string& ns() const { return resource_.ns; }
+
+private:
+    pool::kubernetes::ReflectorOptions following();
+    void worker(const std::stop_token& stop);
+    /// What has changed, and once a second everything.
+    std::set<std::string> nextNames(const std::stop_token& stop);
+    void sync(const std::string& name);
+    void settle();
+
+    const Clock& clock_;
+    metrics::Log& log_;
+    const Work work_;
+    pool::kubernetes::ClusterAccess access_;
+    pool::kubernetes::KubernetesClient client_;
+    const pool::kubernetes::KubeResource resource_;
+    pool::kubernetes::ObjectCache cache_;
+    pool::kubernetes::Reflector reflector_;
+    std::atomic<bool> stopped_{false};
+    std::set<std::string> known_;     ///< of the worker: objects that are there
+    std::optional<TimePoint> round_;  ///< the last one
+
+    Mutex mutex_;
+    StoppableCondition wake_;
+    std::set<std::string> changed_ HEARTH_GUARDED_BY(mutex_);
+    bool listed_ HEARTH_GUARDED_BY(mutex_) = false;   ///< the first list has come, unread
+    bool settled_ HEARTH_GUARDED_BY(mutex_) = false;  ///< nothing to wait for any more
+    std::shared_ptr<void> subscription_;
+    std::jthread follower_;
+    std::jthread worker_;
+};
+
+}  // namespace hearth::kubernetes

@@ -1,0 +1,128 @@
+#include "api/kubernetes/ObjectStatus.h"
+
+#include <algorithm>
+
+#include "controller/spec/PoolSpec.h"
+
+namespace hearth::kubernetes {
+namespace {
+
+/// The API server takes more, but nobody reads it.
+constexpr std::size_t kLongestMessage = 1000;
+
+/// True for conditions that are bad news when they hold.
+bool isBadNews(std::string_view type) {
+    return type == "Stalled" || type == "Degraded";
+}
+
+std::string wordsOf(const Error& error) {
+    std::string words = error.what();
+    // What() has the first of them already.
+    for (std::size_t i = 1; i < error.fields().size(); ++i) {
+        words.append("; ").append(error.fields()[i].pointer).append(" ");
+        words.append(error.fields()[i].reason);
+    }
+    if (!error.hint().empty()) words.append(" (").append(error.hint()).append(")");
+    return words;
+}
+
+}  // namespace
+
+Refusal refusalOf(const Error& error, const char* busy) {
+    if (error.code() == ErrorCode::InvalidSpec || error.code() == ErrorCode::InvalidArgument) {
+        return {"InvalidSpec", wordsOf(error), true};
+    }
+    return {error.code() == ErrorCode::Conflict ? busy : "Failed", wordsOf(error)};
+}
+
+const Json& valueAt(const Json& object, const char* pointer) {
+    static const Json none;
+    const Json::json_pointer where(pointer);
+    return object.contains(where) ? object[where] : none;
+}
+
+std::int64_t generationOf(const Json& object) {
+    const Json& generation = valueAt(object, "/metadata/generation");
+    return generation.is_number_integer() ? generation.get<std::int64_t>() : 0;
+}
+
+const Json* conditionOf(const Json& status, std::string_view type) {
+    const Json& all = valueAt(status, "/conditions");
+    if (!all.is_array()) return nullptr;
+    const auto found =
+        std::ranges::find_if(all, [&](const Json& each) { return each.value("type", "") == type; });
+    return found == all.end() ? nullptr : &*found;
+}
+
+Json condition(std::string_view type, bool holds, const Refusal& why, const std::string& now) {
+    return {{"type", type},
+            {"status", holds ? "True" : "False"},
+            {"reason", why.reason},
+            {"message", why.message.substr(0, kLongestMessage)},
+            {"lastTransitionTime", now}};
+}
+
+void completeConditions(Json& conditions, const Json& object, const std::string& now) {
+    for (Json& each : conditions) {
+        each["observedGeneration"] = generationOf(object);
+        // Some API servers (Debian's 1.20) refuse an empty text.
+        if (each.value("message", "").empty()) each["message"] = each.value("reason", "");
+        const Json* before = conditionOf(valueAt(object, "/status"), each.value("type", ""));
+        if (before != nullptr && before->value("status", "") == each.value("status", "")) {
+            each["lastTransitionTime"] = before->value("lastTransitionTime", now);
+        } else if (!each["lastTransitionTime"].is_string()) {
+            each["lastTransitionTime"] = now;
+        }
+    }
+}
+
+Json statusPatch(const Json& object, const Json& status) {
+    Json changed = status;
+    const Json& before = valueAt(object, "/status");
+    if (before.is_object()) {
+        for (const auto& [key, value] : before.items()) {
+            if (!changed.contains(key)) changed[key] = nullptr;
+        }
+    }
+    // With another uid it is another object of that name: the API server then refuses.
+    return {{"metadata", {{"uid", valueAt(object, "/metadata/uid")}}},
+            {"status", std::move(changed)}};
+}
+
+std::vector<Json> eventsOf(const Json& object, const Json& before, const Json& now,
+                           const std::string& time) {
+    std::vector<Json> events;
+    for (const Json& each : now.value("conditions", Json::array())) {
+        const std::string type = each.value("type", "");
+        const Json* old = conditionOf(before, type);
+        const bool holds = each.value("status", "") == "True";
+        if (type == "Ready" || type == "Progressing") continue;
+        if (old == nullptr && holds != isBadNews(type)) continue;  // nothing was ever wrong
+        if (old != nullptr && old->value("status", "") == each.value("status", "") &&
+            old->value("reason", "") == each.value("reason", "")) {
+            continue;
+        }
+        const std::string name = valueAt(object, "/metadata/name").get<std::string>();
+        const Json& ns = valueAt(object, "/metadata/namespace");
+        events.push_back({{"apiVersion", "v1"},
+                          {"kind", "Event"},
+                          {"metadata", {{"generateName", name + "."}, {"namespace", ns}}},
+                          {"involvedObject",
+                           {{"apiVersion", controller::kPoolApiVersion},
+                            {"kind", valueAt(object, "/kind")},
+                            {"name", name},
+                            {"namespace", ns},
+                            {"uid", valueAt(object, "/metadata/uid")}}},
+                          {"type", holds == isBadNews(type) ? "Warning" : "Normal"},
+                          {"reason", each.value("reason", type)},
+                          {"message", type + " is " + (holds ? "true" : "false") + ": " +
+                                          each.value("message", "").substr(0, kLongestMessage)},
+                          {"source", {{"component", "hearth"}}},
+                          {"firstTimestamp", time},
+                          {"lastTimestamp", time},
+                          {"count", 1}});
+    }
+    return events;
+}
+
+}  // namespace hearth::kubernetes

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/Error.h"
+#include "base/Json.h"
+
+/// What every object's status has: conditions, and what tells of their changes. Conventions:
+/// Kubernetes' API conventions, and kstatus' use of Stalled.
+namespace hearth::kubernetes {
+
+/// Why an object is not in force.
+struct Refusal {
+    std::string reason;  ///< "InvalidSpec", "Ending", "Failed"
+    std::string message;
+    bool wrong = false;  ///< it stays so until somebody changes the object
+};
+/// `busy`: the reason of a conflict with what there is.
+Refusal refusalOf(const Error& error, const char* busy);
+
+/// The value at a JSON pointer; null if there is none.
+const Json& valueAt(const Json& object, const char* pointer);
+
+/// metadata.generation, which the API server raises with each change of the spec.
+std::int64_t generationOf(const Json& object);
+
+/// Null if the status has none of this type.
+const Json* conditionOf(const Json& status, std::string_view type);
+
+/// A condition as of `now`.
+Json condition(std::string_view type, bool holds, const Refusal& why, const std::string& now);
+
+/// Sets the generation of each condition; keeps the times of those whose status is as it was in the
+/// object.
+void completeConditions(Json& conditions, const Json& object, const std::string& now);
+
+/// A merge patch of the object's status: fields that it has no more are taken out.
+Json statusPatch(const Json& object, const Json& status);
+
+/// Events (core/v1) of what is new in `now`: conditions that became true or false, or have another
+/// reason. Ready and Progressing are left out: they change with every burst of claims.
+std::vector<Json> eventsOf(const Json& object, const Json& before, const Json& now,
+                           const std::string& time);
+
+}  // namespace hearth::kubernetes

@@ -1,0 +1,125 @@
+#include "api/kubernetes/WorkspaceObject.h"
+
+#include <cmath>
+
+#include "api/rest/gate/Gate.h"
+#include "api/rest/model/Requests.h"
+#include "controller/contract/TenantName.h"
+#include "controller/spec/PoolSpec.h"
+
+namespace hearth::kubernetes {
+namespace {
+
+/// Fields that hold secrets, or much: an object is stored in the clear, and sent to all who watch.
+constexpr const char* kNotHere[] = {"secrets", "files", "credentials"};
+
+std::string textAt(const Json& object, const char* pointer) {
+    const Json& value = valueAt(object, pointer);
+    return value.is_string() ? value.get<std::string>() : "";
+}
+
+Json conditionsOf(const Json& object, bool ready, const Refusal& why, const std::string& now) {
+    const bool stalled = !ready && why.wrong;
+    Json conditions{condition("Ready", ready, why, now),
+                    condition("Stalled", stalled,
+                              stalled ? why : Refusal{"Accepted", "the spec is valid"}, now)};
+    completeConditions(conditions, object, now);
+    return conditions;
+}
+
+}  // namespace
+
+WorkspaceWish wishOf(const Json& object, std::string_view secret_key) {
+    Json body = object.value("spec", Json::object());
+    WorkspaceWish wish;
+    wish.tenant = "default";
+    if (const auto tenant = body.find("tenant"); tenant != body.end() && !tenant->is_null()) {
+        if (tenant->is_string()) wish.tenant = tenant->get<std::string>();
+        if (!tenant->is_string() || !controller::isTenantName(wish.tenant)) {
+            throw Error(ErrorCode::InvalidSpec,
+                        "/spec/tenant " + std::string(controller::kTenantNameRule))
+                .field("/spec/tenant", controller::kTenantNameRule);
+        }
+        body.erase("tenant");
+    }
+    for (const char* field : kNotHere) {
+        if (!body.contains(field)) continue;
+        throw Error(ErrorCode::InvalidSpec, std::string("/spec/") + field + " is not for objects")
+            .hint("set it once the workspace is there, over REST");
+    }
+    const rest::Schema shape = rest::workspaceRequestSchema();
+    body = shape.withoutNulls(std::move(body));
+    shape.validate(body, "the spec");
+    const std::string uid = textAt(object, "/metadata/uid");
+    wish.request = rest::readWorkspaceRequest(body);
+    wish.request.labels[kObjectLabel] = uid;
+    if (!wish.request.name) wish.request.name = textAt(object, "/metadata/name");
+    wish.request.idempotency_key = "kubernetes-" + uid;
+    wish.request.fingerprint = rest::requestFingerprint(secret_key, "object", uid, body);
+    return wish;
+}
+
+std::string secretName(const Json& object) {
+    // With a part of the uid: an object of the same name that was deleted may have left one.
+    constexpr std::size_t kDigits = 8;
+    return textAt(object, "/metadata/name") + "-" +
+           textAt(object, "/metadata/uid").substr(0, kDigits);
+}
+
+Json secretOf(const Json& object, const std::string& workspace, const std::string& url,
+              const std::string& token) {
+    return {{"apiVersion", "v1"},
+            {"kind", "Secret"},
+            {"metadata",
+             {{"name", secretName(object)},
+              {"labels", {{"app.kubernetes.io/managed-by", "hearth"}}},
+              {"ownerReferences", Json::array({{{"apiVersion", controller::kPoolApiVersion},
+                                                {"kind", "Workspace"},
+                                                {"name", valueAt(object, "/metadata/name")},
+                                                {"uid", valueAt(object, "/metadata/uid")},
+                                                {"controller", true}}})}}},
+            {"type", "Opaque"},
+            {"stringData", {{"url", url}, {"workspace", workspace}, {"token", token}}}};
+}
+
+Json pendingStatus(const Json& object, const Refusal& why, const std::string& now) {
+    return {{"observedGeneration", generationOf(object)},
+            {"phase", "Pending"},
+            {"conditions", conditionsOf(object, false, why, now)}};
+}
+
+Json claimedStatus(const Json& object, const controller::WorkspaceView& view,
+                   const std::string& url, const std::string& now) {
+    const std::string secret = secretName(object);
+    const Refusal claimed{"Claimed", "its address and token are in the Secret " + secret};
+    Json status{{"observedGeneration", generationOf(object)},
+                {"phase", controller::kWorkspacePhases.of(view.phase)},
+                {"workspace", view.id},
+                {"tenant", view.tenant},
+                {"pool", view.pool},
+                {"sandbox", view.sandbox_id},
+                {"url", url},
+                {"secret", secret},
+                {"claimedAt", view.created_at}};
+    // Only the answer to the claim has them.
+    for (const char* field : {"source", "claimMicroseconds"}) {
+        const Json& before = valueAt(object, "/status");
+        if (before.is_object() && before.contains(field)) status[field] = before[field];
+    }
+    if (view.claim) {
+        status["source"] = controller::kClaimSources.of(view.claim->source);
+        status["claimMicroseconds"] = std::llround(view.claim->total_ms * 1000);
+    }
+    status["conditions"] = conditionsOf(object, controller::isOpen(view.phase), claimed, now);
+    return status;
+}
+
+Json endedStatus(const Json& object, const std::string& why, const std::string& now) {
+    Json status = object.value("status", Json::object());
+    status["observedGeneration"] = generationOf(object);
+    status["phase"] = "Gone";
+    status["conditions"] = conditionsOf(object, false, {"Ended", why}, now);
+    return status;
+}
+
+}  // namespace hearth::kubernetes

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "api/kubernetes/ObjectStatus.h"
+#include "base/Json.h"
+#include "controller/contract/Workspaces.h"
+
+namespace hearth::kubernetes {
+
+/// The label of a workspace that an object asked for: the object's uid. By it a server that has
+/// never seen the object finds that it has gone.
+inline constexpr const char* kObjectLabel = "hearth.dev/object";
+
+/// What a Workspace object asks for.
+struct WorkspaceWish {
+    std::string tenant;
+    controller::WorkspaceRequest request;  ///< keyed by the object's uid
+};
+/// Throws Error(InvalidArgument) or Error(InvalidSpec) that names the fields.
+WorkspaceWish wishOf(const Json& object, std::string_view secret_key);
+
+/// The name of the Secret with its address and token.
+std::string secretName(const Json& object);
+/// That Secret. It goes with the object.
+Json secretOf(const Json& object, const std::string& workspace, const std::string& url,
+              const std::string& token);
+
+/// The status of an object whose claim waits, or is refused.
+Json pendingStatus(const Json& object, const Refusal& why, const std::string& now);
+/// The status of an object that has a workspace.
+Json claimedStatus(const Json& object, const controller::WorkspaceView& view,
+                   const std::string& url, const std::string& now);
+/// The status after the workspace's end, which is final.
+Json endedStatus(const Json& object, const std::string& why, const std::string& now);
+
+}  // namespace hearth::kubernetes

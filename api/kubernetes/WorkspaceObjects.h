@@ -1,0 +1,89 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "api/kubernetes/ObjectFollower.h"
+#include "api/kubernetes/WorkspaceObject.h"
+#include "base/Clock.h"
+#include "base/Json.h"
+#include "base/Mutex.h"
+#include "controller/contract/Workspaces.h"
+#include "metrics/Log.h"
+#include "pool/runtime/kubernetes/client/ClusterConfig.h"
+
+namespace hearth::kubernetes {
+
+/// The Workspace objects of one namespace: each claims a workspace, and has in its status what
+/// became of it. A Secret beside it has the server's address and a token for that workspace alone.
+/// The workspace ends with its object, also with one that went while no server looked: it has the
+/// object's uid as a label. An object whose workspace has ended stays, and claims no other.
+///
+/// The follower's two threads, and one for each claim that is under way: a claim may wait long.
+class WorkspaceObjects {
+public:
+    /// `url`: where clients reach this server. References outlive it.
+    WorkspaceObjects(pool::kubernetes::ClusterConfig cluster, controller::Workspaces& workspaces,
+                     std::string secret_key, std::string url, const Clock& clock,
+                     metrics::Log& log);
+    ~WorkspaceObjects();
+    WorkspaceObjects(const WorkspaceObjects&) = delete;
+    WorkspaceObjects& operator=(const WorkspaceObjects&) = delete;
+
+    /// Once the workspaces of before are known: one that is not is taken for ended.
+    void begin() { follower_.begin(std::chrono::milliseconds(0)); }
+    /// Takes back the claims that wait. Before the workspaces end.
+    void stop();
+
+private:
+    /// A claim under way, in a thread of its own.
+    struct Claim {
+        Mutex mutex;
+        std::optional<controller::WorkspaceView> view HEARTH_GUARDED_BY(mutex);
+        std::optional<Refusal> refusal HEARTH_GUARDED_BY(mutex);
+        std::jthread thread;  ///< last: it uses the others
+    };
+    /// What is known of one object. Of the worker.
+    struct Followed {
+        std::string uid;
+        std::string workspace;  ///< empty: none yet
+        std::string tenant;
+        bool secret = false;  ///< it is there
+        std::unique_ptr<Claim> claim;
+        std::optional<TimePoint> again;  ///< when to claim, or to make the Secret, once more
+        std::int64_t refused = 0;        ///< the generation that was wrong; 0: none
+        Json status;                     ///< as last written, or found
+        std::optional<TimePoint> wrote;
+        std::string trouble;  ///< with the last write
+    };
+
+    bool sync(const std::string& name, const Json* object);
+    void see(const Json& object, Followed& known);
+    void claim(const Json& object, Followed& known);
+    void beginClaim(const std::string& name, const WorkspaceWish& wish, Followed& known);
+    /// Takes what a claim that has ended found.
+    void collect(const Json& object, Followed& known);
+    void follow(const Json& object, Followed& known);
+    bool makeSecret(const Json& object, Followed& known);
+    void publish(const Json& object, const Json& status, Followed& known);
+    void endLeftovers();
+    /// False: not yet.
+    bool end(const std::string& tenant, const std::string& workspace);
+    std::size_t waiting() const;
+
+    controller::Workspaces& workspaces_;
+    const std::string secret_key_;
+    const std::string url_;
+    const Clock& clock_;
+    metrics::Log& log_;
+    std::map<std::string, Followed> followed_;  ///< by name
+    ObjectFollower follower_;                   ///< last: its threads use all of the above
+};
+
+}  // namespace hearth::kubernetes

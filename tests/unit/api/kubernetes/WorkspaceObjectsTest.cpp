@@ -1,0 +1,176 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "api/auth/WorkspaceToken.h"
+#include "api/kubernetes/WorkspaceObjects.h"
+#include "tests/unit/api/kubernetes/Cluster.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+using hearth::kubernetes::WorkspaceObjects;
+using hearth::kubernetes::test::kSecrets;
+using hearth::kubernetes::test::kWorkspaces;
+
+namespace {
+
+Json wanting(Json spec, const std::string& name = "one") {
+    return {{"apiVersion", kPoolApiVersion},
+            {"kind", "Workspace"},
+            {"metadata", {{"name", name}, {"namespace", "x"}, {"generation", 1}}},
+            {"spec", std::move(spec)}};
+}
+
+Principal acme() {
+    return {.tenant = "acme", .token_id = {}};
+}
+
+struct Claims : kubernetes::test::Cluster {
+    Claims() {
+        house->declare("p", smallSpec(2));
+        REQUIRE(house->filled("p", 2));
+    }
+    std::unique_ptr<WorkspaceObjects> follow() {
+        auto made = std::make_unique<WorkspaceObjects>(config(), house->workspaces, house->secret,
+                                                       "http://there", ground.manual, house->log);
+        made->begin();
+        return made;
+    }
+    Json status(const std::string& name = "one") const {
+        return Cluster::status(kWorkspaces, name);
+    }
+    bool reaches(const std::string& phase, const std::string& name = "one") {
+        return settled([&] { return status(name).value("phase", "") == phase; });
+    }
+    std::string condition(const std::string& type) const {
+        return Cluster::condition(kWorkspaces, "one", type);
+    }
+    bool isOpen(const std::string& id) {
+        try {
+            return controller::isOpen(house->workspaces.get(acme(), id).phase);
+        } catch (const Error&) {
+            return false;
+        }
+    }
+};
+
+}  // namespace
+
+TEST_CASE("an object gets a workspace, with an address and a token for it alone",
+          "[unit][resources]") {
+    Claims at;
+    const auto objects = at.follow();
+    const Json object = at.server.put(
+        kWorkspaces, wanting({{"pool", "p"}, {"tenant", "acme"}, {"env", {{"A", "1"}}}}));
+    REQUIRE(at.reaches("Active"));
+    const Json status = at.status();
+    CHECK(at.condition("Ready") == "True");
+    CHECK(status.contains("source"));
+    const std::string id = status["workspace"];
+    CHECK(at.isOpen(id));
+    const Json secret = *at.server.get(kSecrets, "x/" + status["secret"].get<std::string>());
+    CHECK(secret["stringData"]["url"] == "http://there");
+    CHECK(secret["metadata"]["ownerReferences"][0]["uid"] == object["metadata"]["uid"]);
+    const auto grant = auth::readWorkspaceToken(at.house->secret,
+                                                secret["stringData"]["token"].get<std::string>());
+    REQUIRE(grant);
+    CHECK(grant->tenant == "acme");
+    CHECK(grant->workspace == id);
+
+    at.server.remove(kWorkspaces, "x/one");
+    CHECK(at.settled([&] { return !at.isOpen(id); }));
+}
+
+TEST_CASE("an object that cannot be read is told what is wrong, and gets one once it is mended",
+          "[unit][resources]") {
+    Claims at;
+    const auto objects = at.follow();
+    for (const Json& wrong :
+         {Json{{"pol", "p"}}, Json{{"tenant", "../x"}}, Json{{"secrets", {{"A", "b"}}}}}) {
+        Json object = wanting(wrong);
+        object["metadata"]["generation"] = 1;
+        at.server.put(kWorkspaces, object);
+        CHECK(at.settled([&] { return at.condition("Stalled") == "True"; }));
+        at.server.remove(kWorkspaces, "x/one");
+    }
+    at.server.put(kWorkspaces, wanting({{"pool", "nowhere"}}));
+    CHECK(at.reaches("Pending"));
+    Json mended = wanting({{"pool", "p"}});
+    mended["metadata"]["generation"] = 2;
+    at.server.put(kWorkspaces, mended);
+    CHECK(at.reaches("Active"));
+}
+
+TEST_CASE("objects that find no sandbox wait for one", "[unit][resources]") {
+    Claims at;
+    at.house->declare("small", [] {
+        PoolSpec spec = smallSpec(1);
+        spec.max_members = 1;
+        spec.max_wait = 1s;
+        return spec;
+    }());
+    REQUIRE(at.house->filled("small", 1));
+    const auto objects = at.follow();
+    at.server.put(kWorkspaces, wanting({{"pool", "small"}, {"tenant", "acme"}}));
+    REQUIRE(at.reaches("Active"));
+    at.server.put(kWorkspaces, wanting({{"pool", "small"}, {"tenant", "acme"}}, "two"));
+    CHECK(at.reaches("Pending", "two"));
+    at.server.remove(kWorkspaces, "x/one");
+    CHECK(at.reaches("Active", "two"));
+}
+
+TEST_CASE("a workspace that ends is told by its object, which claims no other",
+          "[unit][resources]") {
+    Claims at;
+    const auto objects = at.follow();
+    at.server.put(kWorkspaces, wanting({{"pool", "p"}, {"tenant", "acme"}}));
+    REQUIRE(at.reaches("Active"));
+    const std::string id = at.status()["workspace"];
+    at.house->workspaces.close(acme(), id);
+    CHECK(at.reaches("Gone"));
+    CHECK(at.condition("Ready") == "False");
+    int looks = 0;
+    at.settled([&] { return ++looks > 50; });
+    CHECK(at.status()["workspace"] == id);
+    CHECK(at.house->warm.counts("p").claimed == 0);
+}
+
+TEST_CASE("after a restart an object keeps its workspace; one whose object went meanwhile ends",
+          "[unit][resources]") {
+    Claims at;
+    {
+        const auto objects = at.follow();
+        for (const char* name : {"one", "gone"}) {
+            at.server.put(kWorkspaces, wanting({{"pool", "p"}, {"tenant", "acme"}}, name));
+            REQUIRE(at.reaches("Active", name));
+        }
+    }
+    const std::string kept = at.status()["workspace"];
+    const std::string gone = at.status("gone")["workspace"];
+    at.server.remove(kWorkspaces, "x/gone");
+    at.restart();
+    at.house->recover();
+    const auto objects = at.follow();
+    CHECK(at.settled([&] { return !at.isOpen(gone); }));
+    CHECK(at.isOpen(kept));
+    CHECK(at.status()["workspace"] == kept);
+    CHECK(at.status()["phase"] == "Active");
+}
+
+TEST_CASE("an object whose claim was answered but not told gets the same workspace",
+          "[unit][resources]") {
+    Claims at;
+    {
+        const auto objects = at.follow();
+        at.server.put(kWorkspaces, wanting({{"pool", "p"}, {"tenant", "acme"}}));
+        REQUIRE(at.reaches("Active"));
+    }
+    const std::string id = at.status()["workspace"];
+    Json object = *at.server.get(kWorkspaces, "x/one");
+    object.erase("status");
+    at.server.put(kWorkspaces, object);
+    const auto objects = at.follow();
+    REQUIRE(at.reaches("Active"));
+    CHECK(at.status()["workspace"] == id);
+}
