@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/Error.h"
@@ -29,8 +30,12 @@ public:
     bool end_array() override { return close(); }
 
     bool key(string_t& value) override {
-        if (value.find('\0') != std::string::npos) return fail("a key holds a NUL character");
+        if (skipping_ > 0) return true;
         Level& level = levels_.back();
+        if (value.find('\0') != std::string::npos) {
+            level.left_out = limits_.lenient;
+            return limits_.lenient || fail("a key holds a NUL character");
+        }
         if (!level.keys.insert(value).second) return fail("the key \"" + value + "\" stands twice");
         if (level.keys.size() > limits_.members) return fail("an object has too many members");
         level.key = std::move(value);
@@ -50,6 +55,7 @@ private:
         Json value;
         std::string key;
         std::unordered_set<std::string> keys;
+        bool left_out = false;  ///< the next member
     };
 
     bool fail(std::string problem) {
@@ -59,16 +65,20 @@ private:
 
     bool count() { return ++values_ <= limits_.values || fail("the document has too many values"); }
 
-    bool put(Json value) { return count() && attach(std::move(value)); }
+    bool put(Json value) { return count() && (skipping_ > 0 || attach(std::move(value))); }
 
     bool open(Json value) {
-        if (levels_.size() >= limits_.depth) return fail("the document is nested too deeply");
         if (!count()) return false;
+        if (levels_.size() >= limits_.depth) {
+            ++skipping_;
+            return limits_.lenient || fail("the document is nested too deeply");
+        }
         levels_.push_back({std::move(value), {}, {}});
         return true;
     }
 
     bool close() {
+        if (skipping_ > 0) return --skipping_ > 0 || attach(Json(nullptr));
         Json value = std::move(levels_.back().value);
         levels_.pop_back();
         return attach(std::move(value));
@@ -79,7 +89,7 @@ private:
             root_ = std::move(value);
         } else if (Level& level = levels_.back(); level.value.is_array()) {
             level.value.push_back(std::move(value));
-        } else {
+        } else if (!std::exchange(level.left_out, false)) {
             // Keys are known to be unique: append without the linear search of operator[].
             level.value.get_ref<Json::object_t&>().Container::emplace_back(std::move(level.key),
                                                                            std::move(value));
@@ -90,6 +100,7 @@ private:
     const JsonLimits& limits_;
     std::vector<Level> levels_;
     std::size_t values_ = 0;
+    std::size_t skipping_ = 0;  ///< levels that are open below the deepest one that is kept
     Json root_;
     std::string problem_;
 };

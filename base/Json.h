@@ -16,6 +16,9 @@ struct JsonLimits {
     std::size_t depth = 32;
     std::size_t values = 100'000;
     std::size_t members = 1'000;  ///< of one object: look-up in it is linear
+    /// What is nested too deeply becomes null, and a member whose key holds a NUL is left out: one
+    /// value of many authors' must not make the whole document unreadable.
+    bool lenient = false;
 };
 
 /// Parses a foreign document: valid UTF-8, no duplicate key, no NUL in a key, within `limits`,

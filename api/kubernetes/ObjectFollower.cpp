@@ -37,7 +37,7 @@ kube::ReflectorOptions ObjectFollower::following() {
     kube::ReflectorOptions options;
     options.on_condition = [this](const kube::ReflectorCondition& condition) {
         using State = kube::ReflectorCondition::State;
-        if (condition.state == State::Starting || condition.state == State::Behind) return;
+        if (condition.state == State::Starting) return;
         if (condition.state == State::Following) {
             log_.info("kubernetes.objects_followed", {{"kind", resource_.text()}});
             const MutexLock lock(mutex_);
@@ -45,13 +45,16 @@ kube::ReflectorOptions ObjectFollower::following() {
             wake_.notifyAll();
             return;
         }
-        log_.warn("kubernetes.objects_unknown",
-                  {{"kind", resource_.text()},
-                   {"why", condition.message},
-                   {"hint", condition.state == State::Missing
-                                ? "install the definition: hearth crds | kubectl apply -f -"
-                                : "let the server list and watch them"}});
-        settle();
+        const bool missing = condition.state == State::Missing;
+        log_.warn(
+            "kubernetes.objects_unknown",
+            {{"kind", resource_.text()},
+             {"why", condition.message},
+             {"hint", missing ? "install the definition: hearth crds | kubectl apply -f -"
+                      : condition.state == State::Behind
+                          ? "they are followed again once the API server answers"
+                          : "let the server list and watch them: hearth doctor --kubernetes"}});
+        if (missing) settle();
     };
     return options;
 }
@@ -68,14 +71,18 @@ void ObjectFollower::lookAt(const std::string& name) {
     wake_.notifyAll();
 }
 
-void ObjectFollower::begin(std::chrono::milliseconds most) {
+void ObjectFollower::begin() {
     subscription_ = cache_.subscribe([this](const kube::ObjectChange& change) {
         lookAt(kube::metadataText(change.now ? *change.now : *change.before, "name"));
     });
     follower_ = std::jthread([this](const std::stop_token& stop) { reflector_.run(stop); });
     worker_ = std::jthread([this](const std::stop_token& stop) { worker(stop); });
+}
+
+bool ObjectFollower::awaitRound(std::stop_token stop) {
     const MutexLock lock(mutex_);
-    wake_.waitFor(mutex_, most, [this]() HEARTH_REQUIRES(mutex_) { return settled_; });
+    return wake_.wait(mutex_, std::move(stop),
+                      [this]() HEARTH_REQUIRES(mutex_) { return settled_; });
 }
 
 void ObjectFollower::stop() {
@@ -88,14 +95,15 @@ void ObjectFollower::stop() {
     subscription_.reset();
 }
 
-bool ObjectFollower::has(const std::string& uid) const {
-    const std::vector<kube::KubeObject> all = cache_.list();
-    return std::any_of(all.begin(), all.end(), [&](const kube::KubeObject& each) {
-        return kube::metadataText(*each, "uid") == uid;
-    });
+std::set<std::string> ObjectFollower::uids() const {
+    std::set<std::string> all;
+    for (const kube::KubeObject& each : cache_.list()) {
+        all.insert(kube::metadataText(*each, "uid"));
+    }
+    return all;
 }
 
-std::set<std::string> ObjectFollower::nextNames(const std::stop_token& stop) {
+std::vector<std::string> ObjectFollower::nextNames(const std::stop_token& stop) {
     std::set<std::string> names;
     {
         const MutexLock lock(mutex_);
@@ -104,16 +112,41 @@ std::set<std::string> ObjectFollower::nextNames(const std::stop_token& stop) {
         names.swap(changed_);
         listed_ = false;
     }
-    return names.empty() ? known_ : names;
+    const TimePoint now = clock_.now();
+    if (!names.empty() && swept_ && now < *swept_ + kLook) return {names.begin(), names.end()};
+    swept_ = now;
+    names.insert(known_.begin(), known_.end());
+    std::vector<std::string> all(names.begin(), names.end());
+    if (!all.empty()) {
+        const auto first = static_cast<std::ptrdiff_t>(sweeps_++ % all.size());
+        std::rotate(all.begin(), all.begin() + first, all.end());
+    }
+    return all;
 }
 
 void ObjectFollower::sync(const std::string& name) {
     const kube::KubeObject object = cache_.get(resource_.ns + "/" + name);
     const bool there = object && kube::metadataText(*object, "deletionTimestamp").empty();
-    if (work_.sync(name, there ? object.get() : nullptr)) {
+    bool again = true;
+    guarded(name, [&] { again = work_.sync(name, there ? object.get() : nullptr); });
+    if (again) {
         known_.insert(name);
     } else {
         known_.erase(name);
+    }
+}
+
+/// One object that cannot be worked on must not stop the others.
+void ObjectFollower::guarded(const std::string& name, const std::function<void()>& act) {
+    try {
+        act();
+        failing_.erase(name);
+    } catch (const std::exception& e) {
+        std::string& before = failing_[name];
+        if (before == e.what()) return;
+        before = e.what();
+        log_.error("kubernetes.object_failed",
+                   {{"kind", resource_.text()}, {"name", name}, {"error", before}});
     }
 }
 
@@ -127,7 +160,7 @@ void ObjectFollower::worker(const std::stop_token& stop) {
         for (const kube::KubeObject& object : cache_.list()) {
             sync(kube::metadataText(*object, "name"));
         }
-        work_.round();
+        guarded("", work_.round);
         round_ = clock_.now();
         settle();
     }

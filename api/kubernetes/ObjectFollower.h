@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -43,15 +44,17 @@ public:
     ObjectFollower(const ObjectFollower&) = delete;
     ObjectFollower& operator=(const ObjectFollower&) = delete;
 
-    /// Begins, and waits until all is listed, `most` is over, or there is nothing to wait for: the
-    /// kind is not defined, or we may not see it. Call once.
-    void begin(std::chrono::milliseconds most);
+    /// Call once.
+    void begin();
+    /// Waits until all that there is has been synced, or the kind is not defined: then there is
+    /// nothing. False: the stop came first.
+    bool awaitRound(std::stop_token stop);
     /// Ends both threads. Statuses stay as they are.
     void stop();
     /// Has the worker look at this object soon. Any thread.
     void lookAt(const std::string& name);
-    /// Whether there is an object with this uid now.
-    bool has(const std::string& uid) const;
+    /// Of all objects that there are now.
+    std::set<std::string> uids() const;
 
     /// What is wrong with the last write of a status is in `trouble`, and is logged when it is new.
     /// True if it was written.
@@ -65,9 +68,11 @@ public:
 private:
     pool::kubernetes::ReflectorOptions following();
     void worker(const std::stop_token& stop);
-    /// What has changed, and once a second everything.
-    std::set<std::string> nextNames(const std::stop_token& stop);
+    /// What has changed, and once a second everything, each time from another one on: where not all
+    /// can be served at once, nobody is always the last.
+    std::vector<std::string> nextNames(const std::stop_token& stop);
     void sync(const std::string& name);
+    void guarded(const std::string& name, const std::function<void()>& act);
     void settle();
 
     const Clock& clock_;
@@ -79,8 +84,11 @@ private:
     pool::kubernetes::ObjectCache cache_;
     pool::kubernetes::Reflector reflector_;
     std::atomic<bool> stopped_{false};
-    std::set<std::string> known_;     ///< of the worker: objects that are there
-    std::optional<TimePoint> round_;  ///< the last one
+    std::map<std::string, std::string> failing_;  ///< of the worker: what was logged
+    std::set<std::string> known_;                 ///< of the worker: objects that are there
+    std::optional<TimePoint> round_;              ///< the last one
+    std::optional<TimePoint> swept_;              ///< when everything was looked at
+    std::size_t sweeps_ = 0;
 
     Mutex mutex_;
     StoppableCondition wake_;

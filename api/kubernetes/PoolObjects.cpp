@@ -30,7 +30,10 @@ PoolObjects::PoolObjects(pool::kubernetes::ClusterConfig cluster, controller::Po
       log_(log),
       follower_(std::move(cluster), "sandboxpools", clock, log,
                 {[this](const std::string& name, const Json* object) { return sync(name, object); },
-                 [this] { withdrawLeftovers(); }}) {}
+                 [this] {
+                     withdrawLeftovers();
+                     all_declared_ = true;
+                 }}) {}
 
 std::optional<controller::PoolView> PoolObjects::find(const std::string& name) {
     try {
@@ -54,7 +57,10 @@ bool PoolObjects::sync(const std::string& name, const Json* object) {
     }
     const bool due = known.again && clock_.now() >= *known.again;
     if (known.generation != generationOf(*object) || due) declare(*object, known);
-    publish(*object, known);
+    if (!all_declared_) return true;
+    Json seen = *object;  // with the status that we know of: the watch may lag
+    seen["status"] = known.status;
+    publish(seen, known);
     return true;
 }
 

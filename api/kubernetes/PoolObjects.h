@@ -27,8 +27,11 @@ public:
     PoolObjects(pool::kubernetes::ClusterConfig cluster, controller::PoolService& pools,
                 const Clock& clock, metrics::Log& log);
 
-    /// As ObjectFollower::begin(): then the pools are declared.
-    void begin(std::chrono::milliseconds most) { follower_.begin(most); }
+    /// Waits until the pools are declared, if there are any. False: the stop came first.
+    bool begin(std::stop_token stop) {
+        follower_.begin();
+        return follower_.awaitRound(std::move(stop));
+    }
     /// Before the pools end.
     void stop() { follower_.stop(); }
 
@@ -56,7 +59,8 @@ private:
     const Clock& clock_;
     metrics::Log& log_;
     std::map<std::string, Followed> followed_;
-    ObjectFollower follower_;  ///< last: its threads use all of the above
+    bool all_declared_ = false;  ///< of the worker: statuses are written from then on
+    ObjectFollower follower_;    ///< last: its threads use all of the above
 };
 
 }  // namespace hearth::kubernetes

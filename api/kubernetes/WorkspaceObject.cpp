@@ -4,6 +4,7 @@
 
 #include "api/rest/gate/Gate.h"
 #include "api/rest/model/Requests.h"
+#include "base/Digest.h"
 #include "controller/contract/TenantName.h"
 #include "controller/spec/PoolSpec.h"
 
@@ -59,27 +60,29 @@ WorkspaceWish wishOf(const Json& object, std::string_view secret_key) {
     return wish;
 }
 
-std::string secretName(const Json& object) {
-    // With a part of the uid: an object of the same name that was deleted may have left one.
-    constexpr std::size_t kDigits = 8;
-    return textAt(object, "/metadata/name") + "-" +
-           textAt(object, "/metadata/uid").substr(0, kDigits);
+std::string secretName(const Json& object, std::string_view secret_key) {
+    constexpr std::size_t kMostOfName = 200;  // of 253
+    constexpr std::size_t kDigits = 10;
+    const std::string uid = textAt(object, "/metadata/uid");
+    return textAt(object, "/metadata/name").substr(0, kMostOfName) + "-" +
+           toHex(hmacSha256(rawBytes(hmacSha256(secret_key, "hearth secret name 1")), uid))
+               .substr(0, kDigits);
 }
 
-Json secretOf(const Json& object, const std::string& workspace, const std::string& url,
-              const std::string& token) {
-    return {{"apiVersion", "v1"},
-            {"kind", "Secret"},
-            {"metadata",
-             {{"name", secretName(object)},
-              {"labels", {{"app.kubernetes.io/managed-by", "hearth"}}},
-              {"ownerReferences", Json::array({{{"apiVersion", controller::kPoolApiVersion},
-                                                {"kind", "Workspace"},
-                                                {"name", valueAt(object, "/metadata/name")},
-                                                {"uid", valueAt(object, "/metadata/uid")},
-                                                {"controller", true}}})}}},
-            {"type", "Opaque"},
-            {"stringData", {{"url", url}, {"workspace", workspace}, {"token", token}}}};
+Json secretOf(const Json& object, const std::string& name, const WorkspaceAccessText& text) {
+    return {
+        {"apiVersion", "v1"},
+        {"kind", "Secret"},
+        {"metadata",
+         {{"name", name},
+          {"labels", {{"app.kubernetes.io/managed-by", "hearth"}}},
+          {"ownerReferences", Json::array({{{"apiVersion", controller::kPoolApiVersion},
+                                            {"kind", "Workspace"},
+                                            {"name", valueAt(object, "/metadata/name")},
+                                            {"uid", valueAt(object, "/metadata/uid")},
+                                            {"controller", true}}})}}},
+        {"type", "Opaque"},
+        {"stringData", {{"url", text.url}, {"workspace", text.workspace}, {"token", text.token}}}};
 }
 
 Json pendingStatus(const Json& object, const Refusal& why, const std::string& now) {
@@ -89,8 +92,8 @@ Json pendingStatus(const Json& object, const Refusal& why, const std::string& no
 }
 
 Json claimedStatus(const Json& object, const controller::WorkspaceView& view,
-                   const std::string& url, const std::string& now) {
-    const std::string secret = secretName(object);
+                   const std::string& url, const std::string& secret, const std::string& now) {
+    const bool open = controller::isOpen(view.phase);
     const Refusal claimed{"Claimed", "its address and token are in the Secret " + secret};
     Json status{{"observedGeneration", generationOf(object)},
                 {"phase", controller::kWorkspacePhases.of(view.phase)},
@@ -110,7 +113,8 @@ Json claimedStatus(const Json& object, const controller::WorkspaceView& view,
         status["source"] = controller::kClaimSources.of(view.claim->source);
         status["claimMicroseconds"] = std::llround(view.claim->total_ms * 1000);
     }
-    status["conditions"] = conditionsOf(object, controller::isOpen(view.phase), claimed, now);
+    const Refusal ending{"Ending", "the workspace is being ended"};
+    status["conditions"] = conditionsOf(object, open, open ? claimed : ending, now);
     return status;
 }
 

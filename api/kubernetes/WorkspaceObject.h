@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "api/kubernetes/ObjectStatus.h"
 #include "base/Json.h"
@@ -22,17 +23,23 @@ struct WorkspaceWish {
 /// Throws Error(InvalidArgument) or Error(InvalidSpec) that names the fields.
 WorkspaceWish wishOf(const Json& object, std::string_view secret_key);
 
-/// The name of the Secret with its address and token.
-std::string secretName(const Json& object);
-/// That Secret. It goes with the object.
-Json secretOf(const Json& object, const std::string& workspace, const std::string& url,
-              const std::string& token);
+/// What its user is told by a Secret.
+struct WorkspaceAccessText {
+    std::string url;
+    std::string workspace;
+    std::string token;
+};
+
+/// The name of that Secret. Nobody can know it before it is there, and put another in its place.
+std::string secretName(const Json& object, std::string_view secret_key);
+/// The Secret itself. It goes with the object.
+Json secretOf(const Json& object, const std::string& name, const WorkspaceAccessText& text);
 
 /// The status of an object whose claim waits, or is refused.
 Json pendingStatus(const Json& object, const Refusal& why, const std::string& now);
 /// The status of an object that has a workspace.
 Json claimedStatus(const Json& object, const controller::WorkspaceView& view,
-                   const std::string& url, const std::string& now);
+                   const std::string& url, const std::string& secret, const std::string& now);
 /// The status after the workspace's end, which is final.
 Json endedStatus(const Json& object, const std::string& why, const std::string& now);
 

@@ -9,10 +9,11 @@
 namespace hearth::kubernetes {
 namespace {
 
-/// Claims that wait at once; the others stand before the line of their pool.
+/// Claims that wait at once, all and of one tenant; the others stand before the line of their pool.
 constexpr std::size_t kMostClaims = 64;
-constexpr auto kRetry = std::chrono::seconds(5);
-constexpr auto kRetryWrong = std::chrono::seconds(60);
+constexpr std::size_t kMostOfTenant = 8;
+constexpr auto kFirstRetry = std::chrono::seconds(2);
+constexpr auto kLastRetry = std::chrono::seconds(60);
 /// Between two writes of one status.
 constexpr auto kStatusCalm = std::chrono::seconds(1);
 
@@ -40,6 +41,11 @@ const char* waitsFor(ErrorCode code) {
     }
 }
 
+bool isOf(const controller::WorkspaceView& view, const std::string& uid) {
+    const auto label = view.labels.find(kObjectLabel);
+    return label != view.labels.end() && label->second == uid;
+}
+
 std::string textIn(const Json& status, const char* field) {
     return status.is_object() ? status.value(field, "") : "";
 }
@@ -64,35 +70,44 @@ WorkspaceObjects::~WorkspaceObjects() {
 
 void WorkspaceObjects::stop() {
     follower_.stop();
-    for (auto& [name, known] : followed_) known.claim.reset();
+    for (auto& [name, known] : followed_) {
+        if (known.claim) known.claim->thread.request_stop();
+    }
+    for (auto& [name, known] : followed_) drop(known);
 }
 
-std::size_t WorkspaceObjects::waiting() const {
-    return static_cast<std::size_t>(
-        std::count_if(followed_.begin(), followed_.end(),
-                      [](const auto& each) { return each.second.claim != nullptr; }));
+void WorkspaceObjects::drop(Followed& known) {
+    if (!known.claim) return;
+    known.claim.reset();
+    --claims_;
+    if (--under_way_[known.tenant] == 0) under_way_.erase(known.tenant);
 }
 
 bool WorkspaceObjects::sync(const std::string& name, const Json* object) {
     Followed& known = followed_[name];
-    if (object == nullptr) {
+    const std::string uid = object == nullptr ? "" : pool::kubernetes::metadataText(*object, "uid");
+    if (known.uid != uid) {
+        // What a claim finds after this look ends in the next round.
         if (known.claim) collect(Json(), known);
-        known.claim.reset();
-        if (!known.workspace.empty() && !end(known.tenant, known.workspace)) return true;
+        drop(known);
+        if (!end(known)) return true;
+        known = {};
+    }
+    if (object == nullptr) {
         followed_.erase(name);
         return false;
     }
-    const std::string uid = pool::kubernetes::metadataText(*object, "uid");
-    if (known.uid != uid) {
-        if (!known.workspace.empty()) end(known.tenant, known.workspace);
-        known = {};
+    if (known.uid.empty()) {
         known.uid = uid;
         known.status = object->value("status", Json::object());
         known.workspace = textIn(known.status, "workspace");
         known.tenant = textIn(known.status, "tenant");
         known.secret = !known.workspace.empty();
     }
-    if (textIn(known.status, "phase") != "Gone") see(*object, known);
+    if (textIn(known.status, "phase") == "Gone") return true;
+    Json seen = *object;  // with the status that we know of: the watch may lag
+    seen["status"] = known.status;
+    see(seen, known);
     return true;
 }
 
@@ -105,14 +120,16 @@ void WorkspaceObjects::see(const Json& object, Followed& known) {
 void WorkspaceObjects::claim(const Json& object, Followed& known) {
     const bool same = known.refused == 0 || known.refused == generationOf(object);
     if (same && known.again && clock_.now() < *known.again) return;
-    if (waiting() >= kMostClaims) return;
+    if (claims_ >= kMostClaims) return;
     known.refused = 0;
     try {
-        beginClaim(pool::kubernetes::metadataText(object, "name"), wishOf(object, secret_key_),
-                   known);
+        const WorkspaceWish wish = wishOf(object, secret_key_);
+        const auto others = under_way_.find(wish.tenant);
+        if (others != under_way_.end() && others->second >= kMostOfTenant) return;
+        beginClaim(pool::kubernetes::metadataText(object, "name"), wish, known);
     } catch (const Error& e) {
         known.refused = generationOf(object);
-        known.again = clock_.now() + kRetryWrong;
+        known.again = clock_.now() + kLastRetry;
         publish(object, pendingStatus(object, refusalOf(e, "Failed"), formatRfc3339(clock_.wall())),
                 known);
     }
@@ -120,12 +137,12 @@ void WorkspaceObjects::claim(const Json& object, Followed& known) {
 
 void WorkspaceObjects::beginClaim(const std::string& name, const WorkspaceWish& wish,
                                   Followed& known) {
-    known.tenant = wish.tenant;
-    known.claim = std::make_unique<Claim>();
-    Claim& claim = *known.claim;
+    auto made = std::make_unique<Claim>();
+    Claim& claim = *made;
     claim.thread = std::jthread([this, name, wish, &claim](const std::stop_token& stop) {
         std::optional<controller::WorkspaceView> view;
         std::optional<Refusal> refusal;
+        bool ended = false;
         try {
             controller::WorkspaceRequest request = wish.request;
             request.started_at = clock_.now();
@@ -134,6 +151,9 @@ void WorkspaceObjects::beginClaim(const std::string& name, const WorkspaceWish& 
         } catch (const Error& e) {
             refusal = refusalOf(e, "Waiting");
             if (!refusal->wrong) refusal->reason = waitsFor(e.code());
+            ended = e.code() == ErrorCode::Gone;
+            // The spec was changed after a claim that nobody was told of.
+            if (e.code() == ErrorCode::IdempotencyMismatch) refusal->wrong = true;
         } catch (const std::exception& e) {
             refusal = Refusal{"Failed", e.what()};
         }
@@ -141,33 +161,51 @@ void WorkspaceObjects::beginClaim(const std::string& name, const WorkspaceWish& 
             const MutexLock lock(claim.mutex);
             claim.view = std::move(view);
             claim.refusal = std::move(refusal);
+            claim.ended = ended;
         }
         follower_.lookAt(name);
     });
+    known.tenant = wish.tenant;
+    known.claim = std::move(made);
+    ++claims_;
+    ++under_way_[known.tenant];
 }
 
 void WorkspaceObjects::collect(const Json& object, Followed& known) {
     std::optional<controller::WorkspaceView> view;
     std::optional<Refusal> refusal;
+    bool ended = false;
     {
         const MutexLock lock(known.claim->mutex);
         view = known.claim->view;
         refusal = known.claim->refusal;
+        ended = known.claim->ended;
     }
     if (!view && !refusal) return;  // still under way
-    known.claim.reset();
+    drop(known);
+    const std::string now = formatRfc3339(clock_.wall());
     if (view) {
         known.workspace = view->id;
+        known.certain = true;
+        known.again.reset();
+        known.delay = {};
         if (object.is_object() && makeSecret(object, known)) {
-            publish(object, claimedStatus(object, *view, url_, formatRfc3339(clock_.wall())),
+            publish(object,
+                    claimedStatus(object, *view, url_, secretName(object, secret_key_), now),
                     known);
         }
         return;
     }
     if (!object.is_object()) return;
+    if (ended) return publish(object, endedStatus(object, refusal->message, now), known);
     known.refused = refusal->wrong ? generationOf(object) : 0;
-    known.again = clock_.now() + (refusal->wrong ? kRetryWrong : kRetry);
-    publish(object, pendingStatus(object, *refusal, formatRfc3339(clock_.wall())), known);
+    later(known);
+    publish(object, pendingStatus(object, *refusal, now), known);
+}
+
+void WorkspaceObjects::later(Followed& known) const {
+    known.delay = std::clamp<std::chrono::seconds>(known.delay * 2, kFirstRetry, kLastRetry);
+    known.again = clock_.now() + known.delay;
 }
 
 /// Its content follows from the object, so one that is there is the one that is wanted.
@@ -175,24 +213,31 @@ bool WorkspaceObjects::makeSecret(const Json& object, Followed& known) {
     if (known.secret) return true;
     if (known.again && clock_.now() < *known.again) return false;
     const std::string token = auth::workspaceToken(secret_key_, {known.tenant, known.workspace});
-    const std::string failure = follower_.create({.plural = "secrets", .ns = follower_.ns()},
-                                                 secretOf(object, known.workspace, url_, token));
+    const std::string failure = follower_.create(
+        {.plural = "secrets", .ns = follower_.ns()},
+        secretOf(object, secretName(object, secret_key_), {url_, known.workspace, token}));
     known.secret = failure.empty();
-    known.again.reset();
     if (known.secret) return true;
-    known.again = clock_.now() + kRetry;
+    later(known);
     publish(object, pendingStatus(object, {"SecretNotMade", failure}, formatRfc3339(clock_.wall())),
             known);
     return false;
 }
 
 void WorkspaceObjects::follow(const Json& object, Followed& known) {
-    if (!makeSecret(object, known)) return;
     const std::string now = formatRfc3339(clock_.wall());
     try {
         const controller::WorkspaceView view =
             workspaces_.get(tenantOf(known.tenant), known.workspace);
-        publish(object, claimedStatus(object, view, url_, now), known);
+        if (!known.certain && !isOf(view, known.uid)) {
+            known.workspace.clear();  // our own claim tells which it is
+            known.secret = false;
+            return;
+        }
+        known.certain = true;
+        if (!makeSecret(object, known)) return;
+        publish(object, claimedStatus(object, view, url_, secretName(object, secret_key_), now),
+                known);
     } catch (const Error& e) {
         const bool unknown = e.code() == ErrorCode::NotFound;
         if (!unknown && e.code() != ErrorCode::Gone && e.code() != ErrorCode::SandboxLost) return;
@@ -214,7 +259,12 @@ void WorkspaceObjects::publish(const Json& object, const Json& status, Followed&
     known.status = status;
 }
 
-bool WorkspaceObjects::end(const std::string& tenant, const std::string& workspace) {
+bool WorkspaceObjects::end(const Followed& known) {
+    // The round finds by its label what is not certain.
+    return known.workspace.empty() || !known.certain || close(known.tenant, known.workspace);
+}
+
+bool WorkspaceObjects::close(const std::string& tenant, const std::string& workspace) {
     try {
         workspaces_.close(tenantOf(tenant), workspace);
     } catch (const Error& e) {
@@ -228,15 +278,16 @@ bool WorkspaceObjects::end(const std::string& tenant, const std::string& workspa
 
 /// Workspaces whose objects went while no server looked, or another one led.
 void WorkspaceObjects::endLeftovers() {
+    const std::set<std::string> there = follower_.uids();
     controller::ListQuery query;
     do {
         const controller::Page<controller::WorkspaceView> page =
             workspaces_.list(everyTenant(), query);
         for (const controller::WorkspaceView& view : page.items) {
             const auto object = view.labels.find(kObjectLabel);
-            if (object == view.labels.end() || follower_.has(object->second)) continue;
+            if (object == view.labels.end() || there.contains(object->second)) continue;
             log_.info("kubernetes.workspace_left", {{"workspace", view.id}});
-            end(view.tenant, view.id);
+            close(view.tenant, view.id);
         }
         query.cursor = page.next_cursor;
     } while (!query.cursor.empty());

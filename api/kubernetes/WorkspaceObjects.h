@@ -37,7 +37,7 @@ public:
     WorkspaceObjects& operator=(const WorkspaceObjects&) = delete;
 
     /// Once the workspaces of before are known: one that is not is taken for ended.
-    void begin() { follower_.begin(std::chrono::milliseconds(0)); }
+    void begin() { follower_.begin(); }
     /// Takes back the claims that wait. Before the workspaces end.
     void stop();
 
@@ -47,16 +47,20 @@ private:
         Mutex mutex;
         std::optional<controller::WorkspaceView> view HEARTH_GUARDED_BY(mutex);
         std::optional<Refusal> refusal HEARTH_GUARDED_BY(mutex);
-        std::jthread thread;  ///< last: it uses the others
+        bool ended HEARTH_GUARDED_BY(mutex) = false;  ///< it had one before, which is gone
+        std::jthread thread;                          ///< last: it uses the others
     };
     /// What is known of one object. Of the worker.
     struct Followed {
         std::string uid;
         std::string workspace;  ///< empty: none yet
         std::string tenant;
+        /// By our claim, or by the workspace's label: a status alone may be somebody else's word.
+        bool certain = false;
         bool secret = false;  ///< it is there
         std::unique_ptr<Claim> claim;
         std::optional<TimePoint> again;  ///< when to claim, or to make the Secret, once more
+        std::chrono::seconds delay{};    ///< until then; longer each time
         std::int64_t refused = 0;        ///< the generation that was wrong; 0: none
         Json status;                     ///< as last written, or found
         std::optional<TimePoint> wrote;
@@ -69,21 +73,26 @@ private:
     void beginClaim(const std::string& name, const WorkspaceWish& wish, Followed& known);
     /// Takes what a claim that has ended found.
     void collect(const Json& object, Followed& known);
+    void later(Followed& known) const;
     void follow(const Json& object, Followed& known);
     bool makeSecret(const Json& object, Followed& known);
     void publish(const Json& object, const Json& status, Followed& known);
     void endLeftovers();
-    /// False: not yet.
-    bool end(const std::string& tenant, const std::string& workspace);
-    std::size_t waiting() const;
+    /// Ends the workspace of an object that has gone. False: not yet.
+    bool end(const Followed& known);
+    bool close(const std::string& tenant, const std::string& workspace);
+    /// Lets go of a claim, which is taken back if it still waits.
+    void drop(Followed& known);
 
     controller::Workspaces& workspaces_;
     const std::string secret_key_;
     const std::string url_;
     const Clock& clock_;
     metrics::Log& log_;
-    std::map<std::string, Followed> followed_;  ///< by name
-    ObjectFollower follower_;                   ///< last: its threads use all of the above
+    std::map<std::string, Followed> followed_;      ///< by name
+    std::map<std::string, std::size_t> under_way_;  ///< claims, by tenant
+    std::size_t claims_ = 0;                        ///< all of them
+    ObjectFollower follower_;                       ///< last: its threads use all of the above
 };
 
 }  // namespace hearth::kubernetes

@@ -48,8 +48,7 @@ constexpr auto kWarmUpGrace = std::chrono::seconds(30);
 constexpr auto kShutdownWait = std::chrono::seconds(15);
 constexpr int kLauncherDied = 70;
 constexpr int kDeposed = 75;
-/// How long the pools of the cluster may keep the start waiting.
-constexpr auto kObjectsWait = std::chrono::seconds(15);
+
 constexpr auto kListens = std::chrono::seconds(1);
 constexpr const char* kClosed =
     "hearth token create --role admin --offline, then start the server again; or serve "
@@ -197,6 +196,7 @@ private:
             if (!plane_.specs.find(pool.name)) declare(pool);
         }
         followObjects();
+        if (ending()) return;
         warnOfMissingDefault();
         doorway_.say("asking the sandboxes of before who they are");
         plane_.recover();
@@ -218,11 +218,21 @@ private:
     /// Before the sandboxes of before are looked at: those of a pool that is not declared would
     /// end.
     void followObjects() {
-        if (!*config_.custom_resources) return;
+        if (!*config_.custom_resources) return adoptPoolsOfObjects();
         doorway_.say("reading the pools of the cluster");
         pool_objects_ = std::make_unique<kubernetes::PoolObjects>(clusterOf(config_), plane_.pools,
                                                                   clock_, log_);
-        pool_objects_->begin(kObjectsWait);
+        pool_objects_->begin(signals_.ended());
+    }
+
+    /// They are clients' pools from now on, else nobody could change them.
+    void adoptPoolsOfObjects() {
+        for (const controller::PoolPtr& pool : plane_.specs.all()) {
+            if (pool->object.empty() || pool->deleting) continue;
+            controller::Pool ours = *pool;
+            ours.object.clear();
+            declare(ours);
+        }
     }
 
     void claimForObjects() {

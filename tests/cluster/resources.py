@@ -256,6 +256,11 @@ def workspaces_that_wait():
         assert "NoPool" in json.dumps(get("workspace", "early")["status"]["conditions"])
         wait_for("it is refused", lambda: "pool" in json.dumps(get("workspace", "wrong")["status"]["conditions"]), 20)
         assert "secrets" in refused(lambda: apply(workspace("leak", secrets={"A": "b"})))
+        # Parts that nobody can read spoil their own object at most.
+        deep = current = {}
+        for _ in range(300):
+            current["a"] = current = {}
+        apply(workspace("deep", pool="shell", limits={"cpu": deep}), workspace("odd", pool="shell", env={"A\0": "b", "C": "d"}))
         apply_text(pool_yaml(warm=2))
         _, early, _ = claimed("early")
         secret = get("workspace", "early")["status"]["secret"]

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import tarfile
@@ -297,6 +298,43 @@ def token_of(account):
     return json.loads(answer)["status"]["token"]
 
 
+def pod_writes():
+    """How many Pods were created, changed and deleted, by everybody: their status, which only the kubelet writes, apart."""
+    counts = {"POST": 0, "PATCH": 0, "PUT": 0, "DELETE": 0}
+    for line in kubectl("get", "--raw", "/metrics").splitlines():
+        if not line.startswith("apiserver_request_total{"):
+            continue
+        labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
+        if labels["resource"] == "pods" and labels["subresource"] == "" and labels["verb"] in counts:
+            counts[labels["verb"]] += int(float(line.rsplit(" ", 1)[1]))
+    return counts
+
+
+def counted_writes():
+    """a claim is three writes to the API server, after its answer, as that counts them: a label, the Pod's end and the next Pod"""
+    own_cluster("full")
+    claims = 8
+    with serving(pool_yaml(image=SHELL, warm=2)) as s:
+        def settled():
+            return ready(s) == 2 and len(pods(s.instance)) == 2
+        wait_for("warm Pods", settled, 60)
+        before = pod_writes()
+        for _ in range(claims):
+            one = s.open_workspace()["id"]
+            assert s.run(one, "echo on")["stdout"] == "on\n"
+            wait_for("the label", lambda: labelled(s.instance) == 1, 10)
+            s.call("DELETE", f"/v1/workspaces/{one}")
+            wait_for("it is refilled", settled, 60)
+        after = pod_writes()
+        made = {verb: after[verb] - before[verb] for verb in after}
+        print(f"      {claims} claims: {made}")
+        assert made == {"POST": claims, "PATCH": claims, "PUT": 0, "DELETE": claims}, made
+
+
+def labelled(instance):
+    return len(get("pods", "-l", f"hearth.dev/instance={instance},hearth.dev/claimed=true")["items"])
+
+
 def missing_image():
     """an image that is not there is named by the pool's condition, and does not stop other pools"""
     with serving(pool_yaml(image=SHELL, warm=1) + "---\n" + pool_yaml("lost", image="localhost/nowhere:1", warm=1)) as s:
@@ -308,4 +346,5 @@ def missing_image():
         assert s.run(s.open_workspace(pool="shell")["id"], "echo on")["stdout"] == "on\n"
 
 
-CASES = [doctor, claimed_pod, killed_server, lost_pod, cut_connections, cordoned_node, pool_template, api_server_away, missing_image]
+CASES = [doctor, claimed_pod, killed_server, lost_pod, cut_connections, cordoned_node, pool_template, api_server_away, counted_writes,
+         missing_image]

@@ -178,7 +178,9 @@ void Gate::requireWithin(const api::RouteParams& path, const controller::Princip
             workspace = services_.executions.find(who, value)->viewUpTo(0).workspace_id;
         }
         if (name == "context") workspace = services_.contexts.get(who, value).workspace_id;
-        if (workspace == who.workspace) return;
+        if (workspace != who.workspace) continue;
+        services_.workspaces.get(who, workspace);  // Gone: the token has ended with it
+        return;
     }
     throw Error(ErrorCode::Forbidden, "this token is for one workspace only")
         .hint("Use it below /v1/workspaces/" + who.workspace);

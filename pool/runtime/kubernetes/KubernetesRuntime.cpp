@@ -139,7 +139,7 @@ void KubernetesRuntime::changed(const ObjectChange& change) {
         const MutexLock lock(mutex_);
         const auto made = made_.find(seen->info.id);
         if (made != made_.end()) made->second.reset();
-        if (!change.now) made_.erase(seen->info.id), ended_.erase(seen->info.id);
+        if (!change.now) made_.erase(seen->info.id);
         news = news_;
     }
     if (!seen->info.trouble.empty()) {
@@ -225,6 +225,10 @@ void KubernetesRuntime::noteClaim(const SandboxId& id) {
 void KubernetesRuntime::destroy(const SandboxId& id) {
     requireId(id);
     requireLead();
+    {
+        const MutexLock lock(mutex_);
+        if (ended_.contains(id)) return;
+    }
     const kubernetes::KubeResult<Json> gone =
         client_.remove(pods_, kubernetes::podName(id), {.grace_seconds = 0}, limits());
     if (!gone && !gone.failed(KubeErrorKind::NotFound)) {
@@ -235,10 +239,9 @@ void KubernetesRuntime::destroy(const SandboxId& id) {
     const MutexLock lock(mutex_);
     std::erase_if(ended_, [&](const auto& one) { return now - one.second > kShownWithin; });
     const auto made = made_.find(id);
-    const bool unseen = made != made_.end() && made->second;
     if (made != made_.end()) made_.erase(made);
-    // The watch still shows it, or has yet to show that it was made.
-    if (unseen || cache_.get(keyOf(id))) ended_[id] = now;
+    // The watch still shows it, or has yet to show that it was made; and nobody ends it again.
+    ended_[id] = now;
 }
 
 std::string KubernetesRuntime::keyOf(const SandboxId& id) const {

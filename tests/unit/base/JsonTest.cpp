@@ -109,3 +109,14 @@ TEST_CASE("text is escaped for JSON as the whole document would be", "[unit][bas
         REQUIRE(text + "\"" == dumpJson(Json(toUtf8(std::string_view(all).substr(from)))));
     }
 }
+
+TEST_CASE("a lenient reader leaves out what cannot be kept, and keeps the rest", "[unit][base]") {
+    const JsonLimits lenient{.depth = 3, .lenient = true};
+    CHECK(parseJson(R"({"a":{"b":[1,[2,[3]],{"c":4},5]},"d":6})", lenient) ==
+          Json{{"a", {{"b", {1, nullptr, nullptr, 5}}}}, {"d", 6}});
+    CHECK(parseJson(R"([{"a\u0000":{"b":[1]},"c":2,"\u0000":3},4])", lenient) ==
+          Json::array({{{"c", 2}}, 4}));
+    CHECK(refusal(R"({"a":[[[[1]})", lenient) == kBad);
+    CHECK(refusal(R"({"a":1,"a":2})", lenient) == kBad);
+    CHECK(refusal(R"([[[[1,2],[3]]]])", {.values = 5, .lenient = true}) == kBad);
+}

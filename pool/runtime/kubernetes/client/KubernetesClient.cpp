@@ -39,7 +39,11 @@ struct KubernetesClient::Call {
 };
 
 JsonLimits kubeJsonLimits() {
-    return {.bytes = 512U << 20U, .depth = 128, .values = 50'000'000, .members = 100'000};
+    return {.bytes = 512U << 20U,
+            .depth = 128,
+            .values = 50'000'000,
+            .members = 1'000'000,
+            .lenient = true};
 }
 
 KubeResult<Json> ownerReference(KubernetesClient& client, const OwnerName& owner) {

@@ -215,7 +215,7 @@ std::set<std::string> takenBy(House& house, const std::string& workspace) {
 TEST_CASE("the token of one workspace is good for calls about that one, and for nothing else",
           "[unit][rest]") {
     House house;
-    CHECK(takenBy(house, "ws_" + std::string(32, '0')).empty());
+    CHECK(takenBy(house, "ws_" + std::string(32, 'f')).empty());
     const std::set<std::string> taken = takenBy(house, kWorkspace);
     for (const char* one :
          {"getWorkspace", "deleteWorkspace", "execute", "getExecution", "followExecution",

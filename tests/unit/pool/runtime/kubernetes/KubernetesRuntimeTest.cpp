@@ -105,6 +105,7 @@ TEST_CASE("what is destroyed is gone at once, and again is fine", "[unit][kubern
     CHECK(runtime.list().empty());
     CHECK(cluster.server.count(kPods) == 0);
     runtime.destroy(id);
+    CHECK(cluster.server.seen("delete").size() == 1);
 }
 
 TEST_CASE("a Pod that was destroyed before the watch showed it is never shown",

@@ -25,6 +25,16 @@ TEST_CASE("a bookmark needs no name, and may end the initial events", "[unit][ku
     CHECK(last->ends_initial);
 }
 
+TEST_CASE("an object with parts that nobody can read is an event all the same",
+          "[unit][kubernetes]") {
+    const std::string deep = std::string(1000, '[') + std::string(1000, ']');
+    const auto event = parseWatchEvent(
+        R"({"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"7"},"spec":{"cpu":)" +
+        deep + R"(,"env":{"A\u0000":"b","C":"d"}}}})");
+    REQUIRE(event);
+    CHECK(event->object["spec"]["env"] == hearth::Json{{"C", "d"}});
+}
+
 TEST_CASE("a line that is no event we know is not taken for one", "[unit][kubernetes]") {
     for (const char* line :
          {"", "{", "[]", "7", R"({"type":"ADDED"})", R"({"type":"ADDED","object":[]})",
