@@ -174,3 +174,19 @@ TEST_CASE("an object whose claim was answered but not told gets the same workspa
     REQUIRE(at.reaches("Active"));
     CHECK(at.status()["workspace"] == id);
 }
+
+TEST_CASE("a status that names somebody else's workspace is not believed", "[unit][resources]") {
+    Claims at;
+    WorkspaceRequest request;
+    request.pool = "p";
+    const std::string other = at.house->workspaces.create(acme(), request).id;
+    Json object = wanting({{"pool", "p"}});
+    object["status"] = {{"phase", "Active"}, {"workspace", other}, {"tenant", "acme"}};
+    at.server.put(kWorkspaces, object);
+    const auto objects = at.follow();
+    REQUIRE(at.settled([&] { return at.status().value("workspace", other) != other; }));
+    const std::string own = at.status()["workspace"];
+    at.server.remove(kWorkspaces, "x/one");
+    CHECK(at.settled([&] { return !at.isOpen(own); }));
+    CHECK(at.isOpen(other));
+}
