@@ -126,7 +126,7 @@ def installed():
             with contextlib.suppress(Trouble):
                 helm("uninstall", "one", "-n", NAMESPACE)
         wait_for("nothing of it is left", lambda: not ours() - before, 90)
-        assert "hearth.dev" not in kubectl("get", "crds", "-o", "name")
+        wait_for("its definitions have gone", lambda: not re.search(r"/(sandboxpools|workspaces)\.hearth\.dev", kubectl("get", "crds", "-o", "name")), 30)
         assert "hearth" not in kubectl("get", "clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/part-of=hearth", "-o", "name")
 
 
