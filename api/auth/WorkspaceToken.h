@@ -6,10 +6,10 @@
 
 namespace hearth::auth {
 
-/// What begins every token of this kind.
+/// Prefix of every token of this kind.
 inline constexpr std::string_view kWorkspaceTokenPrefix = "hws_";
 
-/// What its bearer may use: one workspace of a tenant.
+/// The one workspace, of one tenant, that a token opens.
 struct WorkspaceGrant {
     std::string tenant;
     std::string workspace;

@@ -174,7 +174,7 @@ Json workspaceColumns() {
             column("Reason", "string", ".status.conditions[?(@.type==\"Ready\")].message", 1)};
 }
 
-/// What a kind is called.
+/// Names of a kind of objects.
 struct Names {
     std::string kind;
     std::string plural;

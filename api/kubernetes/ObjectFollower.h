@@ -27,10 +27,10 @@ namespace hearth::kubernetes {
 /// statuses and events. Two threads, which end with it: one follows, one works.
 class ObjectFollower {
 public:
-    /// What is done with the objects, by the worker.
+    /// Callbacks of the worker.
     struct Work {
         /// An object that is new, has changed, or is looked at again, as each is once a second.
-        /// Null: it has gone, or is going. False: look again though it has gone.
+        /// Null: it has gone, or is going. Returns whether to look at this name again.
         std::function<bool(const std::string& name, const Json* object)> sync;
         /// Once all of the first list have been synced, and then each minute.
         std::function<void()> round;
@@ -53,11 +53,11 @@ public:
     void stop();
     /// Has the worker look at this object soon. Any thread.
     void lookAt(const std::string& name);
-    /// Of all objects that there are now.
+    /// The uids of all objects in the cache.
     std::set<std::string> uids() const;
 
-    /// What is wrong with the last write of a status is in `trouble`, and is logged when it is new.
-    /// True if it was written.
+    /// Returns whether the status was written. Sets `trouble` to the failure, or clears it; a
+    /// failure that is new is logged.
     bool writeStatus(const Json& object, const Json& status, std::string& trouble);
     /// Events are a help, and the conditions are the truth: one that fails is left out.
     void tell(const std::vector<Json>& events);

@@ -17,7 +17,7 @@ bool isBadNews(std::string_view type) {
 
 std::string wordsOf(const Error& error) {
     std::string words = error.what();
-    // What() has the first of them already.
+    // what() has the first of them already.
     for (std::size_t i = 1; i < error.fields().size(); ++i) {
         words.append("; ").append(error.fields()[i].pointer).append(" ");
         words.append(error.fields()[i].reason);

@@ -36,7 +36,7 @@ public:
     void stop() { follower_.stop(); }
 
 private:
-    /// What is known of one object. Of the worker.
+    /// State of one object; only the worker touches it.
     struct Followed {
         std::string uid;
         std::int64_t generation = 0;

@@ -48,7 +48,7 @@ WorkspaceWish wishOf(const Json& object, std::string_view secret_key) {
         throw Error(ErrorCode::InvalidSpec, std::string("/spec/") + field + " is not for objects")
             .hint("set it once the workspace is there, over REST");
     }
-    const rest::Schema shape = rest::workspaceRequestSchema();
+    static const rest::Schema shape = rest::workspaceRequestSchema();
     body = shape.withoutNulls(std::move(body));
     shape.validate(body, "the spec");
     const std::string uid = textAt(object, "/metadata/uid");

@@ -50,7 +50,7 @@ private:
         bool ended HEARTH_GUARDED_BY(mutex) = false;  ///< it had one before, which is gone
         std::jthread thread;                          ///< last: it uses the others
     };
-    /// What is known of one object. Of the worker.
+    /// State of one object; only the worker touches it.
     struct Followed {
         std::string uid;
         std::string workspace;  ///< empty: none yet
