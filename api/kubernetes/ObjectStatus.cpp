@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "controller/spec/PoolSpec.h"
+#include "pool/runtime/kubernetes/client/ObjectCache.h"
 
 namespace hearth::kubernetes {
+
 namespace {
 
 /// The API server takes more, but nobody reads it.
@@ -35,19 +37,13 @@ Refusal refusalOf(const Error& error, const char* busy) {
     return {error.code() == ErrorCode::Conflict ? busy : "Failed", wordsOf(error)};
 }
 
-const Json& valueAt(const Json& object, const char* pointer) {
-    static const Json none;
-    const Json::json_pointer where(pointer);
-    return object.contains(where) ? object[where] : none;
-}
-
 std::int64_t generationOf(const Json& object) {
-    const Json& generation = valueAt(object, "/metadata/generation");
+    const Json& generation = pool::kubernetes::valueAt(object, "/metadata/generation");
     return generation.is_number_integer() ? generation.get<std::int64_t>() : 0;
 }
 
 const Json* conditionOf(const Json& status, std::string_view type) {
-    const Json& all = valueAt(status, "/conditions");
+    const Json& all = pool::kubernetes::valueAt(status, "/conditions");
     if (!all.is_array()) return nullptr;
     const auto found =
         std::ranges::find_if(all, [&](const Json& each) { return each.value("type", "") == type; });
@@ -67,7 +63,8 @@ void completeConditions(Json& conditions, const Json& object, const std::string&
         each["observedGeneration"] = generationOf(object);
         // Some API servers (Debian's 1.20) refuse an empty text.
         if (each.value("message", "").empty()) each["message"] = each.value("reason", "");
-        const Json* before = conditionOf(valueAt(object, "/status"), each.value("type", ""));
+        const Json* before =
+            conditionOf(pool::kubernetes::valueAt(object, "/status"), each.value("type", ""));
         if (before != nullptr && before->value("status", "") == each.value("status", "")) {
             each["lastTransitionTime"] = before->value("lastTransitionTime", now);
         } else if (!each["lastTransitionTime"].is_string()) {
@@ -78,14 +75,14 @@ void completeConditions(Json& conditions, const Json& object, const std::string&
 
 Json statusPatch(const Json& object, const Json& status) {
     Json changed = status;
-    const Json& before = valueAt(object, "/status");
+    const Json& before = pool::kubernetes::valueAt(object, "/status");
     if (before.is_object()) {
         for (const auto& [key, value] : before.items()) {
             if (!changed.contains(key)) changed[key] = nullptr;
         }
     }
     // With another uid it is another object of that name: the API server then refuses.
-    return {{"metadata", {{"uid", valueAt(object, "/metadata/uid")}}},
+    return {{"metadata", {{"uid", pool::kubernetes::valueAt(object, "/metadata/uid")}}},
             {"status", std::move(changed)}};
 }
 
@@ -102,17 +99,18 @@ std::vector<Json> eventsOf(const Json& object, const Json& before, const Json& n
             old->value("reason", "") == each.value("reason", "")) {
             continue;
         }
-        const std::string name = valueAt(object, "/metadata/name").get<std::string>();
-        const Json& ns = valueAt(object, "/metadata/namespace");
+        const std::string name =
+            pool::kubernetes::valueAt(object, "/metadata/name").get<std::string>();
+        const Json& ns = pool::kubernetes::valueAt(object, "/metadata/namespace");
         events.push_back({{"apiVersion", "v1"},
                           {"kind", "Event"},
                           {"metadata", {{"generateName", name + "."}, {"namespace", ns}}},
                           {"involvedObject",
                            {{"apiVersion", controller::kPoolApiVersion},
-                            {"kind", valueAt(object, "/kind")},
+                            {"kind", pool::kubernetes::valueAt(object, "/kind")},
                             {"name", name},
                             {"namespace", ns},
-                            {"uid", valueAt(object, "/metadata/uid")}}},
+                            {"uid", pool::kubernetes::valueAt(object, "/metadata/uid")}}},
                           {"type", holds == isBadNews(type) ? "Warning" : "Normal"},
                           {"reason", each.value("reason", type)},
                           {"message", type + " is " + (holds ? "true" : "false") + ": " +

@@ -22,9 +22,6 @@ struct Refusal {
 /// `busy`: the reason of a conflict with what there is.
 Refusal refusalOf(const Error& error, const char* busy);
 
-/// The value at a JSON pointer; null if there is none.
-const Json& valueAt(const Json& object, const char* pointer);
-
 /// metadata.generation, which the API server raises with each change of the spec.
 std::int64_t generationOf(const Json& object);
 

@@ -7,6 +7,7 @@
 
 #include "api/rest/model/Views.h"
 #include "controller/spec/PoolSpec.h"
+#include "pool/runtime/kubernetes/client/ObjectCache.h"
 
 namespace hearth::kubernetes {
 namespace {
@@ -30,7 +31,7 @@ Json manifestOf(const Json& object) {
     for (const char* key : {"apiVersion", "kind", "spec"}) {
         if (object.contains(key)) manifest[key] = object[key];
     }
-    manifest["metadata"] = {{"name", valueAt(object, "/metadata/name")}};
+    manifest["metadata"] = {{"name", pool::kubernetes::valueAt(object, "/metadata/name")}};
     return manifest;
 }
 
@@ -40,7 +41,8 @@ Json poolStatusOf(const Json& object, const std::optional<controller::PoolView>&
     Json status = Json::object();
     for (const char* count : kCounts) status[count] = pool.value(count, 0);
     status["replicas"] = status["ready"];
-    status["selector"] = "hearth.dev/pool=" + valueAt(object, "/metadata/name").get<std::string>();
+    status["selector"] =
+        "hearth.dev/pool=" + pool::kubernetes::valueAt(object, "/metadata/name").get<std::string>();
     if (pool.contains("schedule")) status["schedule"] = pool["schedule"];
     Json conditions = pool.value("conditions", Json::array());
     if (refusal) refuse(conditions, *refusal, now);
@@ -52,7 +54,7 @@ Json poolStatusOf(const Json& object, const std::optional<controller::PoolView>&
     // Until the pool was looked at with this spec, what is told of it is about the one before.
     const bool looked =
         refusal || (view && view->status.observed_generation >= view->pool->generation);
-    const Json& before = valueAt(object, "/status/observedGeneration");
+    const Json& before = pool::kubernetes::valueAt(object, "/status/observedGeneration");
     status["observedGeneration"] = looked                       ? Json(generationOf(object))
                                    : before.is_number_integer() ? before
                                                                 : Json(0);

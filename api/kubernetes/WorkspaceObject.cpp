@@ -7,17 +7,13 @@
 #include "base/Digest.h"
 #include "controller/contract/TenantName.h"
 #include "controller/spec/PoolSpec.h"
+#include "pool/runtime/kubernetes/client/ObjectCache.h"
 
 namespace hearth::kubernetes {
 namespace {
 
 /// Fields that hold secrets, or much: an object is stored in the clear, and sent to all who watch.
 constexpr const char* kNotHere[] = {"secrets", "files", "credentials"};
-
-std::string textAt(const Json& object, const char* pointer) {
-    const Json& value = valueAt(object, pointer);
-    return value.is_string() ? value.get<std::string>() : "";
-}
 
 Json conditionsOf(const Json& object, bool ready, const Refusal& why, const std::string& now) {
     const bool stalled = !ready && why.wrong;
@@ -51,10 +47,11 @@ WorkspaceWish wishOf(const Json& object, std::string_view secret_key) {
     static const rest::Schema shape = rest::workspaceRequestSchema();
     body = shape.withoutNulls(std::move(body));
     shape.validate(body, "the spec");
-    const std::string uid = textAt(object, "/metadata/uid");
+    const std::string uid = pool::kubernetes::valueText(object, "/metadata/uid");
     wish.request = rest::readWorkspaceRequest(body);
     wish.request.labels[kObjectLabel] = uid;
-    if (!wish.request.name) wish.request.name = textAt(object, "/metadata/name");
+    if (!wish.request.name)
+        wish.request.name = pool::kubernetes::valueText(object, "/metadata/name");
     wish.request.idempotency_key = "kubernetes-" + uid;
     wish.request.fingerprint = rest::requestFingerprint(secret_key, "object", uid, body);
     return wish;
@@ -63,8 +60,8 @@ WorkspaceWish wishOf(const Json& object, std::string_view secret_key) {
 std::string secretName(const Json& object, std::string_view secret_key) {
     constexpr std::size_t kMostOfName = 200;  // of 253
     constexpr std::size_t kDigits = 10;
-    const std::string uid = textAt(object, "/metadata/uid");
-    return textAt(object, "/metadata/name").substr(0, kMostOfName) + "-" +
+    const std::string uid = pool::kubernetes::valueText(object, "/metadata/uid");
+    return pool::kubernetes::valueText(object, "/metadata/name").substr(0, kMostOfName) + "-" +
            toHex(hmacSha256(rawBytes(hmacSha256(secret_key, "hearth secret name 1")), uid))
                .substr(0, kDigits);
 }
@@ -76,11 +73,12 @@ Json secretOf(const Json& object, const std::string& name, const WorkspaceAccess
         {"metadata",
          {{"name", name},
           {"labels", {{"app.kubernetes.io/managed-by", "hearth"}}},
-          {"ownerReferences", Json::array({{{"apiVersion", controller::kPoolApiVersion},
-                                            {"kind", "Workspace"},
-                                            {"name", valueAt(object, "/metadata/name")},
-                                            {"uid", valueAt(object, "/metadata/uid")},
-                                            {"controller", true}}})}}},
+          {"ownerReferences",
+           Json::array({{{"apiVersion", controller::kPoolApiVersion},
+                         {"kind", "Workspace"},
+                         {"name", pool::kubernetes::valueAt(object, "/metadata/name")},
+                         {"uid", pool::kubernetes::valueAt(object, "/metadata/uid")},
+                         {"controller", true}}})}}},
         {"type", "Opaque"},
         {"stringData", {{"url", text.url}, {"workspace", text.workspace}, {"token", text.token}}}};
 }
@@ -106,7 +104,7 @@ Json claimedStatus(const Json& object, const controller::WorkspaceView& view,
                 {"claimedAt", view.created_at}};
     // Only the answer to the claim has them.
     for (const char* field : {"source", "claimMicroseconds"}) {
-        const Json& before = valueAt(object, "/status");
+        const Json& before = pool::kubernetes::valueAt(object, "/status");
         if (before.is_object() && before.contains(field)) status[field] = before[field];
     }
     if (view.claim) {

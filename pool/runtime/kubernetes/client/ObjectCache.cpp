@@ -19,6 +19,17 @@ std::string metadataText(const Json& object, const char* field) {
     return metadata == nullptr ? std::string() : textAt(*metadata, field);
 }
 
+const Json& valueAt(const Json& object, const char* pointer) {
+    static const Json none;
+    const Json::json_pointer where(pointer);
+    return object.contains(where) ? object[where] : none;
+}
+
+std::string valueText(const Json& object, const char* pointer) {
+    const Json& value = valueAt(object, pointer);
+    return value.is_string() ? value.get<std::string>() : std::string();
+}
+
 std::string objectKey(const Json& object) {
     const std::string ns = metadataText(object, "namespace");
     const std::string name = metadataText(object, "name");

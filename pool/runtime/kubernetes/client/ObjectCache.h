@@ -22,6 +22,10 @@ using KubeObject = std::shared_ptr<const Json>;
 std::string objectKey(const Json& object);
 /// metadata.uid, metadata.resourceVersion and others; empty if absent.
 std::string metadataText(const Json& object, const char* field);
+/// The value at a JSON pointer; null if there is none.
+const Json& valueAt(const Json& object, const char* pointer);
+/// The string at a JSON pointer; empty if there is none.
+std::string valueText(const Json& object, const char* pointer);
 
 /// One step of an object's life.
 struct ObjectChange {

@@ -5,10 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "pool/runtime/kubernetes/client/ObjectCache.h"
+
 namespace hearth::pool::kubernetes {
 namespace {
 
-const Json kNoField;
 constexpr const char* kEpochNote = "hearth.dev/epoch";
 constexpr const char* kAddressNote = "hearth.dev/address";
 constexpr auto kCall = std::chrono::seconds(4);
@@ -17,18 +18,8 @@ KubeResource leases(const std::string& ns) {
     return {.group = "coordination.k8s.io", .version = "v1", .plural = "leases", .ns = ns};
 }
 
-const Json& at(const Json& object, const char* pointer) {
-    const Json::json_pointer where(pointer);
-    return object.contains(where) ? object[where] : kNoField;
-}
-
-std::string textAt(const Json& object, const char* pointer) {
-    const Json& value = at(object, pointer);
-    return value.is_string() ? value.get<std::string>() : "";
-}
-
 std::string note(const Json& record, const char* name) {
-    const Json& notes = at(record, "/metadata/annotations");
+    const Json& notes = valueAt(record, "/metadata/annotations");
     const auto found = notes.is_object() ? notes.find(name) : notes.end();
     return notes.is_object() && found != notes.end() && found->is_string()
                ? found->get<std::string>()
@@ -43,7 +34,7 @@ std::uint64_t epochOf(const Json& record) {
 }
 
 std::string holderOf(const Json& record) {
-    return textAt(record, "/spec/holderIdentity");
+    return valueText(record, "/spec/holderIdentity");
 }
 
 }  // namespace
@@ -91,7 +82,7 @@ LeaderLease::Standing LeaderLease::follow() {
 }
 
 void LeaderLease::observe(const Json& record) {
-    std::string version = textAt(record, "/metadata/resourceVersion");
+    std::string version = valueText(record, "/metadata/resourceVersion");
     if (version != version_) {
         version_ = std::move(version);
         observed_ = clock_.now();
@@ -102,7 +93,7 @@ void LeaderLease::observe(const Json& record) {
 
 bool LeaderLease::expired(const Json& record) const {
     if (holderOf(record).empty()) return true;
-    const Json& told = at(record, "/spec/leaseDurationSeconds");
+    const Json& told = valueAt(record, "/spec/leaseDurationSeconds");
     const std::chrono::seconds duration =
         told.is_number_integer()
             ? std::chrono::seconds(std::clamp<std::int64_t>(told.get<std::int64_t>(), 1, 3'600))
@@ -123,7 +114,7 @@ Json LeaderLease::claimed(const Json& before) const {
     }
     // The milliseconds since 1970 exceed every number before, also where the Lease was deleted.
     const auto now = static_cast<std::uint64_t>(toUnixMillis(clock_.wall()));
-    const Json& transitions = at(record, "/spec/leaseTransitions");
+    const Json& transitions = valueAt(record, "/spec/leaseTransitions");
     const std::int64_t past = transitions.is_number_integer() ? transitions.get<std::int64_t>() : 0;
     record["metadata"]["annotations"][kEpochNote] =
         std::to_string(std::max(epochOf(record) + 1, now));
