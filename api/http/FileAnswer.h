@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "api/http/Handler.h"
-#include "pool/agent/client/FileTypes.h"
+#include "pool/agent/connection/FileTypes.h"
 
 namespace hearth::api {
 

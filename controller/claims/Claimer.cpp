@@ -11,7 +11,7 @@
 #include "controller/contract/RequestLimits.h"
 #include "controller/workspaces/AgentErrors.h"
 #include "controller/workspaces/BindNote.h"
-#include "pool/agent/client/AgentMessages.h"
+#include "pool/agent/connection/AgentMessages.h"
 #include "pool/agent/protocol/Frame.h"
 #include "pool/spec/LanguageName.h"
 

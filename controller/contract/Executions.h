@@ -15,7 +15,7 @@
 #include "controller/contract/RichResults.h"
 #include "controller/contract/Workspaces.h"
 #include "controller/packages/PackageSpec.h"
-#include "pool/agent/client/ExecutionStatus.h"
+#include "pool/agent/connection/ExecutionStatus.h"
 
 namespace hearth::controller {
 

@@ -19,7 +19,7 @@
 #include "controller/egress/policy/WorkspaceEgress.h"
 #include "controller/spec/ClaimLimits.h"
 #include "controller/spec/GpuSpec.h"
-#include "pool/agent/client/FileTypes.h"
+#include "pool/agent/connection/FileTypes.h"
 #include "pool/spec/SandboxSpec.h"
 
 namespace hearth::controller {

@@ -64,16 +64,28 @@ public:
         {
             const MutexLock lock(mutex_);
             handle_ = handle;
-            free -= std::min(free, static_cast<std::uint32_t>(open_.size()));
+            free -= std::min(free, places_);
         }
         if (free > 0) handle->grant(free);
     }
 
     void connected(Fd connection) override {
-        auto open = std::make_shared<Open>(shared_from_this(), std::move(connection));
-        if (!open->counted()) return;
-        // Moved: it ends in another thread, since this one must not ask the agent for anything.
-        broker_.threads_.start(egress_.facts().tenant, [open = std::move(open)] { open->serve(); });
+        const std::shared_ptr<Place> place = Place::take(*this);
+        if (!place) return;
+        // Moved: it ends in another thread, before its place.
+        start([self = shared_from_this(), place,
+               open = std::make_shared<Open>(*this, std::move(connection))] {
+            const int fd = open->fd();
+            self->serve(fd, [fd] { resetAtClose(fd); });
+        });
+    }
+
+    void announced(std::int64_t connection) override {
+        const std::shared_ptr<Place> place = Place::take(*this);
+        if (!place) return;
+        start([self = shared_from_this(), place, connection]() mutable {
+            self->take(connection, std::move(place));
+        });
     }
 
     void refused(const std::string& why) override {
@@ -91,45 +103,80 @@ public:
     EgressReport report() const { return egress_.report(); }
 
 private:
-    /// A connection while it is ours: known to its session, so that an end reaches it; when it
-    /// goes, served or not, its agent may hand over another.
+    /// One of the connections that the workspace may have. When it is free again, its agent may
+    /// hand over another.
+    class Place {
+    public:
+        /// Null once the session has ended.
+        static std::shared_ptr<Place> take(Session& session) {
+            const MutexLock lock(session.mutex_);
+            if (session.ended_) return nullptr;
+            ++session.places_;
+            return std::make_shared<Place>(session.shared_from_this());
+        }
+        explicit Place(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+        Place(const Place&) = delete;
+        Place& operator=(const Place&) = delete;
+        ~Place() {
+            std::shared_ptr<agent::EgressHandle> handle;
+            {
+                const MutexLock lock(session_->mutex_);
+                --session_->places_;
+                handle = session_->handle_;
+            }
+            if (handle) handle->grant(1);
+        }
+
+    private:
+        const std::shared_ptr<Session> session_;
+    };
+
+    /// A connection while it is ours, so that the session's end reaches it.
     class Open {
     public:
-        Open(std::shared_ptr<Session> session, Fd fd)
-            : session_(std::move(session)), fd_(std::move(fd)) {
-            const MutexLock lock(session_->mutex_);
-            counted_ = !session_->ended_;
-            if (counted_) session_->open_.insert(fd_.get());
+        Open(Session& session, Fd fd) : session_(session), fd_(std::move(fd)) {
+            const MutexLock lock(session_.mutex_);
+            session_.open_.insert(fd_.get());
+            if (session_.ended_) ::shutdown(fd_.get(), SHUT_RDWR);
         }
         Open(const Open&) = delete;
         Open& operator=(const Open&) = delete;
         ~Open() {
-            if (!counted_) return;
-            std::shared_ptr<agent::EgressHandle> handle;
-            {
-                const MutexLock lock(session_->mutex_);
-                session_->open_.erase(fd_.get());
-                fd_.reset();  // before its number may belong to another
-                handle = session_->handle_;
-            }
-            if (!handle) return;
-            try {
-                handle->grant(1);
-            } catch (const std::exception& e) {  // out of a destructor nothing is thrown
-                session_->broker_.log_.warn("broker.no_grant", {{"error", e.what()}});
-            }
+            const MutexLock lock(session_.mutex_);
+            session_.open_.erase(fd_.get());
+            fd_.reset();  // before its number may belong to another
         }
-        bool counted() const { return counted_; }
-        void serve() { session_->serve(fd_.get()); }
+        int fd() const { return fd_.get(); }
 
     private:
-        const std::shared_ptr<Session> session_;
+        Session& session_;
         Fd fd_;
-        bool counted_ = false;
     };
 
-    void serve(int fd) {
-        ProxyConnection(fd, proxy_).run();
+    void start(std::function<void()> work) {
+        broker_.threads_.start(egress_.facts().tenant, std::move(work));
+    }
+
+    void take(std::int64_t connection, std::shared_ptr<Place> place) {
+        std::shared_ptr<agent::EgressHandle> handle;
+        {
+            const MutexLock lock(mutex_);
+            handle = handle_;
+        }
+        if (!handle) return;
+        agent::TakenConnection taken;
+        try {
+            taken = handle->take(connection, std::move(place));
+        } catch (const agent::AgentLost&) {
+            return;  // the workspace hears of it, too
+        }
+        handle = nullptr;
+        const Open open(*this, std::move(taken.socket));
+        serve(open.fd(), std::move(taken.reset));
+    }
+
+    void serve(int fd, std::function<void()> reset) {
+        ProxyConnection(fd, proxy_, std::move(reset)).run();
         if (broker_.cache_) {
             broker_.metrics_.mirrorCacheBytes(static_cast<double>(broker_.cache_->bytes()));
         }
@@ -142,6 +189,7 @@ private:
     Mutex mutex_;
     std::shared_ptr<agent::EgressHandle> handle_ HEARTH_GUARDED_BY(mutex_);
     std::set<int> open_ HEARTH_GUARDED_BY(mutex_);
+    std::uint32_t places_ HEARTH_GUARDED_BY(mutex_) = 0;
     bool ended_ HEARTH_GUARDED_BY(mutex_) = false;
 };
 

@@ -48,8 +48,8 @@ Destination destinationOf(const std::string& authority, std::uint16_t otherwise)
 
 }  // namespace
 
-ProxyConnection::ProxyConnection(int fd, const ProxyFacts& facts)
-    : fd_(fd), facts_(facts), socket_(fd) {}
+ProxyConnection::ProxyConnection(int fd, const ProxyFacts& facts, std::function<void()> reset)
+    : fd_(fd), facts_(facts), reset_(std::move(reset)), socket_(fd) {}
 
 void ProxyConnection::run() {
     try {
@@ -188,8 +188,7 @@ void ProxyConnection::sendFile(CachedFile& file, bool keep_alive, EgressEntry& e
         }
     } catch (const Refused& e) {  // the answer has begun: only a broken connection can tell
         entry.decision = e.reason();
-        const linger at_once{1, 0};
-        ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+        reset_();
         throw StreamBroken(e.what());
     }
     if (!size) throw StreamBroken("told by its end");

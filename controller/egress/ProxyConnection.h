@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -32,8 +33,9 @@ struct ProxyFacts {
 /// that comes from it is hostile. Used by one thread.
 class ProxyConnection {
 public:
-    /// `fd` is non-blocking and not owned.
-    ProxyConnection(int fd, const ProxyFacts& facts);
+    /// `fd` is non-blocking and not owned. `reset` is called where its closing afterwards must not
+    /// look like the end of an answer.
+    ProxyConnection(int fd, const ProxyFacts& facts, std::function<void()> reset);
 
     /// Serves until either side has had enough. Throws nothing but what it cannot know.
     void run();
@@ -63,6 +65,7 @@ private:
 
     const int fd_;
     const ProxyFacts& facts_;
+    const std::function<void()> reset_;
     SocketStream socket_;
     std::optional<TlsStream> tls_;            ///< over the socket, once intercepted
     std::optional<Destination> intercepted_;  ///< where the requests in it go

@@ -6,7 +6,7 @@
 
 #include "controller/contract/Executions.h"
 #include "controller/packages/PackageSpec.h"
-#include "pool/agent/client/AgentTypes.h"
+#include "pool/agent/connection/AgentTypes.h"
 
 namespace hearth::controller {
 

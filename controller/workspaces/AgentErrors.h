@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/Error.h"
-#include "pool/agent/client/AgentTypes.h"
+#include "pool/agent/connection/AgentTypes.h"
 
 namespace hearth::controller {
 

@@ -2,7 +2,7 @@
 
 #include "base/Json.h"
 #include "controller/workspaces/Workspace.h"
-#include "pool/agent/client/AgentTypes.h"
+#include "pool/agent/connection/AgentTypes.h"
 
 namespace hearth::controller {
 

@@ -171,6 +171,20 @@ def gone_while_away():
         kubectl("wait", "--for=condition=Ready", "sandboxpool/again", "--timeout=90s")
 
 
+def no_longer_followed():
+    """a server that is told to follow objects no more keeps their pools, and from then on clients change and remove them"""
+    with definition("api"), following() as server:
+        apply_text(pool_yaml(name="web", warm=1))
+        kubectl("wait", "--for=condition=Ready", "sandboxpool/web", "--timeout=30s")
+        assert server.call("DELETE", "/v1/pools/web").status == 409
+        assert server.stop() == 0
+        server.extra.remove("--custom-resources")
+        server.start()
+        assert spec_of(server, "web")["warm"]["min"] == 1
+        assert server.call("DELETE", "/v1/pools/web").status in (202, 204)
+        wait_for("it is gone", lambda: server.get("/v1/pools/web").status == 404, 20)
+
+
 def without_definition():
     """a server that follows objects starts where there is no definition, and says how it is installed"""
     session.at("api")
@@ -288,5 +302,5 @@ def workspaces_that_wait():
         wait_for("its Secret has gone", lambda: secret not in kubectl("get", "secrets", "-o", "name"), 60)
 
 
-CASES = [declared_by_object, numbers_in_objects, autoscaled, gone_while_away, without_definition, pool_of_pods, workspace_by_object,
-         workspaces_that_wait]
+CASES = [declared_by_object, numbers_in_objects, autoscaled, gone_while_away, no_longer_followed, without_definition, pool_of_pods,
+         workspace_by_object, workspaces_that_wait]

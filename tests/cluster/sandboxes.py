@@ -18,7 +18,8 @@ from session import NAMESPACE, Lacks, apply, get, kubectl, own_cluster, session
 
 AGENT = "localhost/hearth-agent:test"
 SHELL = "localhost/hearth-shell:test"
-loaded = set()  # clusters that have both images
+PYTHON = "localhost/hearth-python:test"
+loaded = {}  # by cluster, the project's images that it has
 
 
 def folder_layer(folder, name):
@@ -28,23 +29,26 @@ def folder_layer(folder, name):
     return packed.getvalue()
 
 
-def load_images(cluster):
-    """The agent's image, as its users make it from `hearth agent-folder`, and the project's shell image."""
-    if cluster in loaded:
-        return
-    layout = os.path.join(IMAGES, "shell")
+def load_images(cluster, *others):
+    """The agent's image, as its users make it from `hearth agent-folder`, the project's shell image, and others of it."""
+    has = loaded.setdefault(cluster, set())
     if not cluster.can_load():
         raise Lacks("images cannot be brought to its nodes: HEARTH_CLUSTER_LOAD names no command")
-    if not os.path.exists(layout):
-        raise Lacks("there is no image shell; `./test server/start` makes it")
     with tempfile.TemporaryDirectory() as folder:
-        agent, shell = os.path.join(folder, "agent.tar"), os.path.join(folder, "shell.tar")
-        subprocess.run([os.path.join(BUILD, "hearth"), "agent-folder", os.path.join(folder, "hearth")], check=True, capture_output=True)
-        images.archive(agent, AGENT, folder_layer(os.path.join(folder, "hearth"), "hearth"), {"Entrypoint": ["/hearth/agent"]})
-        subprocess.run(["skopeo", "copy", "-q", f"oci:{layout}", f"docker-archive:{shell}:{SHELL}"], check=True, capture_output=True)
-        cluster.load(agent)
-        cluster.load(shell)
-    loaded.add(cluster)
+        if AGENT not in has:
+            agent = os.path.join(folder, "agent.tar")
+            subprocess.run([os.path.join(BUILD, "hearth"), "agent-folder", os.path.join(folder, "hearth")], check=True, capture_output=True)
+            images.archive(agent, AGENT, folder_layer(os.path.join(folder, "hearth"), "hearth"), {"Entrypoint": ["/hearth/agent"]})
+            cluster.load(agent)
+            has.add(AGENT)
+        for reference in {SHELL, *others} - has:
+            name = reference.removeprefix("localhost/hearth-").removesuffix(":test")
+            layout, packed = os.path.join(IMAGES, name), os.path.join(folder, f"{name}.tar")
+            if not os.path.exists(layout):
+                raise Lacks(f"there is no image {name}; `./test server/start` makes it")
+            subprocess.run(["skopeo", "copy", "-q", f"oci:{layout}", f"docker-archive:{packed}:{reference}"], check=True, capture_output=True)
+            cluster.load(packed)
+            has.add(reference)
 
 
 def write_kubeconfig(cluster, path):
@@ -56,14 +60,14 @@ def write_kubeconfig(cluster, path):
 
 
 @contextlib.contextmanager
-def serving(pools):
+def serving(pools, args=()):
     """A server whose Pods are in the tests' namespace; with its end they are gone."""
     cluster = session.at("full")
     load_images(cluster)
     with tempfile.TemporaryDirectory() as folder:
         config = os.path.join(folder, "kubeconfig")
         write_kubeconfig(cluster, config)
-        with Server(pools=pools, runtime="kubernetes", args=["--kubeconfig", config, "--agent-image", AGENT]) as server:
+        with Server(pools=pools, runtime="kubernetes", args=["--kubeconfig", config, "--agent-image", AGENT, *args]) as server:
             wait_for("the server", lambda: server.get("/readyz", port=server.ops_port).status == 200, 60)
             yield server
             instance = server.instance

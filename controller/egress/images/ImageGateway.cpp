@@ -109,7 +109,8 @@ void ImageWay::accept(const Fd& listener, bool proxy) {
     Connection& connection = connections_.emplace_back(std::move(fd));
     connection.thread = std::jthread([this, &connection, proxy, registry] {
         if (proxy) {
-            ProxyConnection(connection.fd.get(), facts_).run();
+            const int socket = connection.fd.get();
+            ProxyConnection(socket, facts_, [socket] { resetAtClose(socket); }).run();
         } else if (registry) {
             relayTo(*registry, connection.fd.get());
         }

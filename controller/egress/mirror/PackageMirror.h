@@ -19,7 +19,7 @@
 #include "controller/egress/mirror/store/Fetcher.h"
 #include "controller/egress/mirror/store/FileCache.h"
 #include "controller/egress/mirror/store/IndexFiles.h"
-#include "pool/agent/client/AgentTypes.h"
+#include "pool/agent/connection/AgentTypes.h"
 
 namespace hearth::broker {
 

@@ -103,6 +103,11 @@ void SocketStream::write(std::string_view bytes, std::chrono::milliseconds patie
     }
 }
 
+void resetAtClose(int fd) noexcept {
+    const linger at_once{1, 0};
+    ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
 void relay(int inside, int outside, const RelayLimits& limits, Carried& carried) {
     Way up(inside, outside, limits.sent, limits.tell_end, carried.sent);
     Way down(outside, inside, limits.received, true, carried.received);

@@ -38,6 +38,9 @@ private:
     int fd_;
 };
 
+/// Closing this TCP connection will reset it: the other side sees that it broke, not that it ended.
+void resetAtClose(int fd) noexcept;
+
 /// How much went each way.
 struct Carried {
     std::uint64_t sent = 0;      ///< from `inside` to `outside`

@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "base/Mutex.h"
-#include "pool/agent/client/Ask.h"
-#include "pool/agent/client/ClockShift.h"
 #include "pool/agent/client/DataConnections.h"
+#include "pool/agent/client/EgressCarrier.h"
 #include "pool/agent/client/EgressStream.h"
 #include "pool/agent/client/ExecStream.h"
 #include "pool/agent/client/FileStream.h"
 #include "pool/agent/client/PrewarmStream.h"
+#include "pool/agent/connection/Ask.h"
+#include "pool/agent/connection/ClockShift.h"
 
 namespace hearth::agent {
 namespace {
@@ -91,30 +92,26 @@ private:
 class Grants final : public EgressHandle {
 public:
     Grants(std::shared_ptr<AgentConnection> connection, std::shared_ptr<EgressStream> stream,
-           std::uint32_t number)
-        : connection_(std::move(connection)), stream_(std::move(stream)), number_(number) {}
+           std::uint32_t number, std::shared_ptr<EgressCarrier> carrier)
+        : connection_(std::move(connection)),
+          stream_(std::move(stream)),
+          number_(number),
+          carrier_(std::move(carrier)) {}
 
     void grant(std::uint32_t connections) override {
         if (stream_->over() || connection_->dead()) return;
         stream_->granted(connections);
-        unsigned char payload[4];
-        putU32(payload, connections);
-        FrameHeader header;
-        header.length = sizeof(payload);
-        header.stream = number_;
-        header.type = FrameType::Credit;
-        try {
-            connection_->send(header, {reinterpret_cast<const char*>(payload), sizeof(payload)},
-                              Steady::now() + kSendPatience);
-        } catch (const AgentLost&) {
-            return;  // the sink hears of it
-        }
+        connection_->postCredit(number_, connections);
+    }
+    TakenConnection take(std::int64_t connection, std::shared_ptr<void> until_over) override {
+        return carrier_->take(connection, std::move(until_over));
     }
 
 private:
     const std::shared_ptr<AgentConnection> connection_;
     const std::shared_ptr<EgressStream> stream_;
     const std::uint32_t number_;
+    const std::shared_ptr<EgressCarrier> carrier_;
 };
 
 bool nothing(const Json&) {
@@ -146,6 +143,7 @@ struct AgentClient::Impl {
     std::chrono::milliseconds timeout{0};
     std::shared_ptr<AgentConnection> control;
     std::shared_ptr<DataConnections> data;
+    std::shared_ptr<EgressCarrier> carrier;
     ClockShift shift;  ///< as the hello showed it
 
     AgentConnection::Deadline deadline() const { return Steady::now() + timeout; }
@@ -201,6 +199,7 @@ AgentClient::AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
     toOurTime(hello_, impl_->shift);
     impl_->data = std::make_shared<DataConnections>(poller, std::move(connect), epoch,
                                                     impl_->control, transfers);
+    impl_->carrier = std::make_shared<EgressCarrier>(poller, impl_->data);
     if (hello_.binding) impl_->data->setClaim(hello_.binding->claim_id);
     if (!report->establish()) throw AgentLost(impl_->control->reason());
 }
@@ -270,9 +269,9 @@ std::shared_ptr<EgressHandle> AgentClient::broker(std::uint16_t port,
                                                   const std::shared_ptr<EgressSink>& sink) {
     const auto connection = impl_->control;
     auto stream = std::make_shared<EgressStream>(sink);
-    const std::uint32_t number =
-        connection->open(stream, dumpJson({{"op", "broker"}, {"port", port}}), impl_->deadline());
-    return std::make_shared<Grants>(connection, std::move(stream), number);
+    const std::uint32_t number = connection->open(
+        stream, dumpJson({{"op", "broker"}, {"port", port}, {"carry", true}}), impl_->deadline());
+    return std::make_shared<Grants>(connection, std::move(stream), number, impl_->carrier);
 }
 
 void AgentClient::signal(const std::string& id, std::string_view name) {

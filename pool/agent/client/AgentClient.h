@@ -14,14 +14,12 @@
 #include "base/Error.h"
 #include "base/Fd.h"
 #include "base/Json.h"
-#include "pool/agent/client/AgentTypes.h"
-#include "pool/agent/client/FileTypes.h"
+#include "pool/agent/connection/AgentTypes.h"
+#include "pool/agent/connection/FileTypes.h"
+#include "pool/agent/connection/Poller.h"
 #include "pool/agent/transport/AgentLink.h"
 
 namespace hearth::agent {
-
-class AgentConnection;
-class Poller;
 
 /// The server's side of one sandbox's agent: the control connection, and data connections made on
 /// demand (one is kept for reuse while the workspace is busy). Every method is thread-safe and
@@ -79,9 +77,9 @@ public:
     /// and must be cheap and thread-safe. Returns at the deadline too; throws AgentLost when the
     /// connection ended and `done` is still false.
     void drive(const std::function<bool()>& done, std::chrono::milliseconds timeout);
-    /// Has the agent listen on the sandbox's loopback and hand over what connects there, as many
-    /// as were granted. Before anything that is asked afterwards; returns when it has been sent.
-    /// The sink is not kept.
+    /// Has the agent listen on the sandbox's loopback and hand over, or announce, what connects
+    /// there, as many as were granted. Before anything that is asked afterwards; returns when it
+    /// has been sent. The sink is not kept.
     std::shared_ptr<EgressHandle> broker(std::uint16_t port,
                                          const std::shared_ptr<EgressSink>& sink);
     void signal(const std::string& id, std::string_view name);
@@ -142,21 +140,6 @@ public:
 private:
     struct Impl;
     Hello hello_;
-    std::unique_ptr<Impl> impl_;
-};
-
-/// The one thread that reads every agent connection on which nobody waits. Outlives all clients.
-class Poller {
-public:
-    Poller();
-    ~Poller();
-    Poller(const Poller&) = delete;
-    Poller& operator=(const Poller&) = delete;
-
-    struct Impl;
-
-private:
-    friend class AgentConnection;
     std::unique_ptr<Impl> impl_;
 };
 

@@ -1,6 +1,6 @@
 #include "pool/agent/client/DataConnections.h"
 
-#include "pool/agent/client/Ask.h"
+#include "pool/agent/connection/Ask.h"
 
 namespace hearth::agent {
 namespace {
@@ -55,6 +55,19 @@ DataConnections::Use::~Use() {
         connection->close();
     }
     owner.leavePlace();
+}
+
+std::shared_ptr<AgentConnection> DataConnections::lend(Deadline deadline) {
+    struct Loan {
+        Loan(std::shared_ptr<DataConnections> connections, Deadline until)
+            : owner(std::move(connections)), use(*owner, false, until) {
+            use.done = true;  // whoever ends what he did on it leaves it as it was
+        }
+        const std::shared_ptr<DataConnections> owner;
+        Use use;
+    };
+    const auto loan = std::make_shared<Loan>(shared_from_this(), deadline);
+    return {loan, loan->use.connection.get()};
 }
 
 void DataConnections::takePlace(Deadline deadline) {

@@ -8,8 +8,8 @@
 #include "base/Error.h"
 #include "base/Mutex.h"
 #include "pool/agent/client/AgentClient.h"
-#include "pool/agent/client/AgentConnection.h"
 #include "pool/agent/client/Transfers.h"
+#include "pool/agent/connection/AgentConnection.h"
 
 namespace hearth::agent {
 
@@ -59,6 +59,10 @@ public:
             }
         }
     }
+
+    /// A connection of the caller's own for as long as it keeps the pointer, or a copy. Throws
+    /// AgentLost, AgentError, Error(Deadline).
+    std::shared_ptr<AgentConnection> lend(Deadline deadline);
 
     [[noreturn]] static void throwLate();
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "pool/agent/client/AgentMessages.h"
+#include "pool/agent/connection/AgentMessages.h"
 
 namespace hearth::agent {
 namespace {
@@ -28,11 +28,16 @@ bool EgressStream::frame(AgentConnection& from, const FrameHeader& header,
     if (header.type != FrameType::Note) throw ProtocolError("the broker's stream only notes");
     const Json note = parseObject(payload);
     if (!note.contains("connection")) return false;  // it listens
-    Fd connection = from.takePassed();
-    if (!isConnection(connection)) throw ProtocolError("the passed descriptor is not a connection");
     if (room_.load() == 0) throw ProtocolError("a connection without credit");
     --room_;
-    if (const auto sink = sink_.lock()) sink->connected(std::move(connection));
+    const auto sink = sink_.lock();
+    if (note["connection"].is_number_integer()) {
+        if (sink) sink->announced(note["connection"].get<std::int64_t>());
+        return false;
+    }
+    Fd connection = from.takePassed();
+    if (!isConnection(connection)) throw ProtocolError("the passed descriptor is not a connection");
+    if (sink) sink->connected(std::move(connection));
     return false;
 }
 

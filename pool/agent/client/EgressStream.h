@@ -5,8 +5,8 @@
 #include <memory>
 #include <string_view>
 
-#include "pool/agent/client/AgentConnection.h"
-#include "pool/agent/client/AgentTypes.h"
+#include "pool/agent/connection/AgentConnection.h"
+#include "pool/agent/connection/AgentTypes.h"
 
 namespace hearth::agent {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "pool/agent/client/AgentMessages.h"
+#include "pool/agent/connection/AgentMessages.h"
 
 namespace hearth::agent {
 namespace {

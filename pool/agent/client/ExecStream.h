@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "base/Mutex.h"
-#include "pool/agent/client/AgentConnection.h"
-#include "pool/agent/client/AgentTypes.h"
-#include "pool/agent/client/ClockShift.h"
 #include "pool/agent/client/ResultFeed.h"
+#include "pool/agent/connection/AgentConnection.h"
+#include "pool/agent/connection/AgentTypes.h"
+#include "pool/agent/connection/ClockShift.h"
 
 namespace hearth::agent {
 

@@ -12,8 +12,8 @@
 #include <memory>
 
 #include "base/Error.h"
-#include "pool/agent/client/Ask.h"
 #include "pool/agent/client/DataConnections.h"
+#include "pool/agent/connection/Ask.h"
 
 namespace hearth::agent {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/Mutex.h"
 #include "pool/agent/client/AgentClient.h"
-#include "pool/agent/client/AgentConnection.h"
 #include "pool/agent/client/Transfers.h"
+#include "pool/agent/connection/AgentConnection.h"
 
 namespace hearth::agent {
 

@@ -1,6 +1,6 @@
 #include "pool/agent/client/PrewarmStream.h"
 
-#include "pool/agent/client/AgentMessages.h"
+#include "pool/agent/connection/AgentMessages.h"
 
 namespace hearth::agent {
 

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "pool/agent/client/AgentClient.h"
-#include "pool/agent/client/AgentConnection.h"
+#include "pool/agent/connection/AgentConnection.h"
 
 namespace hearth::agent {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pool/agent/client/AgentConnection.h"
+#include "pool/agent/connection/AgentConnection.h"
 #include "pool/agent/protocol/Frame.h"
 
 namespace hearth::agent {

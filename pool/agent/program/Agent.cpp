@@ -102,7 +102,8 @@ std::int64_t Agent::silentUntilNs(const Connection& c) const {
 
 std::int64_t Agent::timeoutNs(std::int64_t now_ns) const {
     std::int64_t next =
-        std::min(executions_.nextTickNs(), oom_watch_.nextTickNs(lock_.holder().has_value()));
+        std::min({executions_.nextTickNs(), oom_watch_.nextTickNs(lock_.holder().has_value()),
+                  broker_.nextTickNs()});
     if (lock_.holder()) {
         if (const std::int64_t ends = deadlines_.endsAtNs(); ends > 0) next = std::min(next, ends);
     } else if (alone_since_ns_ > 0) {
@@ -119,6 +120,7 @@ std::int64_t Agent::timeoutNs(std::int64_t now_ns) const {
 void Agent::tick(std::int64_t now_ns) {
     executions_.tick(now_ns);
     oom_watch_.tick(now_ns, lock_.holder().has_value());
+    broker_.tick(now_ns);
     std::vector<Connection*> silent;
     std::vector<Connection*> held;
     for (const auto& c : connections_) {
@@ -287,6 +289,7 @@ void Agent::request(Connection& connection, std::uint32_t stream, const JsonValu
         {"contextRestart", &Agent::contextRestart, false, true},
         {"interrupt", &Agent::interrupt, false, true},
         {"broker", &Agent::broker, false, true},
+        {"carry", &Agent::carry, true, true},
     };
     const std::string_view op = body["op"].text();
     const bool greeted = connection.kind != Connection::Kind::New;
@@ -539,6 +542,9 @@ void Agent::prewarm(Connection& connection, std::uint32_t stream, const JsonValu
 
 void Agent::broker(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     broker_.open(connection, stream, body);
+}
+void Agent::carry(Connection& connection, std::uint32_t stream, const JsonValue& body) {
+    broker_.carry(connection, stream, body);
 }
 
 void Agent::file(Connection& connection, std::uint32_t stream, std::string_view op,

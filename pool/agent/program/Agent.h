@@ -75,6 +75,7 @@ private:
     void contextRestart(Connection& connection, std::uint32_t stream, const JsonValue& body);
     void interrupt(Connection& connection, std::uint32_t stream, const JsonValue& body);
     void broker(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void carry(Connection& connection, std::uint32_t stream, const JsonValue& body);
     void file(Connection& connection, std::uint32_t stream, std::string_view op,
               const JsonValue& body);
 

@@ -7,13 +7,20 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <string>
+#include <utility>
+
+#include "pool/agent/program/core/Settings.h"
+#include "pool/agent/program/egress/CarriedStream.h"
 
 namespace hearth::agent {
 
 namespace {
 constexpr int kBacklog = 128;
 constexpr std::uint32_t kMostCredit = 4'096;
+/// The server takes a connection when a thread of its own is free.
+constexpr std::int64_t kTakenWithinNs = 60'000'000'000;
 }  // namespace
 
 /// The stream on which connections are handed over.
@@ -21,6 +28,7 @@ class EgressPort::Line final : public Stream {
 public:
     Line(EgressPort& port, Connection& connection, std::uint32_t id)
         : port_(port), connection_(connection), id_(id) {}
+    bool passes() const { return connection_.passes(); }
     void data(std::string_view) override {}
     void end() override {}
     void credit(std::uint32_t more) override {
@@ -30,16 +38,24 @@ public:
     void detach() override {
         if (port_.line_ != this) return;
         port_.line_ = nullptr;
+        port_.announced_.clear();  // the next server does not know their numbers
         port_.watch();
     }
     void pump() override { port_.watch(); }
 
     bool takes() const { return room_ > 0 && connection_.roomy(); }
-    void handOver(Fd accepted) {
+    void pass(Fd accepted) {
         --room_;
         JsonValue note = JsonValue::object();
         note.set("connection", true);
         connection_.sendPassing(FrameType::Note, id_, note.dump(), std::move(accepted));
+        connection_.flush();
+    }
+    void announce(std::int64_t number) {
+        --room_;
+        JsonValue note = JsonValue::object();
+        note.set("connection", number);
+        connection_.note(id_, note);
         connection_.flush();
     }
     void replaced() { connection_.fail(id_, "CANCELLED", "another stream takes the connections"); }
@@ -58,7 +74,7 @@ EgressPort::~EgressPort() {
 void EgressPort::open(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     const std::int64_t port = body["port"].integer();
     if (port < 1 || port > 65'535) return connection.fail(stream, "BAD_REQUEST", "no such port");
-    if (!connection.passes()) {
+    if (!connection.passes() && !body["carry"].boolean()) {
         return connection.fail(stream, "UNSUPPORTED", "connections cannot be handed over to you");
     }
     if (const char* why = listen(static_cast<std::uint16_t>(port))) {
@@ -67,6 +83,7 @@ void EgressPort::open(Connection& connection, std::uint32_t stream, const JsonVa
     if (line_ != nullptr) {
         Line& before = *line_;
         line_ = nullptr;
+        announced_.clear();
         before.replaced();
     }
     auto line = std::make_unique<Line>(*this, connection, stream);
@@ -116,9 +133,39 @@ void EgressPort::ready(std::uint32_t) {
         if (!accepted) break;
         const int yes = 1;
         setsockopt(accepted.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-        line_->handOver(std::move(accepted));
+        handOver(std::move(accepted));
     }
     watch();
+}
+
+void EgressPort::handOver(Fd accepted) {
+    if (line_->passes()) return line_->pass(std::move(accepted));
+    const std::int64_t number = ++last_announced_;
+    announced_[number] = {std::move(accepted), nowNs() + kTakenWithinNs};
+    line_->announce(number);
+}
+
+void EgressPort::carry(Connection& connection, std::uint32_t stream, const JsonValue& body) {
+    const auto found = announced_.find(body["connection"].integer());
+    if (found == announced_.end()) {
+        return connection.fail(stream, "NOT_FOUND", "no such connection waits");
+    }
+    auto carried =
+        std::make_unique<CarriedStream>(loop_, connection, stream, std::move(found->second.socket));
+    announced_.erase(found);
+    CarriedStream& started = *carried;
+    connection.open(stream, std::move(carried));
+    started.start();
+}
+
+std::int64_t EgressPort::nextTickNs() const {
+    return announced_.empty() ? INT64_MAX : announced_.begin()->second.until_ns;
+}
+
+void EgressPort::tick(std::int64_t now_ns) {
+    while (!announced_.empty() && announced_.begin()->second.until_ns <= now_ns) {
+        announced_.erase(announced_.begin());
+    }
 }
 
 }  // namespace hearth::agent

@@ -103,8 +103,20 @@ TEST_CASE("what an object declares is left to it by clients, with what they can 
     CHECK(at.house->specs.find("web")->spec.warm_min == 1);
 }
 
-TEST_CASE("without the kind, or without the right to see it, the start does not wait",
+TEST_CASE("without the right to see the objects the start waits, and says for what",
           "[unit][resources]") {
+    Place at;
+    at.server.put(kPools, objectNamed("web"));
+    for (int i = 0; i < 3; ++i) {
+        at.server.answerNext(
+            "list", ::hearth::test::FakeApiServer::status(403, "Forbidden", "no right to list"));
+    }
+    const auto objects = at.follow();
+    CHECK(at.house->specs.find("web"));
+    CHECK(at.house->logged("kubernetes.objects_unknown").size() == 1);
+}
+
+TEST_CASE("without the kind the start does not wait", "[unit][resources]") {
     Place at;
     at.server.removeKind(kPools);
     const auto objects = at.follow();
@@ -120,7 +132,7 @@ TEST_CASE("a status that cannot be written is written later, and the log says so
     const auto objects = at.follow();
     for (int i = 0; i < 3; ++i) {
         at.server.answerNext("patch",
-                             hearth::test::FakeApiServer::status(503, "ServiceUnavailable"));
+                             ::hearth::test::FakeApiServer::status(503, "ServiceUnavailable"));
     }
     CHECK(at.settled([&] { return at.condition("web", "Ready") == "True"; }));
     CHECK(at.house->logged("kubernetes.status_not_written").size() == 1);

@@ -120,6 +120,48 @@ TEST_CASE("objects that find no sandbox wait for one", "[unit][resources]") {
     CHECK(at.reaches("Active", "two"));
 }
 
+TEST_CASE("objects of one tenant keep eight claims under way at most, and others go on beside them",
+          "[unit][resources]") {
+    Claims at;
+    at.house->declare("full", [] {
+        PoolSpec spec = smallSpec(1);
+        spec.max_members = 1;
+        spec.max_wait = 600s;
+        return spec;
+    }());
+    REQUIRE(at.house->filled("full", 1));
+    const auto objects = at.follow();
+    const auto claims = [&](const std::string& tenant, const std::string& pool, std::size_t count,
+                            const std::string& name) {
+        for (std::size_t i = 0; i < count; ++i) {
+            at.server.put(kWorkspaces,
+                          wanting({{"pool", pool}, {"tenant", tenant}}, name + std::to_string(i)));
+        }
+    };
+    const auto waiting = [&] { return at.house->pools.get(acme(), "full").status.waiting; };
+    claims("first", "full", 1, "first");
+    REQUIRE(at.reaches("Active", "first0"));
+
+    claims("acme", "full", 12, "acme");
+    REQUIRE(at.settled([&] { return waiting() == 8; }));
+    claims("acme", "p", 1, "spare");  // it would have one at once
+    claims("other", "p", 1, "other");
+    CHECK(at.reaches("Active", "other0"));
+    int looks = 0;
+    at.settled([&] { return ++looks > 50; });
+    CHECK(at.status("spare0").empty());
+    CHECK(waiting() == 8);
+
+    SECTION("and all together sixty-four") {
+        for (int i = 0; i < 8; ++i)
+            claims("t" + std::to_string(i), "full", 9, "t" + std::to_string(i) + "-");
+        CHECK(at.settled([&] { return waiting() == 64; }));
+        looks = 0;
+        at.settled([&] { return ++looks > 50; });
+        CHECK(waiting() == 64);
+    }
+}
+
 TEST_CASE("a workspace that ends is told by its object, which claims no other",
           "[unit][resources]") {
     Claims at;

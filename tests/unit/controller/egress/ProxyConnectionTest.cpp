@@ -36,7 +36,7 @@ struct Inside {
         REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
         const Fd tenant(pair[0]);
         std::thread server([&, end = Fd(pair[1])] {
-            ProxyConnection(end.get(), facts).run();
+            ProxyConnection(end.get(), facts, [] {}).run();
             ::shutdown(end.get(), SHUT_RDWR);
         });
         say(tenant.get(), text);

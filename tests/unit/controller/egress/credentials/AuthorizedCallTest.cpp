@@ -48,7 +48,7 @@ struct House {
         REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
         const Fd tenant(pair[0]);
         std::thread server([&, end = Fd(pair[1])] {
-            ProxyConnection(end.get(), facts).run();
+            ProxyConnection(end.get(), facts, [] {}).run();
             ::shutdown(end.get(), SHUT_RDWR);
         });
         say(tenant.get(), "GET http://" + outside.authority() +
@@ -219,7 +219,7 @@ public:
                                    .keyring = keyring_.get(),
                                    .ca_file = {},
                                    .clock = house_.clock};
-            ProxyConnection(end.get(), facts).run();
+            ProxyConnection(end.get(), facts, [] {}).run();
             ::shutdown(end.get(), SHUT_RDWR);
         });
         say(tenant.get(), "GET http://" + service_.authority() + "/ HTTP/1.1\r\nHost: x\r\n\r\n");

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "pool/agent/client/ClockShift.h"
+#include "pool/agent/connection/ClockShift.h"
 
 using hearth::TimePoint;
 using hearth::agent::ClockShift;

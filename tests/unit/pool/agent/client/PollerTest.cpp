@@ -3,8 +3,8 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "pool/agent/client/AgentConnection.h"
-#include "pool/agent/client/Poller.h"
+#include "pool/agent/connection/AgentConnection.h"
+#include "pool/agent/connection/Poller.h"
 #include "tests/support/Support.h"
 
 using namespace hearth;
@@ -49,7 +49,7 @@ TEST_CASE("a tick that an earlier one has replaced does not come as well", "[uni
 }
 
 TEST_CASE("paced output of all executions together has a bounded pace", "[unit][agent]") {
-    Poller::Impl poller;
+    Poller poller;
     const Steady::time_point begin = Steady::now();
     CHECK(poller.allowPaced(1'000'000, begin) == 1'000'000);
     CHECK(poller.allowPaced(1'000'000, begin) == 600'000);

@@ -105,26 +105,6 @@ TEST_CASE("input reaches an execution over TCP", "[unit][agent][transport]") {
     CHECK(ears->out == "1000000\n");
 }
 
-TEST_CASE("what needs passed descriptors is refused over TCP", "[unit][agent][transport]") {
-    struct Egress final : EgressSink {
-        void connected(Fd) override {}
-        void refused(const std::string& text) override {
-            why = text;
-            done = true;
-        }
-        std::string why;
-        std::atomic<bool> done{false};
-    };
-    Pod pod;
-    const auto client = pod.client();
-    client->bind(bindAs("c1"), kPatience);
-    const auto sink = std::make_shared<Egress>();
-    const auto handle = client->broker(3128, sink);
-    client->drive([&] { return sink->done.load(); }, kPatience);
-    CHECK(sink->why == "connections cannot be handed over to you");
-    CHECK(client->touch().time_since_epoch().count() > 0);
-}
-
 TEST_CASE("an agent serves its server's key only, and a server its own agent only",
           "[unit][agent][transport]") {
     Pod pod;

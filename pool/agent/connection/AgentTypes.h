@@ -14,7 +14,7 @@
 #include "base/Clock.h"
 #include "base/Fd.h"
 #include "base/Json.h"
-#include "pool/agent/client/ExecutionStatus.h"
+#include "pool/agent/connection/ExecutionStatus.h"
 
 namespace hearth::agent {
 
@@ -263,16 +263,30 @@ public:
     virtual ~EgressSink() = default;
     /// A TCP connection that tenant code made to the agent's port, non-blocking.
     virtual void connected(Fd connection) = 0;
+    /// The same, where a descriptor cannot be passed: one to EgressHandle::take(). The agent keeps
+    /// it for a minute.
+    virtual void announced(std::int64_t connection) = 0;
     /// The agent does not offer the port, or to somebody else now. The last call.
     virtual void refused(const std::string& why) = 0;
+};
+
+/// A tenant's connection whose bytes the agent carries.
+struct TakenConnection {
+    Fd socket;  ///< non-blocking; closing it ends the tenant's connection
+    /// Before that: the tenant is to see that it broke, not that it ended.
+    std::function<void()> reset;
 };
 
 /// Lets more connections come. Thread-safe.
 class EgressHandle {
 public:
     virtual ~EgressHandle() = default;
-    /// Of connections; goes nowhere when the agent is gone.
+    /// Of connections. Never blocks; goes nowhere when the agent is gone.
     virtual void grant(std::uint32_t connections) = 0;
+    /// A connection that was announced; blocks for a moment, for ten seconds at most. `until_over`
+    /// is destroyed when the tenant's end of it is gone too, or if this throws: AgentLost,
+    /// Error(Deadline), AgentError. One that nobody waits for any more is closed at once.
+    virtual TakenConnection take(std::int64_t connection, std::shared_ptr<void> until_over) = 0;
 };
 
 }  // namespace hearth::agent

@@ -3,8 +3,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "pool/agent/client/AgentConnection.h"
-#include "pool/agent/client/AgentMessages.h"
+#include "pool/agent/connection/AgentConnection.h"
+#include "pool/agent/connection/AgentMessages.h"
 
 namespace hearth::agent {
 

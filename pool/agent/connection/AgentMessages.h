@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "base/Json.h"
-#include "pool/agent/client/AgentClient.h"
-#include "pool/agent/client/ClockShift.h"
+#include "pool/agent/connection/AgentTypes.h"
+#include "pool/agent/connection/ClockShift.h"
+#include "pool/agent/connection/FileTypes.h"
 
 /// The JSON of PROTOCOL.md. Requests are written for an agent; answers are read as from an enemy:
 /// every field is checked for type and range, and what does not fit is a ProtocolError

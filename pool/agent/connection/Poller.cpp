@@ -1,13 +1,10 @@
-#include "pool/agent/client/Poller.h"
-
-#include <sys/epoll.h>
+#include "pool/agent/connection/Poller.h"
 
 #include <array>
 #include <cerrno>
 #include <vector>
 
 #include "base/Error.h"
-#include "pool/agent/client/AgentConnection.h"
 
 namespace hearth::agent {
 namespace {
@@ -18,7 +15,7 @@ constexpr std::chrono::milliseconds kPacedBurst{50};
 
 }  // namespace
 
-Poller::Impl::Impl() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+Poller::Poller() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
     if (!epoll_) throwErrno("epoll_create1");
     epoll_event event{};
     event.events = EPOLLIN;
@@ -27,18 +24,18 @@ Poller::Impl::Impl() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
-Poller::Impl::~Impl() {
+Poller::~Poller() {
     thread_.request_stop();
     const MutexLock lock(mutex_);
     alarm_.ringIn(std::chrono::nanoseconds(0));
 }
 
-std::uint64_t Poller::Impl::add(int fd, std::weak_ptr<AgentConnection> connection) {
+std::uint64_t Poller::add(int fd, std::weak_ptr<Polled> polled) {
     std::uint64_t id = 0;
     {
         const MutexLock lock(mutex_);
         id = next_id_++;
-        connections_.emplace(id, std::move(connection));
+        polled_.emplace(id, std::move(polled));
     }
     epoll_event event{};
     event.events = EPOLLONESHOT;
@@ -46,26 +43,26 @@ std::uint64_t Poller::Impl::add(int fd, std::weak_ptr<AgentConnection> connectio
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
         const int error = errno;
         const MutexLock lock(mutex_);
-        connections_.erase(id);
+        polled_.erase(id);
         throwErrno(error, "epoll_ctl");
     }
     return id;
 }
 
-void Poller::Impl::remove(std::uint64_t id, int fd) noexcept {
+void Poller::remove(std::uint64_t id, int fd) noexcept {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
     const MutexLock lock(mutex_);
-    connections_.erase(id);
+    polled_.erase(id);
 }
 
-void Poller::Impl::arm(std::uint64_t id, int fd) {
+void Poller::arm(std::uint64_t id, int fd, std::uint32_t events) {
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT;
+    event.events = events | EPOLLONESHOT;
     event.data.u64 = id;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) throwErrno("epoll_ctl");
 }
 
-void Poller::Impl::disarm(std::uint64_t id, int fd) {
+void Poller::disarm(std::uint64_t id, int fd) {
     // One-shot also here: a hang-up is always reported, and would be for ever.
     epoll_event event{};
     event.events = EPOLLONESHOT;
@@ -73,13 +70,13 @@ void Poller::Impl::disarm(std::uint64_t id, int fd) {
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) throwErrno("epoll_ctl");
 }
 
-void Poller::Impl::schedule(std::weak_ptr<AgentConnection> connection, Steady::time_point at) {
+void Poller::schedule(std::weak_ptr<Polled> polled, Steady::time_point at) {
     const MutexLock lock(mutex_);
-    const auto placed = timers_.emplace(at, std::move(connection));
+    const auto placed = timers_.emplace(at, std::move(polled));
     if (placed == timers_.begin()) alarm_.ringIn(at - Steady::now());
 }
 
-std::size_t Poller::Impl::allowPaced(std::size_t wanted, Steady::time_point now) {
+std::size_t Poller::allowPaced(std::size_t wanted, Steady::time_point now) {
     const MutexLock lock(mutex_);
     const auto passed = std::min<Steady::duration>(now - paced_at_, kPacedBurst);
     paced_at_ = now;
@@ -91,14 +88,14 @@ std::size_t Poller::Impl::allowPaced(std::size_t wanted, Steady::time_point now)
     return allowed;
 }
 
-std::shared_ptr<AgentConnection> Poller::Impl::find(std::uint64_t id) {
+std::shared_ptr<Polled> Poller::find(std::uint64_t id) {
     const MutexLock lock(mutex_);
-    const auto it = connections_.find(id);
-    return it == connections_.end() ? nullptr : it->second.lock();
+    const auto it = polled_.find(id);
+    return it == polled_.end() ? nullptr : it->second.lock();
 }
 
-void Poller::Impl::runTimers() {
-    std::vector<std::weak_ptr<AgentConnection>> due;
+void Poller::runTimers() {
+    std::vector<std::weak_ptr<Polled>> due;
     const auto now = Steady::now();
     {
         const MutexLock lock(mutex_);
@@ -109,11 +106,11 @@ void Poller::Impl::runTimers() {
         if (!timers_.empty()) alarm_.ringIn(timers_.begin()->first - now);
     }
     for (const auto& weak : due) {
-        if (const auto connection = weak.lock()) connection->tick(now);
+        if (const auto polled = weak.lock()) polled->tick(now);
     }
 }
 
-void Poller::Impl::run(const std::stop_token& stop) {
+void Poller::run(const std::stop_token& stop) {
     std::array<epoll_event, 64> events;
     while (!stop.stop_requested()) {
         const int count =
@@ -123,14 +120,11 @@ void Poller::Impl::run(const std::stop_token& stop) {
             const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
             if (id == 0) {
                 if (alarm_.rang()) runTimers();
-            } else if (const auto connection = find(id)) {
-                connection->readable();
+            } else if (const auto polled = find(id)) {
+                polled->ready();
             }
         }
     }
 }
-
-Poller::Poller() : impl_(std::make_unique<Impl>()) {}
-Poller::~Poller() = default;
 
 }  // namespace hearth::agent

@@ -1,4 +1,4 @@
-#include "pool/agent/client/AgentConnection.h"
+#include "pool/agent/connection/AgentConnection.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -36,7 +36,7 @@ std::shared_ptr<AgentConnection> AgentConnection::start(Poller& poller, AgentLin
 }
 
 AgentConnection::AgentConnection(Poller& poller, AgentLink link, OnEnd on_end)
-    : poller_(*poller.impl_),
+    : poller_(poller),
       fd_(std::move(link.fd)),
       sealed_(std::move(link.sealed)),
       on_end_(std::move(on_end)) {}
@@ -174,7 +174,7 @@ bool AgentConnection::await(const Stream* stream, const std::function<bool()>& r
     return is_ready;
 }
 
-void AgentConnection::readable() {
+void AgentConnection::ready() {
     UniqueMutexLock lock(mutex_);
     armed_ = false;
     if (reading_ || dead()) return;

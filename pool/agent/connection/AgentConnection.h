@@ -14,8 +14,8 @@
 
 #include "base/Fd.h"
 #include "base/Mutex.h"
-#include "pool/agent/client/AgentClient.h"
-#include "pool/agent/client/Poller.h"
+#include "pool/agent/connection/AgentTypes.h"
+#include "pool/agent/connection/Poller.h"
 #include "pool/agent/protocol/Frame.h"
 #include "pool/agent/transport/AgentLink.h"
 
@@ -54,7 +54,7 @@ struct Answer {
 /// One connection to an agent, multiplexed. Of the threads that wait one reads for all (the
 /// leader); when its own answer is there the next one takes over; while nobody waits the Poller
 /// reads. No lock is held while a stream hears a frame. Thread-safe.
-class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
+class AgentConnection final : public Polled, public std::enable_shared_from_this<AgentConnection> {
 public:
     enum class End {
         Closed,     ///< the agent or its machine ended it
@@ -67,7 +67,7 @@ public:
     using Deadline = Steady::time_point;
 
     static std::shared_ptr<AgentConnection> start(Poller& poller, AgentLink link, OnEnd on_end);
-    ~AgentConnection();
+    ~AgentConnection() override;
     AgentConnection(const AgentConnection&) = delete;
     AgentConnection& operator=(const AgentConnection&) = delete;
 
@@ -113,8 +113,8 @@ public:
     Fd takePassed();
 
     /// For the Poller.
-    void readable();
-    void tick(Steady::time_point now);
+    void ready() override;
+    void tick(Steady::time_point now) override;
 
 private:
     struct Waiter {
@@ -152,7 +152,7 @@ private:
     bool enqueue(FrameType type, std::uint32_t stream, std::string_view payload, bool alone);
     void flushPosted() HEARTH_REQUIRES(mutex_);
 
-    Poller::Impl& poller_;
+    Poller& poller_;
     Fd fd_;
     /// Null on a Unix socket. Its receiving half is the reader's, its sending half is the pen's.
     const std::unique_ptr<SealedWire> sealed_;

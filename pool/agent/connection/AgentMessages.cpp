@@ -1,11 +1,11 @@
-#include "pool/agent/client/AgentMessages.h"
+#include "pool/agent/connection/AgentMessages.h"
 
 #include <algorithm>
 #include <array>
 #include <limits>
 
 #include "base/Fields.h"
-#include "pool/agent/client/AgentConnection.h"
+#include "pool/agent/connection/AgentConnection.h"
 #include "pool/agent/protocol/Frame.h"
 #include "pool/spec/LanguageName.h"
 

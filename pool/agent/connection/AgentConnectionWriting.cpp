@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "base/Error.h"
-#include "pool/agent/client/AgentConnection.h"
+#include "pool/agent/connection/AgentConnection.h"
 
 // The half of Connection that asks and writes; Connection.cpp reads and ends.
 

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/Mutex.h"
+#include "pool/agent/client/DataConnections.h"
+#include "pool/agent/connection/AgentTypes.h"
+#include "pool/agent/connection/Poller.h"
+
+namespace hearth::agent {
+
+/// Takes the tenants' connections that an agent announces, where their descriptors cannot be
+/// passed: all of them over one data connection, which is there while any of them is. They outlive
+/// the client and its control connection, as passed ones do. Thread-safe.
+class EgressCarrier {
+public:
+    EgressCarrier(Poller& poller, std::shared_ptr<DataConnections> data)
+        : poller_(poller), data_(std::move(data)) {}
+
+    /// As EgressHandle::take().
+    TakenConnection take(std::int64_t number, std::shared_ptr<void> until_over);
+
+private:
+    std::shared_ptr<AgentConnection> connection(AgentConnection::Deadline deadline);
+
+    Poller& poller_;
+    const std::shared_ptr<DataConnections> data_;
+    Mutex mutex_;
+    Condition dialled_;
+    bool dialling_ HEARTH_GUARDED_BY(mutex_) = false;
+    /// Held by the connections that it carries.
+    std::weak_ptr<AgentConnection> connection_ HEARTH_GUARDED_BY(mutex_);
+};
+
+}  // namespace hearth::agent

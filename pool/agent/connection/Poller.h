@@ -1,0 +1,73 @@
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <unordered_map>
+
+#include "base/Alarm.h"
+#include "base/Fd.h"
+#include "base/Mutex.h"
+
+namespace hearth::agent {
+
+/// Time for timeouts towards agents; real time, whatever clock decides about workspaces.
+using Steady = std::chrono::steady_clock;
+
+/// Something with a descriptor that the Poller watches. Called on the Poller's thread.
+class Polled {
+public:
+    virtual ~Polled() = default;
+    /// What it armed the Poller for has come, or an end or an error.
+    virtual void ready() = 0;
+    /// A time that it asked for has come.
+    virtual void tick(Steady::time_point /*now*/) {}
+};
+
+/// The one thread that reads every agent connection on which nobody waits. Wakes connections when
+/// there is something for what they are armed for, and at times they asked for. Every descriptor is
+/// registered once and one-shot, so a connection that some thread reads causes no wake-up here.
+/// Outlives all clients. Thread-safe.
+class Poller {
+public:
+    Poller();
+    ~Poller();
+    Poller(const Poller&) = delete;
+    Poller& operator=(const Poller&) = delete;
+
+    /// Registers a silent descriptor; gives the id for the calls below.
+    std::uint64_t add(int fd, std::weak_ptr<Polled> polled);
+    /// Before the descriptor is closed.
+    void remove(std::uint64_t id, int fd) noexcept;
+    /// Polled::ready() once, when one of `events` has come: by default, something to read.
+    void arm(std::uint64_t id, int fd, std::uint32_t events = EPOLLIN | EPOLLRDHUP);
+    void disarm(std::uint64_t id, int fd);
+    /// Polled::tick() at `at`.
+    void schedule(std::weak_ptr<Polled> polled, Steady::time_point at);
+    /// How many of these bytes paced executions may send now, beyond their limits: all share
+    /// 32 MB/s, because what they send is read, and mostly passed on, on this one thread.
+    std::size_t allowPaced(std::size_t wanted, Steady::time_point now);
+
+private:
+    void run(const std::stop_token& stop);
+    void runTimers();
+    std::shared_ptr<Polled> find(std::uint64_t id);
+
+    Fd epoll_;
+    Alarm alarm_;  ///< set while mutex_ is held
+    Mutex mutex_;
+    std::uint64_t next_id_ HEARTH_GUARDED_BY(mutex_) = 1;
+    std::unordered_map<std::uint64_t, std::weak_ptr<Polled>> polled_ HEARTH_GUARDED_BY(mutex_);
+    std::multimap<Steady::time_point, std::weak_ptr<Polled>> timers_ HEARTH_GUARDED_BY(mutex_);
+    std::size_t paced_room_ HEARTH_GUARDED_BY(mutex_) = 0;
+    Steady::time_point paced_at_ HEARTH_GUARDED_BY(mutex_){};
+    std::jthread thread_;
+};
+
+}  // namespace hearth::agent
