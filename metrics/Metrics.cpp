@@ -146,6 +146,10 @@ Metrics::Metrics()
                           "Time of HTTP requests by route")),
       http_refused_(HEARTH_FAMILY(BuildCounter, "http_connections_refused_total",
                                   "Connections and requests refused before routing")),
+      tls_handshakes_(HEARTH_FAMILY(BuildCounter, "tls_handshakes_total",
+                                    "TLS connections by what became of their beginning")),
+      tls_expiry_(HEARTH_FAMILY(BuildGauge, "tls_certificate_expiry_timestamp_seconds",
+                                "When the certificate that is shown ends; only with TLS")),
       http_workers_(
           HEARTH_FAMILY(BuildGauge, "http_workers", "Threads that answer requests, by listener")),
       http_workers_busy_(HEARTH_FAMILY(BuildGauge, "http_workers_busy",
@@ -209,6 +213,7 @@ Metrics::Metrics()
           "streams", "streams_displaced", "waits"}) {
         http_refused_.Add({{"reason", reason}});
     }
+    for (const char* result : {"ok", "failed"}) tls_handshakes_.Add({{"result", result}});
     for (const ErrorCode why : kClaimErrors) claims_.Add(unserved("", why));
     claims_.Add({{"pool", ""}, {"result", "cancelled"}});
     for (const char* result : {"written", "failed", "lost"}) audit_.Add({{"result", result}});
@@ -458,6 +463,14 @@ void Metrics::http(const std::string& route, std::string_view method, int code, 
 
 void Metrics::httpRefused(std::string_view reason) {
     http_refused_.Add({{"reason", std::string(reason)}}).Increment();
+}
+
+void Metrics::tlsHandshake(bool agreed) {
+    tls_handshakes_.Add({{"result", agreed ? "ok" : "failed"}}).Increment();
+}
+
+void Metrics::tlsExpiry(double at) {
+    tls_expiry_.Add({}).Set(at);
 }
 
 void Metrics::httpWorkers(std::string_view listener, double count) {

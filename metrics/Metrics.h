@@ -88,6 +88,10 @@ public:
     void workQueueRetry();
     void http(const std::string& route, std::string_view method, int code, double seconds);
     void httpRefused(std::string_view reason);
+    /// Whether a client and we agreed on a key.
+    void tlsHandshake(bool agreed);
+    /// When the certificate that is shown ends, in seconds since 1970.
+    void tlsExpiry(double at);
     /// Threads of a listener that answer requests.
     void httpWorkers(std::string_view listener, double count);
     /// Of those, how many do now: each of them counts itself.
@@ -171,6 +175,8 @@ private:
     Family<prometheus::Counter>& workqueue_retries_;
     Family<prometheus::Histogram>& http_;
     Family<prometheus::Counter>& http_refused_;
+    Family<prometheus::Counter>& tls_handshakes_;
+    Family<prometheus::Gauge>& tls_expiry_;
     Family<prometheus::Gauge>& http_workers_;
     Family<prometheus::Gauge>& http_workers_busy_;
     Family<prometheus::Counter>& audit_;

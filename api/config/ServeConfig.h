@@ -53,6 +53,8 @@ struct ServeConfig {
     explicit ServeConfig(Layers layers = {});
 
     Setting<std::string> listen;
+    Setting<std::string> tls_cert;
+    Setting<std::string> tls_key;
     Setting<std::string> ops_listen;
     Setting<std::string> compat;  ///< "s0" to "s3" (mcp::seeds), or empty
     Setting<std::string> data_dir;

@@ -208,6 +208,10 @@ const std::vector<SettingRow>& settings() {
     static const std::vector<SettingRow> rows = {
         {"listen", "ADDRESS", "listen", plain(&C::listen, Shape::Text, kAddress), "127.0.0.1:8080",
          "Where REST and MCP are served"},
+        {"tls-cert", "FILE", "tls.cert", plain(&C::tls_cert, Shape::Path), "",
+         "A certificate with its chain, in PEM: REST and MCP are then served over TLS"},
+        {"tls-key", "FILE", "tls.key", plain(&C::tls_key, Shape::Path), "",
+         "Its key; both are read again when they change"},
         {"ops-listen", "ADDRESS", "opsListen", plain(&C::ops_listen, Shape::Text, kAddress),
          "127.0.0.1:9464", "Where /metrics, /healthz and /readyz are served"},
         {"compat", "SEED", "compat", plain(&C::compat, Shape::Text, kSeed), "",
@@ -343,6 +347,11 @@ ServeConfig::ServeConfig(Layers layers) {
         } catch (const Error& e) {
             throw UsageError(place + ": " + e.what(), e.hint());
         }
+    }
+    if (tls_cert.value.empty() != tls_key.value.empty()) {
+        throw UsageError(tls_cert.value.empty() ? "--tls-key without --tls-cert"
+                                                : "--tls-cert without --tls-key",
+                         "a certificate and its key go together");
     }
 }
 

@@ -235,12 +235,14 @@ private:
         }
     }
 
+    std::string scheme() const { return (*config_.tls_cert).empty() ? "http://" : "https://"; }
+
     void claimForObjects() {
         const std::string& told =
             (*config_.advertise).empty() ? *config_.listen : *config_.advertise;
         workspace_objects_ = std::make_unique<kubernetes::WorkspaceObjects>(
             clusterOf(config_), plane_.workspaces, secret_key_,
-            (*config_.public_url).empty() ? "http://" + told : *config_.public_url, clock_, log_);
+            (*config_.public_url).empty() ? scheme() + told : *config_.public_url, clock_, log_);
         workspace_objects_->begin();
     }
 
@@ -366,7 +368,7 @@ private:
 
     /// Every command in it works as it stands, whatever is on the PATH.
     void greet() const {
-        const std::string url = "http://" + front_.address() + ":" + std::to_string(front_.port());
+        const std::string url = scheme() + front_.address() + ":" + std::to_string(front_.port());
         const std::string program = cli::programWord(cli::programPath(), std::getenv("PATH"));
         const std::string& seed = *config_.compat;
         const std::string there = url == "http://127.0.0.1:8080" ? "" : " --url " + url;

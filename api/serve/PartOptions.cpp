@@ -78,6 +78,7 @@ std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig
 api::FrontOptions frontOptions(const cli::ServeConfig& config) {
     api::FrontOptions options;
     options.listen = *config.listen;
+    options.tls = {.certificate = *config.tls_cert, .key = *config.tls_key};
     options.hosts = *config.allowed_hosts;
     options.origins = *config.allowed_origins;
     options.trusted_proxies = *config.trusted_proxies;

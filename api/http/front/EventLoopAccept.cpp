@@ -49,7 +49,7 @@ void EventLoop::admit(Fd fd, Peer peer) {
     }
     auto connection = std::make_unique<Connection>();
     connection->id = next_id_++;
-    connection->fd = std::move(fd);
+    connection->fd = core_.tls ? core_.tls->take(std::move(fd)) : std::move(fd);
     connection->peer = std::move(peer.text);
     connection->counted_as = std::move(peer.counted_as);
     connection->loopback = peer.loopback;
@@ -140,6 +140,7 @@ EventLoop::Worth EventLoop::worthOf(const Connection& connection, TimePoint now)
 
 void EventLoop::refuse(Fd fd, std::string_view reason) {
     core_.metrics.httpRefused(reason);
+    if (core_.tls) return;  // it would not be understood
     constexpr std::string_view kBusy =
         "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
         "Connection: close\r\n\r\n";

@@ -34,15 +34,6 @@ std::string_view traceOf(std::string_view parent) {
     return trace;
 }
 
-/// The address that `ask` (getsockname or getpeername) has for a socket.
-Poco::Net::SocketAddress addressOf(int fd, int (*ask)(int, sockaddr*, socklen_t*)) {
-    sockaddr_storage storage{};
-    auto* address = reinterpret_cast<sockaddr*>(&storage);
-    socklen_t size = sizeof(storage);
-    if (ask(fd, address, &size) != 0) throwErrno("getsockname");
-    return {address, size};
-}
-
 }  // namespace
 
 std::string IdSource::next(std::string_view prefix) {
@@ -134,15 +125,9 @@ std::istream& Exchange::stream() {
 
 const Poco::Net::SocketAddress& Exchange::clientAddress() const {
     if (!client_address_) {
-        client_address_ = forwarded_ ? Poco::Net::SocketAddress(*forwarded_, 0)
-                                     : addressOf(connection_.fd.get(), ::getpeername);
+        client_address_ = Poco::Net::SocketAddress(forwarded_.value_or(connection_.peer), 0);
     }
     return *client_address_;
-}
-
-const Poco::Net::SocketAddress& Exchange::serverAddress() const {
-    if (!server_address_) server_address_ = addressOf(connection_.fd.get(), ::getsockname);
-    return *server_address_;
 }
 
 bool Exchange::clientGone() const {

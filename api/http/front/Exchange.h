@@ -59,11 +59,12 @@ public:
     std::stop_token stopToken() const override { return core_.stop.get_token(); }
     bool clientGone() const override;
     std::istream& stream() override;
+    /// Without the port.
     const Poco::Net::SocketAddress& clientAddress() const override;
-    const Poco::Net::SocketAddress& serverAddress() const override;
+    const Poco::Net::SocketAddress& serverAddress() const override { return core_.bound; }
     const Poco::Net::HTTPServerParams& serverParams() const override { return *core_.params; }
     Poco::Net::HTTPServerResponse& response() const override { return response_; }
-    bool secure() const override { return false; }  // TLS is a proxy's affair
+    bool secure() const override { return core_.tls != nullptr; }
     void tookRoute(const std::string& pattern) override { route_ = pattern; }
     void actsFor(const std::string& tenant, const std::string& token_id,
                  AccessRight right) override {
@@ -113,7 +114,6 @@ private:
     mutable CollectedResponse response_{[this] { body_.goOn(); }};
     std::optional<BodyStream> stream_;
     mutable std::optional<Poco::Net::SocketAddress> client_address_;
-    mutable std::optional<Poco::Net::SocketAddress> server_address_;
 };
 
 }  // namespace hearth::api

@@ -133,7 +133,6 @@ struct Front::Inner {
     FrontContext core;
     RequestQueue queue;
     Poco::Net::ServerSocket socket;
-    Poco::Net::SocketAddress bound;
     std::unique_ptr<EventLoop> loop;
     std::vector<std::unique_ptr<WorkerThread>> workers;
     std::unique_ptr<Poco::ThreadPool> threads;
@@ -147,7 +146,7 @@ void Front::Inner::listen() {
         socket.listen(kBacklog);
         socket.setBlocking(false);
         socket.setNoDelay(true);  // Linux: accepted sockets inherit it
-        bound = socket.address();
+        core.bound = socket.address();
     } catch (const Poco::Net::DNSException&) {  // its codes are none of the system's
         refuseToListen(options, 0);
     } catch (const Poco::Exception& e) {
@@ -174,6 +173,10 @@ void Front::start() {
     Inner& in = *inner_;
     if (in.loop || in.stopped) throw std::logic_error("the front was started before");
     in.listen();
+    if (in.options.tls.any()) {
+        in.core.tls = std::make_unique<TlsTunnels>(in.options.tls, in.core.metrics, in.core.log,
+                                                   in.core.clock);
+    }
     in.loop = std::make_unique<EventLoop>(in.core, in.queue, in.socket.impl()->sockfd());
     const int count = static_cast<int>(in.options.workers);
     in.threads = std::make_unique<Poco::ThreadPool>(in.options.name, count, count, 60,
@@ -185,14 +188,14 @@ void Front::start() {
     in.core.metrics.httpWorkers(in.options.name, count);
     in.loop->start();
     in.core.log.info("http.listening",
-                     {{"listener", in.options.name}, {"address", in.bound.toString()}});
+                     {{"listener", in.options.name}, {"address", in.core.bound.toString()}});
 }
 
 std::string Front::address() const {
-    return inner_->bound.host().toString();
+    return inner_->core.bound.host().toString();
 }
 std::uint16_t Front::port() const {
-    return inner_->bound.port();
+    return inner_->core.bound.port();
 }
 
 void Front::stop() {
@@ -205,6 +208,7 @@ void Front::stop() {
     in.queue.close();
     in.threads->joinAll();
     in.loop->join();
+    in.core.tls.reset();
     in.socket.close();
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/http/Handler.h"
+#include "api/http/tls/TlsFiles.h"
 #include "base/Clock.h"
 #include "base/http/RequestHead.h"
 #include "metrics/Log.h"
@@ -20,6 +21,7 @@ struct FrontOptions {
     using Millis = std::chrono::milliseconds;
 
     std::string listen = "127.0.0.1:8080";  ///< "host:port", "[v6]:port"; port 0 picks one
+    TlsFiles tls = {};                      ///< none: clients speak without TLS
     std::string flag = "--listen";          ///< the flag that sets it, named in errors
     std::string name = "api";               ///< for logs and thread names
     std::size_t workers = 16;

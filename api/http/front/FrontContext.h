@@ -2,14 +2,17 @@
 
 #include <Poco/Net/HTTPRequestHandlerFactory.h>
 #include <Poco/Net/HTTPServerParams.h>
+#include <Poco/Net/SocketAddress.h>
 
 #include <atomic>
+#include <memory>
 #include <stop_token>
 
 #include "api/http/admission/HostRules.h"
 #include "api/http/admission/NewsPlaces.h"
 #include "api/http/admission/ProxyRules.h"
 #include "api/http/front/Front.h"
+#include "api/http/tls/TlsTunnels.h"
 #include "base/tenants/TenantBytes.h"
 #include "base/tenants/TenantPlaces.h"
 
@@ -24,6 +27,8 @@ struct FrontContext {
     const Clock& clock;
     HostRules rules;
     const Poco::Net::HTTPServerParams::Ptr params;  ///< `options` as Poco's handlers see them
+    Poco::Net::SocketAddress bound{};               ///< where it listens
+    std::unique_ptr<TlsTunnels> tls{};              ///< null: clients speak without TLS
     prometheus::Gauge& busy{metrics.httpWorkersBusy(options.name)};  ///< workers
     std::stop_source stop{};
     std::atomic<bool> stopping{false};

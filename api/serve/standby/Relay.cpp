@@ -26,6 +26,8 @@
 namespace hearth::program {
 namespace {
 
+/// The first byte of every TLS connection.
+constexpr char kTlsHandshake = 0x16;
 constexpr int kMostConnections = 512;
 constexpr int kWaiting = 64;
 constexpr int kStack = 128 * 1024;
@@ -181,7 +183,8 @@ private:
         const auto heard = [&] {
             return client.receiveBytes(request.data(), static_cast<int>(request.size())) > 0;
         };
-        static_cast<void>(heard());
+        // A client that begins with TLS would not understand it: the end has to do.
+        if (!heard() || request.front() == kTlsHandshake) return;
         client.sendBytes(text.data(), static_cast<int>(text.size()));
         client.shutdownSend();
         for (int pieces = 0; pieces < kMostPieces && heard(); ++pieces) {

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "api/http/tls/ServerCertificate.h"
+#include "api/http/tls/TlsTunnel.h"
+#include "base/Clock.h"
+#include "base/Fd.h"
+#include "base/Mutex.h"
+#include "metrics/Metrics.h"
+
+namespace hearth::api {
+
+/// Speaks TLS with a front's clients, so that the front itself knows plain connections only: each
+/// is a socket whose pair is here. How many there are, and how long they may take, is the front's
+/// to say. One thread, which also looks after the certificate's files. Thread-safe.
+class TlsTunnels {
+public:
+    /// References outlive it. Throws as ServerCertificate.
+    TlsTunnels(TlsFiles files, metrics::Metrics& metrics, metrics::Log& log, const Clock& clock);
+    /// Ends what is left, after a moment for last bytes.
+    ~TlsTunnels();
+    TlsTunnels(const TlsTunnels&) = delete;
+    TlsTunnels& operator=(const TlsTunnels&) = delete;
+
+    /// Takes a client's connection, and gives the plain one: both non-blocking. Throws
+    /// std::system_error where there is no descriptor left.
+    Fd take(Fd client);
+
+private:
+    struct Held {
+        std::unique_ptr<TlsTunnel> tunnel;
+        std::uint32_t client_events = 0;
+        std::uint32_t plain_events = 0;
+    };
+    struct Taken {
+        Fd client;
+        Fd plain;
+    };
+
+    void run(const std::stop_token& stop);
+    void adopt();
+    /// Once a second.
+    void look(TimePoint now);
+    void serve(std::uint64_t id, TimePoint now);
+    void watch(std::uint64_t id, int fd, std::uint32_t& before, std::uint32_t wanted);
+    void wake();
+
+    metrics::Metrics& metrics_;
+    metrics::Log& log_;
+    const Clock& clock_;
+    ServerCertificate certificate_;
+    Fd epoll_;
+    Fd bell_;
+    Mutex mutex_;
+    std::vector<Taken> taken_ HEARTH_GUARDED_BY(mutex_);
+    // Of the thread:
+    std::unordered_map<std::uint64_t, Held> held_;
+    std::uint64_t next_id_ = 1;
+    std::vector<std::uint64_t> again_;  ///< which have more to move at once
+    TimePoint looked_{};
+    std::jthread thread_;  ///< last: it uses the others
+};
+
+}  // namespace hearth::api

@@ -1,0 +1,308 @@
+#include <fcntl.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "api/http/tls/TlsTunnels.h"
+#include "base/Error.h"
+#include "controller/egress/credentials/TlsAuthority.h"
+#include "tests/support/Support.h"
+
+using namespace hearth;
+using namespace hearth::api;
+
+namespace {
+
+using Bytes = std::string;
+
+std::array<Fd, 2> pairOfSockets(int flags = 0) {
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0, ends.data()) == 0);
+    return {Fd(ends[0]), Fd(ends[1])};
+}
+
+/// What comes until the end, or `most` bytes.
+Bytes readPlain(const Fd& fd, std::size_t most) {
+    Bytes all;
+    std::array<char, 65'536> piece;
+    while (all.size() < most) {
+        pollfd wait{fd.get(), POLLIN, 0};
+        if (::poll(&wait, 1, 20'000) <= 0) throw std::runtime_error("nothing comes, and no end");
+        const ssize_t n =
+            ::recv(fd.get(), piece.data(), std::min(piece.size(), most - all.size()), 0);
+        if (n <= 0) break;
+        all.append(piece.data(), static_cast<std::size_t>(n));
+    }
+    return all;
+}
+
+void writePlain(const Fd& fd, std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t n = ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (n > 0) {
+            bytes.remove_prefix(static_cast<std::size_t>(n));
+            continue;
+        }
+        pollfd wait{fd.get(), POLLOUT, 0};
+        if (errno != EAGAIN || ::poll(&wait, 1, 20'000) <= 0) throw std::runtime_error("not taken");
+    }
+}
+
+/// A client that speaks TLS, and believes every certificate.
+class Client {
+public:
+    explicit Client(Fd fd, int version = 0, const char* ciphers = nullptr)
+        : fd_(std::move(fd)),
+          context_(::SSL_CTX_new(::TLS_client_method()), ::SSL_CTX_free),
+          ssl_(nullptr, ::SSL_free) {
+        if (version != 0) {
+            ::SSL_CTX_set_security_level(context_.get(), 0);
+            ::SSL_CTX_set_min_proto_version(context_.get(), version);
+            ::SSL_CTX_set_max_proto_version(context_.get(), version);
+        }
+        if (ciphers != nullptr) ::SSL_CTX_set_cipher_list(context_.get(), ciphers);
+        ssl_.reset(::SSL_new(context_.get()));
+        ::SSL_set_fd(ssl_.get(), fd_.get());
+        shaken_ = ::SSL_connect(ssl_.get()) == 1;
+        ::ERR_clear_error();
+    }
+    bool shaken() const { return shaken_; }
+    void write(std::string_view bytes) {
+        std::size_t sent = 0;
+        if (::SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &sent) != 1 ||
+            sent != bytes.size()) {
+            throw std::runtime_error("the client cannot write");
+        }
+    }
+    /// Until the other side's goodbye, or `most` bytes; `goodbye` says which.
+    Bytes read(std::size_t most) {
+        Bytes all;
+        std::array<char, 65'536> piece;
+        while (all.size() < most) {
+            std::size_t n = 0;
+            const int result = ::SSL_read_ex(ssl_.get(), piece.data(),
+                                             std::min(piece.size(), most - all.size()), &n);
+            if (result != 1) {
+                goodbye = ::SSL_get_error(ssl_.get(), result) == SSL_ERROR_ZERO_RETURN;
+                break;
+            }
+            all.append(piece.data(), n);
+        }
+        return all;
+    }
+    void sayGoodbye() { ::SSL_shutdown(ssl_.get()); }
+    Bytes serial() const {
+        const std::unique_ptr<X509, decltype(&::X509_free)> shown(
+            ::SSL_get1_peer_certificate(ssl_.get()), ::X509_free);
+        const ASN1_INTEGER* const number = ::X509_get0_serialNumber(shown.get());
+        return {reinterpret_cast<const char*>(::ASN1_STRING_get0_data(number)),
+                static_cast<std::size_t>(::ASN1_STRING_length(number))};
+    }
+    bool goodbye = false;
+
+private:
+    Fd fd_;
+    std::unique_ptr<SSL_CTX, decltype(&::SSL_CTX_free)> context_;
+    std::unique_ptr<SSL, decltype(&::SSL_free)> ssl_;
+    bool shaken_ = false;
+};
+
+Bytes pem(const std::function<int(BIO*)>& write) {
+    const std::unique_ptr<BIO, decltype(&::BIO_free)> memory(::BIO_new(::BIO_s_mem()), ::BIO_free);
+    REQUIRE(write(memory.get()) == 1);
+    char* text = nullptr;
+    const long size = ::BIO_get_mem_data(memory.get(), &text);
+    return {text, static_cast<std::size_t>(size)};
+}
+
+struct Place {
+    Place() { write(); }
+
+    TlsFiles files() const { return {dir.path() + "/cert.pem", dir.path() + "/key.pem"}; }
+    /// Another certificate in the place of the one before.
+    void write() {
+        const std::shared_ptr<SSL_CTX> server =
+            broker::TlsAuthority({"127.0.0.1"}).serverFor("127.0.0.1");
+        put("cert.pem", pem([&](BIO* out) {
+                return ::PEM_write_bio_X509(out, ::SSL_CTX_get0_certificate(server.get()));
+            }));
+        put("key.pem", pem([&](BIO* out) {
+                return ::PEM_write_bio_PrivateKey(out, ::SSL_CTX_get0_privatekey(server.get()),
+                                                  nullptr, nullptr, 0, nullptr, nullptr);
+            }));
+    }
+    void put(const std::string& name, const std::string& text) const {
+        std::ofstream(dir.path() + "/new") << text;
+        std::filesystem::rename(dir.path() + "/new", dir.path() + "/" + name);
+    }
+    std::pair<Fd, Fd> connection(TlsTunnels& tunnels) {
+        auto [client, server] = pairOfSockets();
+        const int flags = ::fcntl(server.get(), F_GETFL);
+        ::fcntl(server.get(), F_SETFL, flags | O_NONBLOCK);
+        return {std::move(client), tunnels.take(std::move(server))};
+    }
+    std::size_t logged(const std::string& event) const {
+        std::size_t count = 0;
+        std::ifstream file(dir.path() + "/log");
+        const std::string text{std::istreambuf_iterator<char>(file), {}};
+        for (std::size_t at = 0; (at = text.find(event, at)) != std::string::npos; ++at) ++count;
+        return count;
+    }
+
+    test::TempDir dir;
+    Fd log_file{
+        ::open((dir.path() + "/log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0600)};
+    metrics::Log log{log_file.get()};
+    metrics::Metrics metrics;
+    SystemClock clock;
+};
+
+Bytes pattern(std::size_t size) {
+    Bytes text(size, '\0');
+    std::uint32_t value = 11;
+    for (char& c : text) c = static_cast<char>((value = value * 1'664'525 + 1'013'904'223) >> 24U);
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("what a client says over TLS comes out plain, and the answer goes back",
+          "[unit][http][tls]") {
+    Place at;
+    TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
+    auto [raw, plain] = at.connection(tunnels);
+    Client client(std::move(raw));
+    REQUIRE(client.shaken());
+    const Bytes up = pattern(3'000'000);
+    const Bytes down = pattern(2'500'000);
+    Bytes got_up;
+    {
+        const std::jthread server([&, &socket = plain] {
+            got_up = readPlain(socket, up.size());
+            writePlain(socket, down);
+        });
+        client.write(up);
+        CHECK(client.read(down.size()) == down);
+    }
+    CHECK(got_up == up);
+
+    SECTION("an end of ours comes after the last byte, with a goodbye") {
+        writePlain(plain, "the last");
+        plain.reset();
+        CHECK(client.read(100) == "the last");
+        CHECK(client.goodbye);
+    }
+    SECTION("a client's goodbye is an end, and it can still be answered") {
+        client.write("bye");
+        client.sayGoodbye();
+        CHECK(readPlain(plain, 100) == "bye");
+        writePlain(plain, "good bye");
+        plain.reset();
+        CHECK(client.read(100) == "good bye");
+    }
+}
+
+TEST_CASE("a client that does not read stops itself only", "[unit][http][tls]") {
+    Place at;
+    TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
+    auto [slow_raw, slow_plain] = at.connection(tunnels);
+    const Client slow(std::move(slow_raw));
+    const Bytes piece(65'536, 'x');
+    pollfd room{slow_plain.get(), POLLOUT, 0};
+    while (::poll(&room, 1, 300) > 0) {
+        static_cast<void>(
+            ::send(slow_plain.get(), piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+    }
+    for (int i = 0; i < 20; ++i) {
+        auto [raw, plain] = at.connection(tunnels);
+        Client client(std::move(raw));
+        client.write("ping");
+        CHECK(readPlain(plain, 4) == "ping");
+        writePlain(plain, "pong");
+        CHECK(client.read(4) == "pong");
+    }
+}
+
+TEST_CASE("who does not speak TLS is let go, and a silent one when the front has had enough",
+          "[unit][http][tls]") {
+    Place at;
+    TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
+    auto [wrong, wrong_plain] = at.connection(tunnels);
+    writePlain(wrong, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(readPlain(wrong_plain, 1).empty());
+    auto [silent, silent_plain] = at.connection(tunnels);
+    silent_plain.reset();
+    CHECK(readPlain(silent, 1).empty());
+    const std::string text = at.metrics.render();
+    CHECK(text.find("hearth_tls_handshakes_total{result=\"failed\"} 2") != std::string::npos);
+}
+
+TEST_CASE("old versions and ciphers are not spoken", "[unit][http][tls]") {
+    Place at;
+    TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
+    const auto speaks = [&](int version, const char* ciphers) {
+        auto [raw, plain] = at.connection(tunnels);
+        return Client(std::move(raw), version, ciphers).shaken();
+    };
+    CHECK(speaks(TLS1_3_VERSION, nullptr));
+    CHECK(speaks(TLS1_2_VERSION, "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"));
+    CHECK_FALSE(speaks(TLS1_2_VERSION, "ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA:AES128-SHA"));
+    CHECK_FALSE(speaks(TLS1_1_VERSION, "ALL:@SECLEVEL=0"));
+}
+
+TEST_CASE("a new certificate is shown to new clients, and one that cannot be used to nobody",
+          "[unit][http][tls]") {
+    Place at;
+    TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
+    const auto shown = [&] {
+        auto [raw, plain] = at.connection(tunnels);
+        return Client(std::move(raw)).serial();
+    };
+    const Bytes first = shown();
+    auto [old_raw, old_plain] = at.connection(tunnels);
+    Client old(std::move(old_raw));
+    at.write();
+    CHECK(test::eventually([&] { return shown() != first; }));
+    const Bytes second = shown();
+    at.put("cert.pem", "nonsense");
+    CHECK(test::eventually([&] { return at.logged("tls.not_reloaded") > 0; }));
+    CHECK(shown() == second);
+    old.write("still");
+    CHECK(readPlain(old_plain, 5) == "still");
+}
+
+TEST_CASE("files that cannot be used are named", "[unit][http][tls]") {
+    Place at;
+    const auto refusal = [&](const TlsFiles& files) -> std::string {
+        try {
+            const TlsTunnels tunnels(files, at.metrics, at.log, at.clock);
+        } catch (const Error& e) {
+            return e.what();
+        }
+        return "";
+    };
+    CHECK(refusal(at.files()).empty());
+    CHECK_THAT(refusal({at.dir.path() + "/none", at.files().key}),
+               Catch::Contains("--tls-cert") && Catch::Contains("/none: No such file"));
+    CHECK_THAT(refusal({at.files().key + "x", at.files().key}), Catch::Contains("--tls-cert"));
+    Place other;
+    CHECK_THAT(refusal({at.files().certificate, other.files().key}),
+               Catch::Contains("--tls-key") && Catch::Contains("mismatch"));
+    at.put("key.pem", "nonsense");
+    CHECK_THAT(refusal(at.files()), Catch::Contains("--tls-key"));
+}
