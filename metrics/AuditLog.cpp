@@ -60,6 +60,7 @@ std::string AuditLog::line(const AuditEntry& entry, WallTime when, std::uint64_t
     out["decision"] = denied ? "denied" : entry.status < 400 ? "allowed" : "failed";
     out["status"] = entry.status;
     out["errorCode"] = textOf(entry.error_code);
+    if (!entry.reason.empty()) out["reason"] = textOf(entry.reason);
     out["requestId"] = textOf(entry.request_id);
     out["traceId"] = textOf(entry.trace_id);
     if (more > 0) out["more"] = more;
@@ -71,8 +72,9 @@ bool AuditLog::folded(const AuditEntry& entry, std::uint64_t& more) {
     constexpr auto kOneIn = std::chrono::seconds(1);
     if (entry.status != 401 && entry.status != 429) return false;
     if (denials_.size() >= kMostKinds) denials_.clear();
-    const auto [at, first] = denials_.try_emplace(std::to_string(entry.status) + " " + entry.peer +
-                                                  " " + entry.token + " " + entry.route);
+    const auto [at, first] =
+        denials_.try_emplace(std::to_string(entry.status) + " " + entry.peer + " " + entry.token +
+                             " " + entry.reason + " " + entry.route);
     Denials& denials = at->second;
     const TimePoint now = clock_.now();
     if (!first && now - denials.written_at < kOneIn) {

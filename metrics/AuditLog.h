@@ -29,6 +29,7 @@ struct AuditEntry {
     std::string peer;        ///< address
     int status = 0;          ///< of HTTP, or the one that the outcome would have there
     std::string error_code;  ///< "FORBIDDEN"; empty: done
+    std::string reason;      ///< more than the caller was told: "jwt_expired"; empty: nothing
     std::string request_id;
     std::string trace_id;
 };

@@ -23,12 +23,13 @@ std::shared_ptr<metrics::AuditEntry> audited(api::Request& request, metrics::Aud
     entry->peer = request.peer();
     entry->request_id = request.id();
     entry->trace_id = request.traceId();
-    request.onAnswered([entry, reads, log](const api::Response& response) {
+    request.onAnswered([entry, reads, log, &request](const api::Response& response) {
         const bool denied =
             response.status == 401 || response.status == 403 || response.status == 429;
         if (reads && !denied) return;
         entry->status = response.status;
         entry->error_code = response.error_code;
+        entry->reason = request.refusal();
         entry->resource = resourceOf(response, entry->resource);
         log->record(*entry);
     });

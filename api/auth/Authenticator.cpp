@@ -9,7 +9,8 @@
 namespace hearth::auth {
 namespace {
 
-constexpr std::size_t kLongestToken = 4096;
+/// Those of issuers bring groups along.
+constexpr std::size_t kLongestToken = 8192;
 
 /// The token68 alphabet of RFC 6750.
 bool isTokenCharacter(char c) {
@@ -60,7 +61,8 @@ controller::Principal tracedBy(const api::Request& request, controller::Principa
 }  // namespace
 
 controller::Principal Authenticator::bearer(api::Request& request, std::string_view token) const {
-    if (!tokens_.configured() && !tokens_.open()) refuseAll();
+    if (hasIssuers() && looksLikeJwt(token)) return issued(request, token);
+    if (!tokens_.configured() && !tokens_.open() && !hasIssuers()) refuseAll();
     if (const std::optional<WorkspaceGrant> grant = readWorkspaceToken(key_, token)) {
         controller::Principal who;
         who.tenant = grant->tenant;
@@ -78,6 +80,23 @@ controller::Principal Authenticator::bearer(api::Request& request, std::string_v
     return tracedBy(request, known->who);
 }
 
+controller::Principal Authenticator::issued(api::Request& request, std::string_view token) const {
+    TokenVerdict verdict = issuers_->check(token);
+    if (std::holds_alternative<KeysPending>(verdict)) {
+        throw Error(ErrorCode::Unavailable, "the keys of the token's issuer are being read")
+            .hint("try again in a moment")
+            .retryAfter(std::chrono::seconds(1));
+    }
+    if (const auto* const fault = std::get_if<TokenFault>(&verdict)) {
+        request.refusedFor(kTokenFaults.of(*fault));
+        refuse("the token is not accepted",
+               "Get a new one from your issuer; the server's audit log has the reason");
+    }
+    auto& known = std::get<controller::Authenticated>(verdict);
+    request.actsFor(known.who.tenant, known.who.token_id, known.right);
+    return tracedBy(request, std::move(known.who));
+}
+
 controller::Principal Authenticator::authenticate(api::Request& request) const {
     controller::Principal who = authenticateAny(request);
     if (who.workspace.empty()) return who;
@@ -89,7 +108,7 @@ controller::Principal Authenticator::authenticateAny(api::Request& request) cons
     if (const std::optional<std::string> header = request.header("Authorization")) {
         return bearer(request, bearerToken(*header));
     }
-    if (tokens_.configured()) {
+    if (tokens_.configured() || hasIssuers()) {
         refuse("a bearer token is needed", "Send \"Authorization: Bearer <token>\"");
     }
     const std::optional<controller::Authenticated> anybody = tokens_.anonymous();

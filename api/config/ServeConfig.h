@@ -61,6 +61,7 @@ struct ServeConfig {
     Setting<std::vector<std::string>> pools;
     Setting<std::vector<std::string>> pools_once;
     Setting<std::vector<std::string>> quotas;
+    Setting<std::string> oidc;  ///< of auth::parseIssuers
     Setting<RuntimeChoice> runtime;
     Setting<std::string> oci_runtime;
     Setting<pool::docker::AgentMode> docker_agent;

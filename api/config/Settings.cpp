@@ -260,6 +260,8 @@ const std::vector<SettingRow>& settings() {
         {"default-pool", "NAME", "defaultPool", plain(&C::default_pool, Shape::Text), "",
          "The pool for requests that name none; default: the oldest"},
         {"", "TOKEN", "tokens", tokens(), "", "Tokens that are valid while the file lists them"},
+        {"oidc", "FILE", "oidc", plain(&C::oidc, Shape::Path), "",
+         "OpenID Connect issuers whose tokens are taken, and what their claims mean"},
         {"allowed-hosts", "HOST", "allowedHosts", plain(&C::allowed_hosts, Shape::List), "",
          "An additional Host that requests may name"},
         {"allowed-origins", "ORIGIN", "allowedOrigins", plain(&C::allowed_origins, Shape::List), "",

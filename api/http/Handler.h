@@ -79,6 +79,9 @@ public:
         static_cast<void>(token_id);
         static_cast<void>(right);
     }
+    /// Why the caller is not let in, for the audit log alone. Others than the front may ignore it.
+    virtual void refusedFor(const char* reason) { static_cast<void>(reason); }
+    virtual std::string refusal() const { return {}; }
     /// A header of whatever is answered, errors too. Others than the front may ignore it.
     // NOLINTNEXTLINE(performance-unnecessary-value-param): the front keeps them
     virtual void addAnswerHeader(std::string name, std::string value) {

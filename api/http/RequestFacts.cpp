@@ -7,7 +7,8 @@ namespace hearth::api {
 std::string originOf(const Request& request) {
     const std::string host = request.header("Host").value_or("");
     if (host.empty()) return "";
-    const bool secure = request.secure() || request.header("X-Forwarded-Proto").value_or("") == "https";
+    const bool secure =
+        request.secure() || request.header("X-Forwarded-Proto").value_or("") == "https";
     return (secure ? "https://" : "http://") + host;
 }
 

@@ -9,8 +9,8 @@
 
 namespace hearth::api {
 
-/// "http://host" as the client reaches this server; https with TLS, or a proxy that reports it; empty if
-/// the client named no host.
+/// "http://host" as the client reaches this server; https with TLS, or a proxy that reports it;
+/// empty if the client named no host.
 std::string originOf(const Request& request);
 /// The media type of the body, in lower case and without parameters: "application/json".
 std::string mediaTypeOf(const Request& request);

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "api/auth/Authenticator.h"
+#include "api/auth/oidc/Issuers.h"
 #include "api/http/front/Front.h"
 #include "api/http/front/OperationsServer.h"
 #include "api/kubernetes/PoolObjects.h"
@@ -123,7 +124,8 @@ public:
                         return std::pair(std::move(kept.fd), kept.size);
                     },
                     &audit_},
-          authenticator_(tokens_, secret_key_),
+          issuers_(ground_.issuers, clock_, log_),
+          authenticator_(tokens_, secret_key_, &issuers_),
           rate_limits_(*config.requests_per_second, *config.request_burst, clock_),
           worker_shares_(auth::WorkerShares::boundsOf(*config.workers)),
           endpoints_(config, services_, authenticator_, worker_shares_, rate_limits_),
@@ -185,7 +187,7 @@ private:
 
     /// The addresses come first: if they are taken, nothing has been made yet.
     void start() {
-        cli::checkExposure(config_, tokens_.configured());
+        cli::checkExposure(config_, tokens_.configured() || issuers_.any());
         tellAccess();
         plane_.quota_service.declare(ground_.quotas);
         operations_.start();
@@ -273,7 +275,7 @@ private:
 
     /// Says why nobody is served, or why callers without a token are.
     void tellAccess() {
-        if (tokens_.configured() || !token_history_.had()) return;
+        if (tokens_.configured() || issuers_.any() || !token_history_.had()) return;
         if (tokens_.open()) {
             log_.warn("auth.opened", {{"by", config_.open_loopback.origin},
                                       {"hint", "loopback callers are admin without a token"}});
@@ -392,11 +394,12 @@ private:
     }
 
     std::string firstStep(const std::string& program, const std::string& there) const {
-        if (!tokens_.configured() && !tokens_.open()) {
+        if (!tokens_.configured() && !tokens_.open() && !issuers_.any()) {
             return "It has had tokens and has none now, so it serves nobody. Do: " +
                    std::string(kClosed);
         }
-        const std::string with = tokens_.configured() ? ", with HEARTH_TOKEN set: " : ": ";
+        const bool closed = tokens_.configured() || issuers_.any();
+        const std::string with = closed ? ", with HEARTH_TOKEN set: " : ": ";
         const std::string& meant = *config_.default_pool;
         if (!meant.empty() && !declares(meant)) {
             return "The default pool " + meant + " is not declared. Declare it" + with + program +
@@ -485,6 +488,7 @@ private:
     controller::ControlPlane plane_;
     metrics::AuditLog audit_;
     controller::Services services_;
+    auth::Issuers issuers_;
     auth::Authenticator authenticator_;
     auth::RateLimits rate_limits_;
     auth::WorkerShares worker_shares_;

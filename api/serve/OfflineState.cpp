@@ -142,6 +142,21 @@ std::map<std::string, controller::QuotaSpec> quotasInFiles(
     return quotas;
 }
 
+std::vector<auth::IssuerConfig> issuersInFile(const cli::Setting<std::string>& file) {
+    if ((*file).empty()) return {};
+    const std::string text = readDeclaration(
+        *file, file.origin,
+        "write `issuers:` and `- {issuer: URL, audience: NAME, tenant: NAME}` lines");
+    try {
+        return auth::parseIssuers(controller::parseYamlDocument(text, *file));
+    } catch (const Error& e) {
+        std::string what = e.what();
+        for (const FieldError& field : e.fields())
+            what += "; " + field.pointer + " " + field.reason;
+        throw cli::UsageError(file.origin + ": " + *file + ": " + what, e.hint());
+    }
+}
+
 std::vector<controller::Pool> declaredPools(const std::string& data_dir) {
     const std::string path = databasePath(data_dir);
     std::vector<controller::Pool> pools;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/auth/oidc/IssuerConfig.h"
 #include "api/config/ServeConfig.h"
 #include "controller/Services.h"
 #include "controller/contract/Quotas.h"
@@ -21,6 +22,8 @@ std::vector<controller::Pool> declaredPools(const std::string& data_dir);
 /// read, Error for one that is none.
 std::vector<controller::Pool> declaredInFiles(const cli::Setting<std::vector<std::string>>& files);
 
+/// The issuers of --oidc; none where it is not given. Throws UsageError.
+std::vector<auth::IssuerConfig> issuersInFile(const cli::Setting<std::string>& file);
 /// Quotas of tenants, from such files. Throws UsageError for one that is wrong.
 std::map<std::string, controller::QuotaSpec> quotasInFiles(
     const cli::Setting<std::vector<std::string>>& files);

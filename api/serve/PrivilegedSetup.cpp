@@ -144,6 +144,7 @@ PrivilegedSetup prepare(const cli::ServeConfig& config, const RuntimeFactory* gi
     ground.declared = declaredInFiles(config.pools);
     ground.declared_once = declaredInFiles(config.pools_once);
     ground.quotas = quotasInFiles(config.quotas);
+    ground.issuers = issuersInFile(config.oidc);
     ground.instance = openInstance(*config.data_dir);
     ground.used_before = controller::usedBefore(ground.instance.data_dir);
     if (ground.used_before) rememberUse(ground.instance);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/auth/oidc/IssuerConfig.h"
 #include "api/config/ServeConfig.h"
 #include "api/serve/GpuSetup.h"
 #include "api/serve/runtimes/RuntimeFactory.h"
@@ -26,6 +27,7 @@ struct PrivilegedSetup {
     std::vector<controller::Pool> declared;
     std::vector<controller::Pool> declared_once;
     std::map<std::string, controller::QuotaSpec> quotas;
+    std::vector<auth::IssuerConfig> issuers;
 };
 
 /// Takes the instance, prepares the runtime and gives root up. Only for a process with one thread.

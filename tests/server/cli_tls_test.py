@@ -3,48 +3,18 @@
 authority. Standard library and openssl only."""
 
 import os
-import shutil
 import socket
 import ssl
 import subprocess
 import sys
-import tempfile
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from authority import Authority  # noqa: E402
 from harness import BUILD, SLOWER, Shared, main, pool_yaml  # noqa: E402
 
 HEARTH = os.path.join(BUILD, "hearth")
 shared = Shared(pools=pool_yaml(warm=1), args=("--allowed-hosts", "hearth.far.example"))
-
-
-class Authority:
-    """Certificates in a temporary folder."""
-
-    def __init__(self):
-        self.folder = tempfile.mkdtemp(prefix="hearth-tls-")
-        self.file = f"{self.folder}/ca.pem"
-        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                     "-subj", "/CN=test authority", "-keyout", "ca.key", "-out", "ca.pem")
-
-    def openssl(self, *words):
-        subprocess.run(["openssl", *words], cwd=self.folder, check=True, capture_output=True)
-
-    def certificate(self, name, subject, days="2"):
-        """The files of a certificate for `subject`, an entry of subjectAltName."""
-        with open(f"{self.folder}/{name}.ext", "w", encoding="ascii") as f:
-            f.write(f"subjectAltName={subject}\n")
-        self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
-                     "-keyout", f"{name}.key", "-out", f"{name}.csr")
-        self.openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", days,
-                     "-extfile", f"{name}.ext", "-out", f"{name}.pem")
-        return f"{self.folder}/{name}.pem", f"{self.folder}/{name}.key"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.folder)
 
 
 class Relay:

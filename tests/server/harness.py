@@ -13,6 +13,7 @@ import secrets
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -266,8 +267,9 @@ class Server:
     """One `hearth serve` with its own data directory. Use as a context; the end drains and looks for leaks.
     It is ready when its pools' images are unpacked, for which a large one needs a larger `ready_within` (seconds)."""
 
-    def __init__(self, pools=None, data_dir=None, runtime=None, config=None, env=None, args=(), ready_within=60):
+    def __init__(self, pools=None, data_dir=None, runtime=None, config=None, env=None, args=(), ready_within=60, tls=None):
         self.ready_within = ready_within
+        self.tls = tls  # an Authority: the server has a certificate of its for 127.0.0.1
         self.own_data = data_dir is None
         self.data = data_dir or tempfile.mkdtemp(prefix="hearth-server-")
         os.makedirs(self.data, exist_ok=True)
@@ -283,6 +285,10 @@ class Server:
         self.pools_file = os.path.join(self.data, "pools.yaml")
         self.write_pools(pools if pools is not None else pool_yaml())
         self.log_path = os.path.join(self.data, "server.log")
+        if tls:
+            self.extra += ["--tls-cert", f"{tls.folder}/server.pem", "--tls-key", f"{tls.folder}/server.key"]
+            self.trusting = ssl.create_default_context(cafile=tls.file)
+            self.renew_certificate()
         self.process = None
         self.token = None  # of calls that bring none, those of this harness too
         self.serves_from = self.data  # what it is given; another where that is what is tested
@@ -300,9 +306,16 @@ class Server:
         with open(self.pools_file, "w", encoding="utf-8") as f:
             f.write(text)
 
+    def renew_certificate(self):
+        """Puts a new one in the place of the one before."""
+        certificate, key = self.tls.certificate("next", "IP:127.0.0.1,DNS:localhost")
+        os.chmod(key, 0o644)  # the server has a user of its own
+        os.replace(key, f"{self.tls.folder}/server.key")
+        os.replace(certificate, f"{self.tls.folder}/server.pem")
+
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     @property
     def instance(self):
@@ -348,7 +361,10 @@ class Server:
             return f.read()
 
     def call(self, method, path, body=None, headers=None, port=None, timeout=60, raw=None):
-        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=timeout * SLOWER)
+        if self.tls and port is None:
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout * SLOWER, context=self.trusting)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=timeout * SLOWER)
         try:
             headers = dict(headers or {})
             if self.token:

@@ -73,6 +73,8 @@ public:
         right_ = std::move(right);
     }
 
+    void refusedFor(const char* reason) override { refusal_ = reason; }
+    std::string refusal() const override { return refusal_; }
     void addAnswerHeader(std::string name, std::string value) override {
         answer_headers_.add(name, value);
     }
@@ -109,6 +111,7 @@ private:
     std::string tenant_;
     std::string token_id_;
     AccessRight right_;
+    std::string refusal_;
     HeaderFields answer_headers_;
     std::function<void(const Response&)> answered_;
     mutable CollectedResponse response_{[this] { body_.goOn(); }};

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <new>
+#include <string_view>
 #include <utility>
 
 namespace hearth::api {
@@ -22,6 +23,9 @@ constexpr int kRounds = 8;
 constexpr std::chrono::seconds kLastBytes{30};
 /// For the client's own end: an earlier close could overtake the last bytes.
 constexpr std::chrono::seconds kGoodbye{2};
+constexpr std::string_view kSpeakTls =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 48\r\n"
+    "Connection: close\r\n\r\nThis port speaks TLS only: use a https:// URL.\n\n";
 
 }  // namespace
 
@@ -60,10 +64,25 @@ TlsTunnel::State TlsTunnel::move(TimePoint now) {
 TlsTunnel::Step TlsTunnel::shake() {
     char byte = 0;
     if (::recv(plain_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) return Step::Broken;
+    if (::recv(client_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && byte >= 'A' &&
+        byte <= 'Z') {
+        sayTls();
+        return Step::Broken;
+    }
     const int result = ::SSL_do_handshake(ssl_.get());
     if (result != 1) return failure(result);
     shaken_ = true;
     return Step::Moved;
+}
+
+/// The client speaks HTTP as it is. What it has sent is read: else the close would be a reset,
+/// which can overtake the answer.
+void TlsTunnel::sayTls() {
+    static_cast<void>(
+        ::send(client_.get(), kSpeakTls.data(), kSpeakTls.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+    ::shutdown(client_.get(), SHUT_WR);
+    std::array<char, kRecord> piece;
+    static_cast<void>(::recv(client_.get(), piece.data(), piece.size(), MSG_DONTWAIT));
 }
 
 /// What a call of OpenSSL means that has not done its work.

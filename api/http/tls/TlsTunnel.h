@@ -42,6 +42,7 @@ private:
     enum class Step { Moved, Stuck, Broken };
 
     Step shake();
+    void sayTls();
     Step fromClient();
     Step toPlain();
     Step fromPlain();

@@ -244,12 +244,17 @@ TEST_CASE("who does not speak TLS is let go, and a silent one when the front has
     TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
     auto [wrong, wrong_plain] = at.connection(tunnels);
     writePlain(wrong, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK_THAT(readPlain(wrong, 1'000),
+               Catch::StartsWith("HTTP/1.1 400") && Catch::Contains("https://"));
     CHECK(readPlain(wrong_plain, 1).empty());
+    auto [odd, odd_plain] = at.connection(tunnels);
+    writePlain(odd, std::string(100, '\1'));
+    CHECK(readPlain(odd_plain, 1).empty());
     auto [silent, silent_plain] = at.connection(tunnels);
     silent_plain.reset();
     CHECK(readPlain(silent, 1).empty());
     const std::string text = at.metrics.render();
-    CHECK(text.find("hearth_tls_handshakes_total{result=\"failed\"} 2") != std::string::npos);
+    CHECK(text.find("hearth_tls_handshakes_total{result=\"failed\"} 3") != std::string::npos);
 }
 
 TEST_CASE("old versions and ciphers are not spoken", "[unit][http][tls]") {

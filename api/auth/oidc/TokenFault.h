@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/Texts.h"
+
+namespace hearth::auth {
+
+/// What is wrong with a token. For the audit log: its sender is told only that it is not taken.
+enum class TokenFault : std::uint8_t {
+    Malformed,
+    Header,     ///< it wants an extension, or brings a key of its own
+    Algorithm,  ///< none that the issuer's tokens may have
+    Issuer,
+    UnknownKey,
+    Key,  ///< the key is for another algorithm
+    Signature,
+    Expired,
+    NotYet,
+    Audience,
+    Tenant,  ///< its claims name none
+    Role,    ///< its claims give none
+};
+inline constexpr Texts<TokenFault, 12> kTokenFaults{
+    {"jwt_malformed", "jwt_header", "jwt_algorithm", "jwt_issuer", "jwt_unknown_key", "jwt_key",
+     "jwt_signature", "jwt_expired", "jwt_not_yet", "jwt_audience", "jwt_tenant", "jwt_role"}};
+
+}  // namespace hearth::auth
