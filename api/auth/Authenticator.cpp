@@ -105,7 +105,9 @@ controller::Principal Authenticator::authenticate(api::Request& request) const {
 }
 
 controller::Principal Authenticator::authenticateAny(api::Request& request) const {
-    if (const std::optional<std::string> header = request.header("Authorization")) {
+    const std::optional<std::string> header = request.header("Authorization");
+    if (resource_ != nullptr) request.challengedBy(resource_->challenge(header.has_value()));
+    if (header) {
         return bearer(request, bearerToken(*header));
     }
     if (tokens_.configured() || hasIssuers()) {

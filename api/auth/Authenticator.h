@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/auth/ProtectedResource.h"
 #include "api/auth/oidc/Issuers.h"
 #include "api/http/Handler.h"
 #include "controller/contract/Principal.h"
@@ -25,8 +26,9 @@ class Authenticator {
 public:
     /// `key`: what tokens for one workspace are signed with; empty: there are none.
     explicit Authenticator(const controller::Tokens& tokens, std::string key = {},
-                           const Issuers* issuers = nullptr)
-        : tokens_(tokens), key_(std::move(key)), issuers_(issuers) {}
+                           const Issuers* issuers = nullptr,
+                           const ProtectedResource* resource = nullptr)
+        : tokens_(tokens), key_(std::move(key)), issuers_(issuers), resource_(resource) {}
 
     /// Throws Error(Unauthenticated), Error(Forbidden) for the token of one workspace, and
     /// Error(Unavailable) while an issuer's keys are read.
@@ -42,7 +44,8 @@ private:
 
     const controller::Tokens& tokens_;
     const std::string key_;
-    const Issuers* const issuers_;
+    const Issuers* const issuers_;             ///< null: there are none
+    const ProtectedResource* const resource_;  ///< null: clients are not told of issuers
 };
 
 }  // namespace hearth::auth

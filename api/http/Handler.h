@@ -79,6 +79,9 @@ public:
         static_cast<void>(token_id);
         static_cast<void>(right);
     }
+    /// The WWW-Authenticate of a 401, instead of "Bearer". Others than the front may ignore it.
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): the front keeps it
+    virtual void challengedBy(std::string challenge) { static_cast<void>(challenge); }
     /// Why the caller is not let in, for the audit log alone. Others than the front may ignore it.
     virtual void refusedFor(const char* reason) { static_cast<void>(reason); }
     virtual std::string refusal() const { return {}; }

@@ -6,9 +6,11 @@
 namespace hearth::program {
 
 Endpoints::Endpoints(const cli::ServeConfig& config, const controller::Services& services,
-                     const auth::Authenticator& authenticator, const auth::WorkerShares& shares,
+                     const auth::Authenticator& authenticator,
+                     const auth::ProtectedResource& resource, const auth::WorkerShares& shares,
                      const auth::RateLimits& limits)
-    : rest_(services, authenticator, shares, limits),
+    : resource_(resource),
+      rest_(services, authenticator, shares, limits),
       mcp_(services, authenticator, shares, limits),
       plain_tools_(services, authenticator, shares, limits,
                    config.compat.value.empty() ? "s1" : *config.compat) {
@@ -18,6 +20,7 @@ Endpoints::Endpoints(const cli::ServeConfig& config, const controller::Services&
 api::Response Endpoints::handle(api::Request& request) {
     const std::string& path = request.path();
     if (mcp_.takes(path)) return mcp_.handle(request);
+    if (std::optional<api::Response> told = resource_.answer(request)) return std::move(*told);
     return mcp::PlainTools::takes(path) ? plain_tools_.handle(request) : rest_.handle(request);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "api/auth/Authenticator.h"
+#include "api/auth/ProtectedResource.h"
 #include "api/auth/RateLimits.h"
 #include "api/auth/WorkerShares.h"
 #include "api/config/ServeConfig.h"
@@ -17,8 +18,8 @@ class Endpoints final : public api::Handler {
 public:
     /// All references outlive it, and the front must stop before it goes.
     Endpoints(const cli::ServeConfig& config, const controller::Services& services,
-              const auth::Authenticator& authenticator, const auth::WorkerShares& shares,
-              const auth::RateLimits& limits);
+              const auth::Authenticator& authenticator, const auth::ProtectedResource& resource,
+              const auth::WorkerShares& shares, const auth::RateLimits& limits);
 
     api::Response handle(api::Request& request) override;
 
@@ -27,6 +28,7 @@ private:
     /// clients find theirs at the root, and Hearth's own is under /hearth.
     void mount(const cli::ServeConfig& config, const controller::Services& services);
 
+    const auth::ProtectedResource& resource_;
     rest::RestHandler rest_;
     mcp::McpEndpoints mcp_;
     mcp::PlainTools plain_tools_;

@@ -125,10 +125,11 @@ public:
                     },
                     &audit_},
           issuers_(ground_.issuers, clock_, log_),
-          authenticator_(tokens_, secret_key_, &issuers_),
+          resource_(*config.public_url, issuers_.names()),
+          authenticator_(tokens_, secret_key_, &issuers_, &resource_),
           rate_limits_(*config.requests_per_second, *config.request_burst, clock_),
           worker_shares_(auth::WorkerShares::boundsOf(*config.workers)),
-          endpoints_(config, services_, authenticator_, worker_shares_, rate_limits_),
+          endpoints_(config, services_, authenticator_, resource_, worker_shares_, rate_limits_),
           doorway_(endpoints_),
           operations_(*config.ops_listen, metrics_, log_, clock_, [this] { return ready(); }),
           front_(frontOptions(config), doorway_, metrics_, log_, clock_) {
@@ -489,6 +490,7 @@ private:
     metrics::AuditLog audit_;
     controller::Services services_;
     auth::Issuers issuers_;
+    auth::ProtectedResource resource_;
     auth::Authenticator authenticator_;
     auth::RateLimits rate_limits_;
     auth::WorkerShares worker_shares_;

@@ -7,12 +7,14 @@ import os
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
 import urllib.error
 import urllib.request
 
+from authority import Authority
 from harness import BUILD, free_port, pool_yaml, wait_for
 from places import HERE, Trouble, run, write
 from sandboxes import SHELL, load_images
@@ -22,6 +24,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 CHART = os.path.join(ROOT, "helm/hearth")
 IMAGE = "localhost/hearth-server"
 ADDRESS = "10.96.77.7"
+trusted = []  # once the servers speak TLS, how they are known
 KINDS = "pods,services,secrets,configmaps,deployments,replicasets,networkpolicies,leases,poddisruptionbudgets,serviceaccounts,roles,rolebindings"
 
 
@@ -71,6 +74,10 @@ def rendered():
     assert "--custom-resources" in old and "name: sandboxpools.hearth.dev" in old and "name: workspaces.hearth.dev" in old and "helm.sh/resource-policy: keep" in old
     without = helm("template", "one", "CHART", *named, "--set", "customResources.enabled=false", cluster=False)
     assert "sandboxpools" not in without and "custom-resources" not in without, without
+    issued = helm("template", "one", "CHART", *named, "--set", "tls.existingSecret=t,oidc.issuers[0].issuer=https://i.example,oidc.issuers[0].audience=hearth",
+                  "--set", "networkPolicy.egress[0].ports[0].port=8443", cluster=False)
+    assert "--tls-key=/etc/hearth/tls/tls.key" in issued and "--oidc=" in issued and "audience: hearth" in issued and "port: 8443" in issued, issued
+    assert "tls" not in old.replace("NOTES", ""), "without a certificate nothing speaks of TLS"
     assert "PodDisruptionBudget" not in helm("template", "one", "CHART", *named, "--set", "replicaCount=1", cluster=False)
     for text in (old, new):
         assert re.findall(r"runAsNonRoot: (\w+)", text) == ["true", "true"] and "privileged" not in text
@@ -79,7 +86,7 @@ def rendered():
 
 
 def installed():
-    """Helm installs the chart; a claim works over its service, goes on with its execution through an upgrade and the end of the leader's Pod, and nothing is left at the end"""
+    """Helm installs the chart; a claim works over its service, goes on with its execution through an upgrade to TLS and the end of the leader's Pod, and nothing is left at the end"""
     own_cluster("services")
     load_images(session.cluster)
     with tempfile.TemporaryDirectory() as folder:
@@ -107,7 +114,7 @@ def installed():
             status = get("workspace", "claimed")["status"]
             assert status["url"] == f"http://one-hearth.{NAMESPACE}.svc:8080", status
             first = begin(workspace, 40)
-            helm("upgrade", "one", "CHART", "-n", NAMESPACE, "-f", file, "--set", "logLevel=debug", "--wait", "--timeout", "4m")
+            encrypt(file)
             assert get("secret", "one-hearth-keys")["data"] == keys
             whole(first, 40)
             assert run_in(workspace, "cat f")["stdout"] == "kept\n"
@@ -121,13 +128,27 @@ def installed():
             # The new leader has never seen that pool before.
             assert ask("POST", "/v1/workspaces", {"pool": "object"}, seconds=60)["pool"] == "object"
             helm("rollback", "one", "1", "-n", NAMESPACE, "--wait", "--timeout", "4m")
+            trusted.clear()
             assert run_in(workspace, "cat f")["stdout"] == "kept\n"
         finally:
+            trusted.clear()
             with contextlib.suppress(Trouble):
                 helm("uninstall", "one", "-n", NAMESPACE)
         wait_for("nothing of it is left", lambda: not ours() - before, 90)
         wait_for("its definitions have gone", lambda: not re.search(r"/(sandboxpools|workspaces)\.hearth\.dev", kubectl("get", "crds", "-o", "name")), 30)
         assert "hearth" not in kubectl("get", "clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/part-of=hearth", "-o", "name")
+
+
+def encrypt(file):
+    """An upgrade by which the servers speak TLS; `helm test` and all further calls know their authority."""
+    with Authority() as authority:
+        certificate, key = authority.certificate("server", f"IP:{ADDRESS},IP:127.0.0.1")
+        kubectl("create", "secret", "generic", "one-tls", "--type=kubernetes.io/tls", f"--from-file=tls.crt={certificate}",
+                f"--from-file=tls.key={key}", f"--from-file=ca.crt={authority.file}")
+        trusted.append(ssl.create_default_context(cafile=authority.file))
+    helm("upgrade", "one", "CHART", "-n", NAMESPACE, "-f", file, "--wait", "--timeout", "4m",
+         "--set", f"logLevel=debug,tls.existingSecret=one-tls,url=https://{ADDRESS}:8080")
+    helm("test", "one", "-n", NAMESPACE, "--timeout", "2m")
 
 
 def official_clients():
@@ -183,9 +204,9 @@ def ask(method, path, body=None, seconds=30):
     while True:
         try:
             with forwarded() as port:
-                request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(body).encode() if body is not None else None,
+                request = urllib.request.Request(f"{'https' if trusted else 'http'}://127.0.0.1:{port}{path}", json.dumps(body).encode() if body is not None else None,
                                                  {"Authorization": f"Bearer {token()}", "Content-Type": "application/json"}, method=method)
-                with urllib.request.urlopen(request, timeout=30) as answer:
+                with urllib.request.urlopen(request, timeout=30, context=trusted[0] if trusted else None) as answer:
                     return json.load(answer)
         except (OSError, AssertionError) as trouble:
             if isinstance(trouble, urllib.error.HTTPError) and trouble.code not in (429, 503):

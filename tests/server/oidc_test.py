@@ -93,8 +93,10 @@ def serving(issuer, file=ISSUER, static=True):
         f.write(file.replace("URL", issuer.url))
     end = OPERATOR if static else issuer.token("root")
     with server:
-        yield server
-        server.token = end
+        try:
+            yield server
+        finally:
+            server.token = end
 
 
 def ask(server, token, method="GET", path="/v1/workspaces", body=None):
@@ -141,6 +143,35 @@ def mapped():
             with open(os.path.join(s.data, "audit.log"), encoding="utf-8") as f:
                 lines = [json.loads(line) for line in f]
             assert any(each["operation"] == "createWorkspace" and each["tenant"] == "acme" and each["token"] == "oidc:alice" for each in lines), lines
+
+
+def found_by_clients():
+    """an MCP client of others finds the issuer by itself: from the challenge, over the documents, to a token for this server"""
+    with Issuer() as issuer:
+        server = serving(issuer, static=True)
+        with server as s:
+            s.stop()
+            with open(os.path.join(s.data, "issuers.yaml"), "w", encoding="utf-8") as f:
+                f.write(ISSUER.replace("URL", issuer.url).replace("audience: hearth", f"audience: [hearth, {s.url}/mcp]"))
+            s.extra += ["--public-url", s.url + "/"]
+            s.start()
+            refusal = s.get("/v1/workspaces")
+            place = f"{s.url}/.well-known/oauth-protected-resource/mcp"
+            assert refusal.status == 401 and refusal.headers["www-authenticate"] == f'Bearer resource_metadata="{place}"', refusal.headers
+            wrong = ask(s, "a.b.c")
+            assert wrong.headers["www-authenticate"].endswith(', error="invalid_token"'), wrong.headers
+            for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
+                told = s.get(path).json
+                assert told["resource"] == s.url + "/mcp" and told["authorization_servers"] == [issuer.url], told
+            taken(s, issuer.token("alice"))  # the keys are there
+            done = subprocess.run(["node", os.path.join(FOLDER, "..", "mcp", "issued.mjs")], capture_output=True, text=True, check=False,
+                                  timeout=120 * SLOWER, env={**os.environ, "HEARTH_URL": s.url, "CLIENT": "alice", "SECRET": "secret-alice", "ISSUER": issuer.url})
+            assert done.returncode == 0 and "hello alice" in done.stdout, (done, s.log()[-2000:])
+            s.stop()
+            s.extra = s.extra[:-2]
+            s.start()
+            assert s.get("/.well-known/oauth-protected-resource").status in (401, 404)
+            assert s.get("/v1/workspaces").headers["www-authenticate"] == "Bearer"
 
 
 def refused():
@@ -215,8 +246,8 @@ def wrong_file():
         server.stop()
 
 
-for test in (mapped, refused, keys_change, wrong_file):
+for test in (mapped, found_by_clients, refused, keys_change, wrong_file):
     test.only = "oci"
 
 if __name__ == "__main__":
-    main("server", [mapped, refused, keys_change, wrong_file])
+    main("server", [mapped, found_by_clients, refused, keys_change, wrong_file])

@@ -34,3 +34,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "hearth.keysSecret" -}}
 {{ default (printf "%s-keys" (include "hearth.fullname" .)) .Values.keys.existingSecret }}
 {{- end }}
+
+{{- define "hearth.scheme" -}}
+{{ if .Values.tls.existingSecret }}https{{ else }}http{{ end }}
+{{- end }}

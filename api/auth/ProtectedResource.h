@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/http/Handler.h"
+
+namespace hearth::auth {
+
+/// How MCP clients find the issuers whose tokens they need here (RFC 9728): documents that anybody
+/// may read, and the challenge that names them. Only where issuers and a public URL are configured:
+/// the URL is never taken from a request. Thread-safe.
+class ProtectedResource {
+public:
+    /// `url`: where clients reach the server; empty: nothing is told.
+    ProtectedResource(std::string url, std::vector<std::string> issuers);
+
+    /// The answer, if the request is for such a document.
+    std::optional<api::Response> answer(const api::Request& request) const;
+    /// The value of WWW-Authenticate; `wrong`: a token was sent and is not taken.
+    std::string challenge(bool wrong) const;
+
+private:
+    const std::string url_;
+    const std::vector<std::string> issuers_;
+};
+
+}  // namespace hearth::auth
