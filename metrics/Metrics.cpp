@@ -149,7 +149,7 @@ Metrics::Metrics()
       tls_handshakes_(HEARTH_FAMILY(BuildCounter, "tls_handshakes_total",
                                     "TLS connections by what became of their beginning")),
       tls_expiry_(HEARTH_FAMILY(BuildGauge, "tls_certificate_expiry_timestamp_seconds",
-                                "When the certificate that is shown ends; only with TLS")),
+                                "When the certificate that is shown ends; 0 without TLS")),
       http_workers_(
           HEARTH_FAMILY(BuildGauge, "http_workers", "Threads that answer requests, by listener")),
       http_workers_busy_(HEARTH_FAMILY(BuildGauge, "http_workers_busy",
@@ -213,6 +213,7 @@ Metrics::Metrics()
           "streams", "streams_displaced", "waits"}) {
         http_refused_.Add({{"reason", reason}});
     }
+    tls_expiry_.Add({});
     for (const char* result : {"ok", "failed"}) tls_handshakes_.Add({{"result", result}});
     for (const ErrorCode why : kClaimErrors) claims_.Add(unserved("", why));
     claims_.Add({{"pool", ""}, {"result", "cancelled"}});
