@@ -612,6 +612,8 @@ for test in (moved_files, moved_to_denied, one_download, lying_index, says_why, 
              survives_restart, floods, held_heads, real_indexes):
     test.only = "oci"
 
+pip_installs.remote = True  # there the bytes are carried
+
 if __name__ == "__main__":
     if chosen(real_indexes):
         asked = [MachinesIndex("pip", "iniconfig"), MachinesIndex("npm", "isarray")]
