@@ -90,8 +90,9 @@ api::FrontOptions frontOptions(const cli::ServeConfig& config) {
     // Sandboxes and files need descriptors too, and come first.
     rlimit files{};
     if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
-        options.connections =
-            std::clamp<std::size_t>(files.rlim_cur / 4, kFewestConnections, options.connections);
+        const rlim_t share = options.tls.any() ? 8 : 4;  // with TLS each has three
+        options.connections = std::clamp<std::size_t>(files.rlim_cur / share, kFewestConnections,
+                                                      options.connections);
     }
     // How long an idle worker is kept for the client that comes back; other work may take it.
     options.linger = kLinger;

@@ -34,6 +34,9 @@ struct Authenticated {
 /// concerns him. No token's id is like it.
 inline constexpr const char* kOwnerOfState = "owner";
 
+/// Begins the id of whoever has a token of an OpenID Connect issuer: "oidc:login.example#alice".
+inline constexpr std::string_view kIssuedPrefix = "oidc:";
+
 /// Opaque bearer tokens, kept as SHA-256 and shown once. Thread-safe; authenticate() does no I/O.
 class Tokens {
 public:

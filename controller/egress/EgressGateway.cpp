@@ -61,9 +61,10 @@ public:
 
     void begin(std::shared_ptr<agent::EgressHandle> handle) {
         std::uint32_t free = egress_.limits().connections;
+        std::shared_ptr<agent::EgressHandle> before = handle;  // what it carried ends with it
         {
             const MutexLock lock(mutex_);
-            handle_ = handle;
+            before.swap(handle_);
             free -= std::min(free, places_);
         }
         if (free > 0) handle->grant(free);
@@ -94,9 +95,10 @@ public:
     }
 
     void end() {
+        std::shared_ptr<agent::EgressHandle> last;  // goes after the lock, which places take too
         const MutexLock lock(mutex_);
         ended_ = true;
-        handle_ = nullptr;
+        last.swap(handle_);
         for (const int fd : open_) ::shutdown(fd, SHUT_RDWR);
     }
 
@@ -169,6 +171,8 @@ private:
             taken = handle->take(connection, std::move(place));
         } catch (const agent::AgentLost&) {
             return;  // the workspace hears of it, too
+        } catch (const std::runtime_error& e) {
+            return refused(e.what());
         }
         handle = nullptr;
         const Open open(*this, std::move(taken.socket));

@@ -59,6 +59,7 @@ void ProxyConnection::run() {
     } catch (const StreamBroken&) {  // the client is gone
         return;
     }
+    if (broken_) reset_();
 }
 
 std::chrono::milliseconds ProxyConnection::patience(TimePoint until) const {
@@ -154,8 +155,7 @@ bool ProxyConnection::serveMirror(EgressEntry& entry) {
     if (!reply.what.empty()) entry.destination = oneLine(reply.what);
     if (!reply.result.empty()) entry.decision = reply.result;
     if (reply.file) {
-        sendFile(*reply.file, head_.keep_alive, entry);
-        return head_.keep_alive;
+        return sendFile(*reply.file, head_.keep_alive, entry);
     }
     if (reply.result == "error") {
         entry.decision = reply.status == kNotFound           ? "not_found"
@@ -170,7 +170,7 @@ bool ProxyConnection::serveMirror(EgressEntry& entry) {
     return head_.keep_alive;
 }
 
-void ProxyConnection::sendFile(CachedFile& file, bool keep_alive, EgressEntry& entry) {
+bool ProxyConnection::sendFile(CachedFile& file, bool keep_alive, EgressEntry& entry) {
     const std::optional<std::uint64_t> size = file.size();
     // Without a length only the end of the connection tells the end of the file.
     std::string head = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n";
@@ -188,10 +188,9 @@ void ProxyConnection::sendFile(CachedFile& file, bool keep_alive, EgressEntry& e
         }
     } catch (const Refused& e) {  // the answer has begun: only a broken connection can tell
         entry.decision = e.reason();
-        reset_();
         throw StreamBroken(e.what());
     }
-    if (!size) throw StreamBroken("told by its end");
+    return size && keep_alive;
 }
 
 bool ProxyConnection::forward(EgressEntry& entry) {

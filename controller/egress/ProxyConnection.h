@@ -61,7 +61,8 @@ private:
                EgressEntry& entry);
     void answer(int status, const std::string& type, const std::string& text, bool keep_alive,
                 const std::string& note = {});
-    void sendFile(CachedFile& file, bool keep_alive, EgressEntry& entry);
+    /// Whether another request may follow.
+    bool sendFile(CachedFile& file, bool keep_alive, EgressEntry& entry);
 
     const int fd_;
     const ProxyFacts& facts_;

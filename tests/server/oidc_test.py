@@ -134,6 +134,8 @@ def mapped():
             assert [each["id"] for each in ask(s, alice).json["items"]] == [made.json["id"]] and ask(s, bob).json["items"] == []
             assert ask(s, alice, path="/v1/sandboxes").status == 403 and ask(s, olga, path="/v1/sandboxes").status == 200
             assert ask(s, olga, "DELETE", workspace).status == 204
+            assert ask(s, olga, "POST", "/v1/tokens", {"name": "n", "tenant": "acme", "role": "user"}).status == 403
+            assert ask(s, issuer.token("root"), "POST", "/v1/tokens", {"name": "n", "tenant": "acme", "role": "user"}).status == 201
             assert ask(s, None).status == 401
             hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
                 "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}).encode()
@@ -142,7 +144,7 @@ def mapped():
             assert s.call("POST", "/mcp", raw=hello, headers=dict(mcp, Authorization=f"Bearer {alice}")).status == 200
             with open(os.path.join(s.data, "audit.log"), encoding="utf-8") as f:
                 lines = [json.loads(line) for line in f]
-            assert any(each["operation"] == "createWorkspace" and each["tenant"] == "acme" and each["token"] == "oidc:alice" for each in lines), lines
+            assert any(each["operation"] == "createWorkspace" and each["tenant"] == "acme" and each["token"] == f"oidc:{issuer.url[7:]}#alice" for each in lines), lines
 
 
 def found_by_clients():

@@ -59,8 +59,8 @@ std::optional<WallTime> timeAt(const Json& claims, const char* name) {
     return WallTime(seconds(static_cast<std::int64_t>(at)));
 }
 
-/// For logs: the subject, or its hash where it is long or odd.
-std::string callerOf(const Json& claims) {
+/// For logs and sessions: the issuer, and the subject, or its hash where it is long or odd.
+std::string callerOf(const std::string& issuer, const Json& claims) {
     const std::string subject = textAt(claims, "sub");
     const auto plain = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -68,13 +68,15 @@ std::string callerOf(const Json& claims) {
     };
     const bool shown = !subject.empty() && subject.size() <= kLongestSubject &&
                        std::all_of(subject.begin(), subject.end(), plain);
-    return "oidc:" + (shown ? subject : "#" + toHex(sha256(subject)).substr(0, 16));
+    return std::string(controller::kIssuedPrefix) + issuer.substr(issuer.find("://") + 3) + "#" +
+           (shown ? subject : "sha256:" + toHex(sha256(subject)).substr(0, 16));
 }
 
 }  // namespace
 
 Issuer::Issuer(IssuerConfig config, const Clock& clock, metrics::Log& log)
-    : config_(std::move(config)), clock_(clock), log_(log), tls_(trust(config_.ca_file)) {
+    : config_(std::move(config)), clock_(clock), log_(log) {
+    trust(config_.ca_file);  // one that cannot be used is told now
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
@@ -96,6 +98,7 @@ TokenVerdict Issuer::check(const Jwt& token) const {
         return *fault;
     }
     if (const auto fault = checkTimes(token.claims)) return *fault;
+    if (textAt(token.claims, "sub").empty()) return TokenFault::Subject;
     if (!isForUs(token.claims)) return TokenFault::Audience;
     auto who = principalOf(token.claims);
     if (const auto* const fault = std::get_if<TokenFault>(&who)) return *fault;
@@ -150,7 +153,7 @@ std::variant<controller::Principal, TokenFault> Issuer::principalOf(const Json& 
     }
     if (!role) return TokenFault::Role;
     who.role = *role;
-    who.token_id = callerOf(claims);
+    who.token_id = callerOf(config_.issuer, claims);
     return who;
 }
 
@@ -231,7 +234,7 @@ std::string Issuer::keysUrl() const {
 Json Issuer::fetch(const std::string& url, bool with_token) const {
     http::ClientOptions options;
     options.connect_timeout = options.timeout = kPatience;
-    options.tls = tls_;
+    options.tls = trust(config_.ca_file);  // anew: authorities change, too
     options.max_body = kMostBytes;
     if (with_token && !config_.token_file.empty()) {
         std::ifstream file(config_.token_file);

@@ -14,7 +14,6 @@
 #include "api/auth/oidc/TokenFault.h"
 #include "base/Clock.h"
 #include "base/Mutex.h"
-#include "base/http/client/ClientConnection.h"
 #include "controller/contract/Tokens.h"
 #include "metrics/Log.h"
 
@@ -56,7 +55,6 @@ private:
     const IssuerConfig config_;
     const Clock& clock_;
     metrics::Log& log_;
-    const std::shared_ptr<const http::TlsContext> tls_;
     mutable Mutex mutex_;
     mutable StoppableCondition wanted_changed_;
     std::shared_ptr<const SigningKeys> keys_ HEARTH_GUARDED_BY(mutex_);

@@ -18,11 +18,13 @@ enum class TokenFault : std::uint8_t {
     Expired,
     NotYet,
     Audience,
+    Subject,
     Tenant,  ///< its claims name none
     Role,    ///< its claims give none
 };
-inline constexpr Texts<TokenFault, 12> kTokenFaults{
+inline constexpr Texts<TokenFault, 13> kTokenFaults{
     {"jwt_malformed", "jwt_header", "jwt_algorithm", "jwt_issuer", "jwt_unknown_key", "jwt_key",
-     "jwt_signature", "jwt_expired", "jwt_not_yet", "jwt_audience", "jwt_tenant", "jwt_role"}};
+     "jwt_signature", "jwt_expired", "jwt_not_yet", "jwt_audience", "jwt_subject", "jwt_tenant",
+     "jwt_role"}};
 
 }  // namespace hearth::auth

@@ -22,6 +22,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kClosePause{3'000};
 constexpr milliseconds kCloseTime{30'000};
 constexpr std::size_t kDiscardAtOnce = 1U << 20U;
+constexpr std::size_t kCopied = 64U << 10U;
 constexpr int kDiscardsInTurn = 16;
 
 }  // namespace
@@ -448,9 +449,13 @@ void EventLoop::sayGoodbye(Connection& connection) {
 }
 
 void EventLoop::discard(Connection& connection) {
+    std::array<char, kCopied> nobodys;
     for (int i = 0; i < kDiscardsInTurn; ++i) {
-        // TCP throws the bytes away itself, without a copy.
-        const ssize_t got = ::recv(connection.fd.get(), nullptr, kDiscardAtOnce, MSG_TRUNC);
+        // TCP throws the bytes away itself, without a copy; the plain end of a TLS connection does
+        // not.
+        const int fd = connection.fd.get();
+        const ssize_t got = core_.tls ? ::recv(fd, nobodys.data(), nobodys.size(), 0)
+                                      : ::recv(fd, nullptr, kDiscardAtOnce, MSG_TRUNC);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno == EAGAIN) break;
         if (got <= 0) return close(connection);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "api/http/front/EventLoop.h"
@@ -32,6 +33,9 @@ void EventLoop::acceptAll() {
         }
         try {
             admit(std::move(fd), peerOf(address));
+        } catch (const std::system_error& e) {
+            core_.log.error("http.accept_failed", {{"error", e.what()}});
+            return pauseAccepting();  // there is no descriptor, or no memory, for it
         } catch (const std::exception& e) {
             core_.log.error("http.accept_failed", {{"error", e.what()}});
         }

@@ -88,7 +88,7 @@ void ServerCertificate::refresh() {
         std::shared_ptr<SSL_CTX> fresh = load();
         const MutexLock lock(mutex_);
         context_ = std::move(fresh);
-    } catch (const Error& e) {
+    } catch (const std::exception& e) {  // the one before goes on
         log_.warn("tls.not_reloaded",
                   {{"error", e.what()}, {"hint", "the one before is still shown"}});
         return;

@@ -1,6 +1,7 @@
 #include "api/http/tls/TlsTunnel.h"
 
 #include <openssl/err.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -29,8 +30,8 @@ constexpr std::string_view kSpeakTls =
 
 }  // namespace
 
-TlsTunnel::TlsTunnel(SSL_CTX& context, Fd client, Fd plain)
-    : client_(std::move(client)), plain_(std::move(plain)), ssl_(::SSL_new(&context), ::SSL_free) {
+void TlsTunnel::begin() {
+    ssl_.reset(::SSL_new(std::exchange(context_, nullptr).get()));
     if (!ssl_ || ::SSL_set_fd(ssl_.get(), client_.get()) != 1) throw std::bad_alloc();
     ::SSL_set_accept_state(ssl_.get());
 }
@@ -39,6 +40,7 @@ TlsTunnel::State TlsTunnel::move(TimePoint now) {
     // OpenSSL's queue of errors belongs to the thread, which serves many.
     ::ERR_clear_error();
     wants_read_ = wants_write_ = false;
+    if (!ssl_) begin();
     if (!shaken_) {
         const Step step = shake();
         if (step == Step::Broken) return State::Over;
@@ -51,8 +53,9 @@ TlsTunnel::State TlsTunnel::move(TimePoint now) {
             const Step step = (this->*part)();
             if (step == Step::Broken) return State::Over;
             moved = moved || step == Step::Moved;
+            const bool ours = part == &TlsTunnel::fromPlain || part == &TlsTunnel::toClient;
+            if (step == Step::Moved && ours && !bye_) moved_at_ = now;
         }
-        if (moved) moved_at_ = now;
         if (plain_ended_ && down_.empty() && !bye_) sayGoodbye(now);
         if (bye_ && client_ended_) return State::Over;
         if (!moved) return State::Waiting;
@@ -62,12 +65,15 @@ TlsTunnel::State TlsTunnel::move(TimePoint now) {
 
 /// A server that has given the connection up meanwhile ends it.
 TlsTunnel::Step TlsTunnel::shake() {
+    pollfd server{plain_.get(), POLLRDHUP, 0};
+    if (::poll(&server, 1, 0) > 0) return Step::Broken;
     char byte = 0;
-    if (::recv(plain_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) return Step::Broken;
-    if (::recv(client_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && byte >= 'A' &&
-        byte <= 'Z') {
-        sayTls();
-        return Step::Broken;
+    if (!looked_ && ::recv(client_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1) {
+        looked_ = true;
+        if (byte >= 'A' && byte <= 'Z') {
+            sayTls();
+            return Step::Broken;
+        }
     }
     const int result = ::SSL_do_handshake(ssl_.get());
     if (result != 1) return failure(result);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/Clock.h"
 #include "base/Fd.h"
@@ -23,12 +24,15 @@ public:
     };
 
     /// Both sockets are non-blocking.
-    TlsTunnel(SSL_CTX& context, Fd client, Fd plain);
+    TlsTunnel(Fd client, Fd plain, std::shared_ptr<SSL_CTX> context)
+        : client_(std::move(client)), plain_(std::move(plain)), context_(std::move(context)) {}
 
-    /// Moves what can be moved.
+    /// Moves what can be moved. Throws std::bad_alloc.
     State move(TimePoint now);
     /// Whether the client has agreed on a key.
     bool shaken() const noexcept { return shaken_; }
+    /// Whether the front has closed it, and so counts it no more.
+    bool leaving() const noexcept { return plain_ended_; }
     /// An end that takes too long: a client that does not read the last bytes, or does not close.
     bool overdue(TimePoint now) const noexcept;
 
@@ -41,6 +45,7 @@ public:
 private:
     enum class Step { Moved, Stuck, Broken };
 
+    void begin();
     Step shake();
     void sayTls();
     Step fromClient();
@@ -52,9 +57,11 @@ private:
 
     Fd client_;
     Fd plain_;
-    const std::unique_ptr<SSL, decltype(&::SSL_free)> ssl_;
-    std::string up_;    ///< read from the client
-    std::string down_;  ///< for the client
+    std::shared_ptr<SSL_CTX> context_;  ///< until the first move
+    std::unique_ptr<SSL, decltype(&::SSL_free)> ssl_{nullptr, ::SSL_free};
+    std::string up_;       ///< read from the client
+    std::string down_;     ///< for the client
+    bool looked_ = false;  ///< whether it speaks TLS at all
     bool shaken_ = false;
     bool wants_read_ = false;  ///< what TLS itself waits for
     bool wants_write_ = false;
@@ -62,7 +69,7 @@ private:
     bool plain_ended_ = false;
     bool told_plain_ = false;
     bool bye_ = false;
-    TimePoint moved_at_{};
+    TimePoint moved_at_{};  ///< the last bytes for the client, or our goodbye
 };
 
 }  // namespace hearth::api

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "base/Error.h"
@@ -18,6 +19,9 @@ namespace {
 constexpr std::chrono::seconds kLook{1};
 /// What the front has sent before it ended may still be on its way.
 constexpr std::chrono::seconds kFarewell{2};
+/// Connections that the front has closed, and counts no more: then the first of them goes. So a
+/// client that takes no last bytes holds no more than these.
+constexpr std::size_t kMostLeaving = 256;
 
 }  // namespace
 
@@ -103,34 +107,67 @@ void TlsTunnels::adopt() {
     const std::shared_ptr<SSL_CTX> context = certificate_.context();
     const TimePoint now = clock_.now();
     for (Taken& each : taken) {
-        const std::uint64_t id = next_id_++;
-        held_[id].tunnel =
-            std::make_unique<TlsTunnel>(*context, std::move(each.client), std::move(each.plain));
-        serve(id, now);
+        try {
+            auto tunnel =
+                std::make_unique<TlsTunnel>(std::move(each.client), std::move(each.plain), context);
+            const std::uint64_t id = next_id_++;
+            held_[id].tunnel = std::move(tunnel);
+            serve(id, now);
+        } catch (const std::bad_alloc&) {  // the next one may find memory
+            metrics_.tlsHandshake(false);
+        }
     }
 }
 
 void TlsTunnels::look(TimePoint now) {
     looked_ = now;
     certificate_.refresh();
-    std::erase_if(held_, [&](const auto& each) { return each.second.tunnel->overdue(now); });
+    std::vector<std::uint64_t> overdue;
+    for (const auto& [id, held] : held_) {
+        if (held.tunnel->overdue(now)) overdue.push_back(id);
+    }
+    for (const std::uint64_t id : overdue) drop(id);
 }
 
 void TlsTunnels::serve(std::uint64_t id, TimePoint now) {
     const auto found = held_.find(id);
     if (found == held_.end()) return;  // it ended earlier in this batch
-    Held& held = found->second;
+    try {
+        moveOn(id, found->second, now);
+    } catch (const std::exception& e) {  // the connection's top: others go on
+        log_.error("tls.connection_failed", {{"error", e.what()}});
+        drop(id);
+    }
+}
+
+void TlsTunnels::drop(std::uint64_t id) {
+    const auto found = held_.find(id);
+    if (found == held_.end()) return;
+    if (found->second.leaving) --leaving_count_;
+    held_.erase(found);
+}
+
+void TlsTunnels::moveOn(std::uint64_t id, Held& held, TimePoint now) {
     const bool before = held.tunnel->shaken();
     const TlsTunnel::State state = held.tunnel->move(now);
     if (!before && held.tunnel->shaken()) metrics_.tlsHandshake(true);
     if (state == TlsTunnel::State::Over) {
         if (!held.tunnel->shaken()) metrics_.tlsHandshake(false);
-        held_.erase(found);
-        return;
+        return drop(id);
     }
     if (state == TlsTunnel::State::Again) again_.push_back(id);
     watch(id, held.tunnel->client(), held.client_events, held.tunnel->clientEvents());
     watch(id, held.tunnel->plain(), held.plain_events, held.tunnel->plainEvents());
+    if (!held.leaving && held.tunnel->leaving()) {
+        held.leaving = true;
+        ++leaving_count_;
+        leaving_.push_back(id);
+    }
+    while (leaving_count_ > kMostLeaving || leaving_.size() > 2 * kMostLeaving) {
+        const std::uint64_t first = leaving_.front();
+        leaving_.pop_front();
+        drop(first);  // it may be over
+    }
 }
 
 /// One of which nothing is wanted is not watched: its end would be reported again and again.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <stop_token>
 #include <thread>
@@ -35,6 +36,7 @@ public:
 private:
     struct Held {
         std::unique_ptr<TlsTunnel> tunnel;
+        bool leaving = false;
         std::uint32_t client_events = 0;
         std::uint32_t plain_events = 0;
     };
@@ -48,6 +50,8 @@ private:
     /// Once a second.
     void look(TimePoint now);
     void serve(std::uint64_t id, TimePoint now);
+    void moveOn(std::uint64_t id, Held& held, TimePoint now);
+    void drop(std::uint64_t id);
     void watch(std::uint64_t id, int fd, std::uint32_t& before, std::uint32_t wanted);
     void wake();
 
@@ -62,7 +66,9 @@ private:
     // Of the thread:
     std::unordered_map<std::uint64_t, Held> held_;
     std::uint64_t next_id_ = 1;
-    std::vector<std::uint64_t> again_;  ///< which have more to move at once
+    std::vector<std::uint64_t> again_;   ///< which have more to move at once
+    std::deque<std::uint64_t> leaving_;  ///< which the front has closed, in order; some are over
+    std::size_t leaving_count_ = 0;      ///< of those that are not
     TimePoint looked_{};
     std::jthread thread_;  ///< last: it uses the others
 };

@@ -22,6 +22,9 @@ constexpr int kPiecesInARow = 8;
 constexpr std::size_t kGrantFrom = kInitialCredit / 4;
 /// When a busy connection is tried again.
 constexpr std::chrono::milliseconds kTryAgain{2};
+constexpr std::chrono::milliseconds kTryAgainAtLast{128};
+/// For the rest of an answer, once the gateway has closed.
+constexpr std::chrono::minutes kLastBytes{5};
 
 bool later() {
     return errno == EAGAIN || errno == EINTR;
@@ -94,7 +97,8 @@ void CarriedConnection::lost() {
 }
 
 void CarriedConnection::tick(AgentConnection&, std::uint32_t) {
-    if (begun_ && outbound_.empty()) return;  // others of this connection asked for it
+    const bool wanted = !begun_ || !outbound_.empty() || cut_at_;
+    if (!wanted) return;  // others of this connection asked for it
     begun_ = true;
     move();
 }
@@ -126,7 +130,10 @@ void CarriedConnection::deliver() {
             sent += static_cast<std::size_t>(n);
         }
     }
-    if (closed_) sent = inbound_.size();  // nobody is left to read it
+    if (closed_) {  // nobody is left to read it, and no more is asked for
+        inbound_.clear();
+        return;
+    }
     inbound_.erase(0, sent);
     owed_ += sent;
     if (owed_ >= kGrantFrom) {
@@ -155,8 +162,10 @@ void CarriedConnection::collect() {
         }
         if (!outbound_.empty()) {
             if (!agent_->offer(FrameType::Data, stream_, outbound_)) {
-                return agent_->wantTick(Steady::now() + kTryAgain);
+                retry_ = std::clamp(retry_ * 2, kTryAgain, kTryAgainAtLast);
+                return agent_->wantTick(Steady::now() + retry_);
             }
+            retry_ = {};
             outbound_.clear();
         } else if (!ended_) {
             return;
@@ -171,8 +180,14 @@ void CarriedConnection::collect() {
 
 /// A Cancel lets the agent drop what it has, so it goes after the tenant has taken everything.
 void CarriedConnection::endIfClosed() {
-    if (!closed_ || !ended_ || cancelled_) return;
-    if (!reset_ && (!end_sent_ || credit_ < kInitialCredit)) return;
+    if (!closed_ || cancelled_) return;
+    const auto now = Steady::now();
+    if (!cut_at_) {
+        cut_at_ = now + kLastBytes;
+        agent_->wantTick(*cut_at_);
+    }
+    const bool through = ended_ && (reset_ || (end_sent_ && credit_ == kInitialCredit));
+    if (!through && now < *cut_at_) return;
     cancelled_ = true;
     agent_->post(FrameType::Cancel, stream_, {});
 }

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -69,9 +71,11 @@ private:
 
     std::string outbound_;  ///< for the tenant: a piece that the agent's connection had no room for
     std::size_t credit_ = kInitialCredit;
+    std::chrono::milliseconds retry_{};  ///< after the agent's connection had no room
     bool begun_ = false;
-    bool ended_ = false;   ///< the pair's owner sends nothing more
-    bool closed_ = false;  ///< and has gone
+    bool ended_ = false;                        ///< the pair's owner sends nothing more
+    bool closed_ = false;                       ///< and has gone
+    std::optional<Steady::time_point> cut_at_;  ///< then: for a tenant that does not take the rest
     bool end_sent_ = false;
     bool cancelled_ = false;
 };

@@ -41,7 +41,7 @@ DataConnections::Use::Use(DataConnections& owner_, bool fresh, Deadline deadline
     try {
         if (!fresh) connection = owner.takeIdle();
         reused = connection != nullptr;
-        if (!connection) connection = owner.connectNew(deadline);
+        if (!connection) connection = owner.connectNew(owner.poller_, deadline);
     } catch (...) {
         owner.leavePlace();
         throw;
@@ -57,17 +57,23 @@ DataConnections::Use::~Use() {
     owner.leavePlace();
 }
 
-std::shared_ptr<AgentConnection> DataConnections::lend(Deadline deadline) {
+std::shared_ptr<AgentConnection> DataConnections::lend(Poller& poller, Deadline deadline) {
     struct Loan {
-        Loan(std::shared_ptr<DataConnections> connections, Deadline until)
-            : owner(std::move(connections)), use(*owner, false, until) {
-            use.done = true;  // whoever ends what he did on it leaves it as it was
+        explicit Loan(std::shared_ptr<DataConnections> connections)
+            : owner(std::move(connections)) {}
+        Loan(const Loan&) = delete;
+        Loan& operator=(const Loan&) = delete;
+        ~Loan() {
+            if (connection) connection->kill(AgentConnection::End::Ours, "given back");
+            owner->leavePlace();
         }
         const std::shared_ptr<DataConnections> owner;
-        Use use;
+        std::shared_ptr<AgentConnection> connection;
     };
-    const auto loan = std::make_shared<Loan>(shared_from_this(), deadline);
-    return {loan, loan->use.connection.get()};
+    takePlace(deadline);
+    const auto loan = std::make_shared<Loan>(shared_from_this());
+    loan->connection = connectNew(poller, deadline);
+    return {loan, loan->connection.get()};
 }
 
 void DataConnections::takePlace(Deadline deadline) {
@@ -100,7 +106,7 @@ std::shared_ptr<AgentConnection> DataConnections::takeIdle() {
     }
 }
 
-std::shared_ptr<AgentConnection> DataConnections::connectNew(Deadline deadline) {
+std::shared_ptr<AgentConnection> DataConnections::connectNew(Poller& poller, Deadline deadline) {
     for (;;) {
         std::string claim;
         {
@@ -111,7 +117,7 @@ std::shared_ptr<AgentConnection> DataConnections::connectNew(Deadline deadline) 
         if (claim.empty())
             throw AgentError("NOT_BOUND", "the sandbox is not bound", Json::object());
         try {
-            return tryConnect(claim, deadline);
+            return tryConnect(poller, claim, deadline);
         } catch (const AgentError& e) {
             if (e.code() != "TOO_MANY" || Steady::now() >= deadline) throw;
         }
@@ -120,10 +126,11 @@ std::shared_ptr<AgentConnection> DataConnections::connectNew(Deadline deadline) 
     }
 }
 
-std::shared_ptr<AgentConnection> DataConnections::tryConnect(const std::string& claim,
+std::shared_ptr<AgentConnection> DataConnections::tryConnect(Poller& poller,
+                                                             const std::string& claim,
                                                              Deadline deadline) {
     auto connection = AgentConnection::start(
-        poller_, dial(connect_, secure::Purpose::Data),
+        poller, dial(connect_, secure::Purpose::Data),
         [weak = weak_from_this(), control = control_](AgentConnection::End end,
                                                       const std::string& why) {
             if (const auto main = control.lock(); main && end == AgentConnection::End::Violation) {

@@ -60,9 +60,9 @@ public:
         }
     }
 
-    /// A connection of the caller's own for as long as it keeps the pointer, or a copy. Throws
-    /// AgentLost, AgentError, Error(Deadline).
-    std::shared_ptr<AgentConnection> lend(Deadline deadline);
+    /// A new connection, the caller's own for as long as it keeps the pointer, or a copy; then it
+    /// is closed. `poller` reads it. Throws AgentLost, AgentError, Error(Deadline).
+    std::shared_ptr<AgentConnection> lend(Poller& poller, Deadline deadline);
 
     [[noreturn]] static void throwLate();
 
@@ -82,8 +82,9 @@ private:
     void takePlace(Deadline deadline);
     void leavePlace();
     std::shared_ptr<AgentConnection> takeIdle();
-    std::shared_ptr<AgentConnection> connectNew(Deadline deadline);
-    std::shared_ptr<AgentConnection> tryConnect(const std::string& claim, Deadline deadline);
+    std::shared_ptr<AgentConnection> connectNew(Poller& poller, Deadline deadline);
+    std::shared_ptr<AgentConnection> tryConnect(Poller& poller, const std::string& claim,
+                                                Deadline deadline);
     void giveBack(std::shared_ptr<AgentConnection> connection);
     void forgetDead();
 

@@ -11,10 +11,20 @@ constexpr std::chrono::seconds kTakePatience{10};
 
 }  // namespace
 
+/// What an agent does not answer must not keep its connection for ever.
+EgressCarrier::~EgressCarrier() {
+    std::shared_ptr<AgentConnection> open;
+    {
+        const MutexLock lock(mutex_);
+        open.swap(connection_);
+    }
+    if (open) open->kill(AgentConnection::End::Ours, "the workspace's way out has ended");
+}
+
 TakenConnection EgressCarrier::take(std::int64_t number, std::shared_ptr<void> until_over) {
     const auto deadline = Steady::now() + kTakePatience;
     auto [carried, socket] =
-        CarriedConnection::make(poller_, connection(deadline), std::move(until_over));
+        CarriedConnection::make(poller_.bulk(), connection(deadline), std::move(until_over));
     carried->start(number, deadline);
     return {.socket = std::move(socket), .reset = [weak = std::weak_ptr(carried)] {
                 if (const auto still = weak.lock()) still->reset();
@@ -29,7 +39,7 @@ std::shared_ptr<AgentConnection> EgressCarrier::connection(AgentConnection::Dead
                                 [&]() HEARTH_REQUIRES(mutex_) { return !dialling_; })) {
             DataConnections::throwLate();
         }
-        if (auto open = connection_.lock(); open && !open->dead()) return open;
+        if (connection_ && !connection_->dead()) return connection_;
         dialling_ = true;
     }
     const auto done = [&](const std::shared_ptr<AgentConnection>& made) {
@@ -39,7 +49,7 @@ std::shared_ptr<AgentConnection> EgressCarrier::connection(AgentConnection::Dead
         dialled_.notifyAll();
     };
     try {
-        auto made = data_->lend(deadline);
+        auto made = data_->lend(poller_.bulk(), deadline);
         done(made);
         return made;
     } catch (...) {

@@ -11,12 +11,15 @@
 namespace hearth::agent {
 
 /// Takes the tenants' connections that an agent announces, where their descriptors cannot be
-/// passed: all of them over one data connection, which is there while any of them is. They outlive
-/// the client and its control connection, as passed ones do. Thread-safe.
+/// passed: all of them over one data connection, which is there from the first of them on. They
+/// may outlive the client, and end with this. Thread-safe.
 class EgressCarrier {
 public:
     EgressCarrier(Poller& poller, std::shared_ptr<DataConnections> data)
         : poller_(poller), data_(std::move(data)) {}
+    ~EgressCarrier();
+    EgressCarrier(const EgressCarrier&) = delete;
+    EgressCarrier& operator=(const EgressCarrier&) = delete;
 
     /// As EgressHandle::take().
     TakenConnection take(std::int64_t number, std::shared_ptr<void> until_over);
@@ -29,8 +32,7 @@ private:
     Mutex mutex_;
     Condition dialled_;
     bool dialling_ HEARTH_GUARDED_BY(mutex_) = false;
-    /// Held by the connections that it carries.
-    std::weak_ptr<AgentConnection> connection_ HEARTH_GUARDED_BY(mutex_);
+    std::shared_ptr<AgentConnection> connection_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::agent

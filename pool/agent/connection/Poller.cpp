@@ -1,5 +1,7 @@
 #include "pool/agent/connection/Poller.h"
 
+#include <sys/resource.h>
+
 #include <array>
 #include <cerrno>
 #include <vector>
@@ -12,16 +14,28 @@ namespace {
 /// 32 MB/s, and what is unused for so long is gone.
 constexpr std::size_t kPacedBytesPerUs = 32;
 constexpr std::chrono::milliseconds kPacedBurst{50};
+/// As the threads that carry tenants' connections on.
+constexpr int kNice = 5;
 
 }  // namespace
 
-Poller::Poller() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+Poller::Poller(Priority priority) : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
     if (!epoll_) throwErrno("epoll_create1");
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = 0;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, alarm_.fd(), &event) != 0) throwErrno("epoll_ctl");
-    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+    thread_ = std::jthread([this, priority](const std::stop_token& stop) {
+        // On Linux, of this thread.
+        if (priority == Priority::Low) ::setpriority(PRIO_PROCESS, 0, kNice);
+        run(stop);
+    });
+}
+
+Poller& Poller::bulk() {
+    const MutexLock lock(mutex_);
+    if (!bulk_) bulk_ = std::make_unique<Poller>(Priority::Low);
+    return *bulk_;
 }
 
 Poller::~Poller() {

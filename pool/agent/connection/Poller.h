@@ -36,10 +36,15 @@ public:
 /// Outlives all clients. Thread-safe.
 class Poller {
 public:
-    Poller();
+    enum class Priority { Normal, Low };
+    explicit Poller(Priority priority = Priority::Normal);
     ~Poller();
     Poller(const Poller&) = delete;
     Poller& operator=(const Poller&) = delete;
+
+    /// Another one of low priority, which has a thread from its first use on: for what tenants send
+    /// in bulk, which must not delay others' executions.
+    Poller& bulk();
 
     /// Registers a silent descriptor; gives the id for the calls below.
     std::uint64_t add(int fd, std::weak_ptr<Polled> polled);
@@ -67,6 +72,7 @@ private:
     std::multimap<Steady::time_point, std::weak_ptr<Polled>> timers_ HEARTH_GUARDED_BY(mutex_);
     std::size_t paced_room_ HEARTH_GUARDED_BY(mutex_) = 0;
     Steady::time_point paced_at_ HEARTH_GUARDED_BY(mutex_){};
+    std::unique_ptr<Poller> bulk_ HEARTH_GUARDED_BY(mutex_);
     std::jthread thread_;
 };
 

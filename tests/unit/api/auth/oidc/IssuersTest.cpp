@@ -184,13 +184,13 @@ TEST_CASE("a token of an issuer says who asks, by its claims", "[unit][auth][oid
     const Authenticated alice = who(rsa.sign({{"alg", "RS256"}, {"kid", "one"}}, at.claims()));
     CHECK(alice.who.tenant == "acme");
     CHECK(alice.who.role == Role::User);
-    CHECK(alice.who.token_id == "oidc:alice");
+    CHECK(alice.who.token_id == "oidc:" + at.config.issuer.substr(7) + "#alice");
     CHECK(alice.right.expires == at.clock.wall() + 660s);
     const Authenticated bob = who(
         ec.sign({{"alg", "ES256"}, {"kid", "two"}, {"typ", "at+jwt"}},
                 at.claims({{"aud", {"x", "hearth"}}, {"groups", {"a", "ops"}}, {"sub", "a b"}})));
     CHECK(bob.who.role == Role::Operator);
-    CHECK(bob.who.token_id.starts_with("oidc:#"));
+    CHECK(bob.who.token_id.find("#sha256:") != std::string::npos);
     const Authenticated root =
         who(ec.sign({{"alg", "ES256"}, {"kid", "two"}}, at.claims({{"groups", {"root", "ops"}}})));
     CHECK(root.who.role == Role::Admin);
@@ -280,6 +280,8 @@ TEST_CASE("forged, stale and foreign tokens are told apart, and none is taken",
     CHECK(claimed({{"iss", "https://evil.example"}}) == "jwt_issuer");
     CHECK(claimed({{"iss", nullptr}}) == "jwt_issuer");
     CHECK(claimed({{"iss", {at.config.issuer}}}) == "jwt_issuer");
+
+    CHECK(claimed({{"sub", nullptr}}) == "jwt_subject");
 
     // What is claimed of a tenant.
     CHECK(claimed({{"tenant", nullptr}}) == "jwt_tenant");

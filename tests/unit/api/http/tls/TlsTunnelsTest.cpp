@@ -1,10 +1,12 @@
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -251,10 +253,74 @@ TEST_CASE("who does not speak TLS is let go, and a silent one when the front has
     writePlain(odd, std::string(100, '\1'));
     CHECK(readPlain(odd_plain, 1).empty());
     auto [silent, silent_plain] = at.connection(tunnels);
+    writePlain(silent_plain, "HTTP/1.1 408 Request Timeout\r\n\r\n");
     silent_plain.reset();
     CHECK(readPlain(silent, 1).empty());
     const std::string text = at.metrics.render();
     CHECK(text.find("hearth_tls_handshakes_total{result=\"failed\"} 3") != std::string::npos);
+}
+
+TEST_CASE("a handshake may come in pieces, wherever they are cut", "[unit][http][tls]") {
+    Place at;
+    TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
+    for (int i = 0; i < 20; ++i) {
+        auto [raw, plain] = at.connection(tunnels);
+        auto [client_end, middle] = pairOfSockets();
+        std::jthread client_thread([&, end = std::move(client_end)]() mutable {
+            Client client(std::move(end));
+            if (client.shaken()) client.write("through");
+            static_cast<void>(client.read(1));
+        });
+        const Bytes hello = readPlain(middle, 200);
+        // The next byte would begin a request of HTTP.
+        std::size_t cut = 1;
+        while (cut < hello.size() && (hello[cut] < 'A' || hello[cut] > 'Z')) ++cut;
+        writePlain(raw, hello.substr(0, cut));
+        REQUIRE(test::eventually([&, &from = raw] {  // it has been read
+            int unread = 0;
+            return ::ioctl(from.get(), SIOCOUTQ, &unread) == 0 && unread == 0;
+        }));
+        writePlain(raw, hello.substr(cut));
+        std::jthread back([&, &from = raw, &to = middle] {
+            std::array<char, 65'536> piece;
+            ssize_t n = 0;
+            while ((n = ::recv(from.get(), piece.data(), piece.size(), 0)) > 0) {
+                writePlain(to, {piece.data(), static_cast<std::size_t>(n)});
+            }
+            ::shutdown(to.get(), SHUT_RDWR);
+        });
+        std::jthread forth([&, &from = middle, &to = raw] {
+            std::array<char, 65'536> piece;
+            ssize_t n = 0;
+            while ((n = ::recv(from.get(), piece.data(), piece.size(), 0)) > 0) {
+                writePlain(to, {piece.data(), static_cast<std::size_t>(n)});
+            }
+        });
+        CHECK(readPlain(plain, 7) == "through");
+        plain.reset();
+    }
+}
+
+TEST_CASE("a client that goes on after our goodbye is let go", "[unit][http][tls]") {
+    Place at;
+    ManualClock clock;
+    TlsTunnels tunnels(at.files(), at.metrics, at.log, clock);
+    auto [raw, plain] = at.connection(tunnels);
+    Client client(std::move(raw));
+    client.write("x");
+    REQUIRE(readPlain(plain, 1) == "x");
+    plain.reset();
+    CHECK(client.read(1).empty());
+    CHECK(client.goodbye);
+    CHECK(test::eventually([&] {
+        clock.advance(std::chrono::milliseconds(1));
+        try {
+            client.write("more");
+        } catch (const std::runtime_error&) {
+            return true;
+        }
+        return false;
+    }));
 }
 
 TEST_CASE("old versions and ciphers are not spoken", "[unit][http][tls]") {
