@@ -41,7 +41,7 @@ def helm(*words, cluster=True):
 
 def values(folder, **more):
     path = os.path.join(folder, "values.yaml")
-    write(path, json.dumps({"image": {"repository": IMAGE, "tag": "test", "pullPolicy": "Never"}, "pools": pool_yaml(image=SHELL, warm=1),
+    write(path, json.dumps({"image": {"repository": IMAGE, "tag": "test", "pullPolicy": "Never"}, "pools": pool_yaml(image=SHELL, warm=1), "quotas": {"shop": {"workspaces": 3}},
                             # The cluster of the tests has no DNS.
                             "service": {"clusterIP": ADDRESS}, "hosts": [ADDRESS], "url": f"http://{ADDRESS}:8080", "customResources": {"keep": False}, **more}))
     os.chmod(path, 0o644)
@@ -75,7 +75,8 @@ def rendered():
     without = helm("template", "one", "CHART", *named, "--set", "customResources.enabled=false", cluster=False)
     assert "sandboxpools" not in without and "custom-resources" not in without, without
     issued = helm("template", "one", "CHART", *named, "--set", "tls.existingSecret=t,oidc.issuers[0].issuer=https://i.example,oidc.issuers[0].audience=hearth",
-                  "--set", "networkPolicy.egress[0].ports[0].port=8443", cluster=False)
+                  "--set", "networkPolicy.egress[0].ports[0].port=8443,quotas.shop.workspaces=3", cluster=False)
+    assert "--quotas=/etc/hearth/pools/quotas.yaml" in issued and "workspaces: 3" in issued, issued
     assert "--tls-key=/etc/hearth/tls/tls.key" in issued and "--oidc=" in issued and "audience: hearth" in issued and "port: 8443" in issued, issued
     assert "tls" not in old.replace("NOTES", ""), "without a certificate nothing speaks of TLS"
     assert "PodDisruptionBudget" not in helm("template", "one", "CHART", *named, "--set", "replicaCount=1", cluster=False)
@@ -103,6 +104,7 @@ def installed():
                 print(kubectl("logs", "one-hearth-test"))
                 raise
             keys = get("secret", "one-hearth-keys")["data"]
+            assert ask("GET", "/v1/quotas/shop")["spec"]["workspaces"] == 3
             official_clients()
             workspace = ask("POST", "/v1/workspaces", {"pool": "shell"}, seconds=60)
             run_in(workspace, "echo kept > f")
