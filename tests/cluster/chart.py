@@ -104,7 +104,7 @@ def installed():
                 print(kubectl("logs", "one-hearth-test"))
                 raise
             keys = get("secret", "one-hearth-keys")["data"]
-            assert ask("GET", "/v1/quotas/shop")["spec"]["workspaces"] == 3
+            assert ask("GET", "/v1/quotas/shop")["quota"]["workspaces"] == 3
             official_clients()
             workspace = ask("POST", "/v1/workspaces", {"pool": "shell"}, seconds=60)
             run_in(workspace, "echo kept > f")
