@@ -432,9 +432,12 @@ the items by commas.
             given += "<br>" + code(environmentName(row.flag));
         }
         const std::string value = row.type.words.empty() ? row.value : row.type.words;
-        page += "| " + code(row.key) + " | " + given + " | " + value +
-                (row.type.list() ? ", a list" : "") + " | " + code(row.fallback) + " | " +
-                row.help + " |\n";
+        for (const std::string& cell :
+             {code(row.key), given, value + (row.type.list() ? ", a list" : ""), code(row.fallback),
+              row.help}) {
+            page.append("| ").append(cell).append(" ");
+        }
+        page.append("|\n");
     }
     return page;
 }

@@ -104,6 +104,15 @@ std::string readDeclaration(const std::string& file, const std::string& origin, 
     return text.str();
 }
 
+cli::UsageError faultsOf(const Error& error, const std::string& origin, const std::string& file) {
+    std::string what = origin;
+    what.append(": ").append(file).append(": ").append(error.what());
+    for (const FieldError& field : error.fields()) {
+        what.append("; ").append(field.pointer).append(" ").append(field.reason);
+    }
+    return cli::UsageError(what, error.hint());
+}
+
 }  // namespace
 
 std::vector<controller::Pool> declaredInFiles(const cli::Setting<std::vector<std::string>>& files) {
@@ -133,10 +142,7 @@ std::map<std::string, controller::QuotaSpec> quotasInFiles(
                 }
             }
         } catch (const Error& e) {
-            std::string what = e.what();
-            for (const FieldError& field : e.fields())
-                what += "; " + field.pointer + " " + field.reason;
-            throw cli::UsageError(files.origin + ": " + file + ": " + what, e.hint());
+            throw faultsOf(e, files.origin, file);
         }
     }
     return quotas;
@@ -150,10 +156,7 @@ std::vector<auth::IssuerConfig> issuersInFile(const cli::Setting<std::string>& f
     try {
         return auth::parseIssuers(controller::parseYamlDocument(text, *file));
     } catch (const Error& e) {
-        std::string what = e.what();
-        for (const FieldError& field : e.fields())
-            what += "; " + field.pointer + " " + field.reason;
-        throw cli::UsageError(file.origin + ": " + *file + ": " + what, e.hint());
+        throw faultsOf(e, file.origin, *file);
     }
 }
 

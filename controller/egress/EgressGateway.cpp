@@ -59,7 +59,7 @@ public:
                  .ca_file = broker.options_.ca_file,
                  .clock = broker.clock_} {}
 
-    void begin(std::shared_ptr<agent::EgressHandle> handle) {
+    void begin(const std::shared_ptr<agent::EgressHandle>& handle) {
         std::uint32_t free = egress_.limits().connections;
         std::shared_ptr<agent::EgressHandle> before = handle;  // what it carried ends with it
         {
@@ -84,9 +84,7 @@ public:
     void announced(std::int64_t connection) override {
         const std::shared_ptr<Place> place = Place::take(*this);
         if (!place) return;
-        start([self = shared_from_this(), place, connection]() mutable {
-            self->take(connection, std::move(place));
-        });
+        start([self = shared_from_this(), place, connection] { self->take(connection, place); });
     }
 
     void refused(const std::string& why) override {
@@ -159,7 +157,7 @@ private:
         broker_.threads_.start(egress_.facts().tenant, std::move(work));
     }
 
-    void take(std::int64_t connection, std::shared_ptr<Place> place) {
+    void take(std::int64_t connection, const std::shared_ptr<Place>& place) {
         std::shared_ptr<agent::EgressHandle> handle;
         {
             const MutexLock lock(mutex_);
@@ -168,7 +166,7 @@ private:
         if (!handle) return;
         agent::TakenConnection taken;
         try {
-            taken = handle->take(connection, std::move(place));
+            taken = handle->take(connection, place);
         } catch (const agent::AgentLost&) {
             return;  // the workspace hears of it, too
         } catch (const std::runtime_error& e) {

@@ -27,7 +27,7 @@ bool isPointer(const std::string& text) {
 }
 
 std::string url(Fields& fields, const char* key) {
-    const std::string text = fields.text(key, kLongestText).value_or("");
+    std::string text = fields.text(key, kLongestText).value_or("");
     if (!text.empty() && !isSafeKeyUrl(text)) {
         fields.complain(key, "must be an https URL; http is for this machine alone");
     }
@@ -35,7 +35,7 @@ std::string url(Fields& fields, const char* key) {
 }
 
 std::string pointer(Fields& fields, const char* key) {
-    const std::string text = fields.text(key, kLongestText).value_or("");
+    std::string text = fields.text(key, kLongestText).value_or("");
     if (!text.empty() && !isPointer(text)) {
         fields.complain(key, "must be a JSON pointer, as /tenant or /kubernetes.io~1namespace");
     }

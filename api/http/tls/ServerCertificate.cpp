@@ -116,7 +116,7 @@ std::shared_ptr<SSL_CTX> ServerCertificate::load() {
     requireReadable("--tls-cert", files_.certificate);
     requireReadable("--tls-key", files_.key);
     ::ERR_clear_error();
-    const std::shared_ptr<SSL_CTX> context(::SSL_CTX_new(::TLS_server_method()), ::SSL_CTX_free);
+    std::shared_ptr<SSL_CTX> context(::SSL_CTX_new(::TLS_server_method()), ::SSL_CTX_free);
     if (!context) throw std::bad_alloc();
     SSL_CTX* const raw = context.get();
     ::SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);

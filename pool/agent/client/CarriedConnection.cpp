@@ -167,14 +167,11 @@ void CarriedConnection::collect() {
             }
             retry_ = {};
             outbound_.clear();
-        } else if (!ended_) {
-            return;
-        } else if (!reset_) {
-            agent_->post(FrameType::End, stream_, {});
-            end_sent_ = true;
-        } else {
-            return;
+            continue;
         }
+        if (!ended_ || reset_) return;
+        agent_->post(FrameType::End, stream_, {});
+        end_sent_ = true;
     }
 }
 
@@ -186,7 +183,7 @@ void CarriedConnection::endIfClosed() {
         cut_at_ = now + kLastBytes;
         agent_->wantTick(*cut_at_);
     }
-    const bool through = ended_ && (reset_ || (end_sent_ && credit_ == kInitialCredit));
+    const bool through = reset_ || (end_sent_ && credit_ == kInitialCredit);
     if (!through && now < *cut_at_) return;
     cancelled_ = true;
     agent_->post(FrameType::Cancel, stream_, {});

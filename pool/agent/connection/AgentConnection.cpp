@@ -187,7 +187,7 @@ void AgentConnection::ready() {
     leaveRole();
 }
 
-void AgentConnection::tick(Steady::time_point now) {
+void AgentConnection::due(Steady::time_point now) {
     std::vector<std::pair<std::uint32_t, std::shared_ptr<Stream>>> listeners;
     bool expired = false;
     {

@@ -114,7 +114,7 @@ public:
 
     /// For the Poller.
     void ready() override;
-    void tick(Steady::time_point now) override;
+    void due(Steady::time_point now) override;
 
 private:
     struct Waiter {

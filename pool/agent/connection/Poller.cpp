@@ -120,7 +120,7 @@ void Poller::runTimers() {
         if (!timers_.empty()) alarm_.ringIn(timers_.begin()->first - now);
     }
     for (const auto& weak : due) {
-        if (const auto polled = weak.lock()) polled->tick(now);
+        if (const auto polled = weak.lock()) polled->due(now);
     }
 }
 

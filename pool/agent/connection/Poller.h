@@ -27,7 +27,7 @@ public:
     /// What it armed the Poller for has come, or an end or an error.
     virtual void ready() = 0;
     /// A time that it asked for has come.
-    virtual void tick(Steady::time_point /*now*/) {}
+    virtual void due(Steady::time_point /*now*/) {}
 };
 
 /// The one thread that reads every agent connection on which nobody waits. Wakes connections when
@@ -53,7 +53,7 @@ public:
     /// Polled::ready() once, when one of `events` has come: by default, something to read.
     void arm(std::uint64_t id, int fd, std::uint32_t events = EPOLLIN | EPOLLRDHUP);
     void disarm(std::uint64_t id, int fd);
-    /// Polled::tick() at `at`.
+    /// Polled::due() at `at`.
     void schedule(std::weak_ptr<Polled> polled, Steady::time_point at);
     /// How many of these bytes paced executions may send now, beyond their limits: all share
     /// 32 MB/s, because what they send is read, and mostly passed on, on this one thread.
