@@ -336,17 +336,27 @@ for host in {hosts}:
             assert "level=info" not in s.log(), "the level holds for the rest"
 
 
+def one_port():
+    """A socket for UDP and one for TCP on the same port, which was free for both."""
+    for _ in range(50):
+        udp = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        udp.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        udp.bind(("::", 0))
+        try:
+            return udp, socket.create_server(("::", udp.getsockname()[1]), family=socket.AF_INET6, dualstack_ipv6=True)
+        except OSError:
+            udp.close()
+    raise AssertionError("no port is free for both UDP and TCP")
+
+
 def dns_tunnel():
     """a hundred names full of data reach no resolver: not by UDP, not by TCP, not by the proxy, which looks up what is allowed only"""
     heard = []
     with contextlib.ExitStack() as stack:
-        udp = stack.enter_context(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM))
-        udp.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        udp.bind(("::", 0))
-        udp.settimeout(0.2)
+        udp, tcp = (stack.enter_context(each) for each in one_port())
         port = udp.getsockname()[1]
-        tcp = stack.enter_context(socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True))
-        tcp.settimeout(0.2)
+        for each in (udp, tcp):
+            each.settimeout(0.2)
 
         def listen():
             for each in (udp, tcp):
