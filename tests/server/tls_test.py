@@ -59,8 +59,12 @@ def whole():
         assert begun.status == 202, begun
         reader = subprocess.Popen(["curl", "-sSN", "--cacert", authority.file, "-H", "Accept: text/event-stream",
                                    f"{s.url}/v1/executions/{begun.json['id']}/events"], stdout=subprocess.PIPE)
-        early = os.read(reader.stdout.fileno(), 65536)
-        assert b"first" in early and b"last" not in early, early
+        early = b""
+        while b"first" not in early:
+            piece = os.read(reader.stdout.fileno(), 65536)
+            assert piece, early
+            early += piece
+        assert b"last" not in early, early
         rest = reader.stdout.read()
         assert reader.wait(60) == 0 and b"last" in rest and rest.count(b"x") >= 3_000_000, len(rest)
 
