@@ -22,7 +22,9 @@ constexpr int kPiecesInARow = 8;
 constexpr std::size_t kGrantFrom = kInitialCredit / 4;
 /// When a busy connection is tried again.
 constexpr std::chrono::milliseconds kTryAgain{2};
-constexpr std::chrono::milliseconds kTryAgainAtLast{128};
+/// The same for an agent that has read nothing for a while.
+constexpr std::chrono::seconds kStuck{1};
+constexpr std::chrono::milliseconds kTryLater{100};
 /// For the rest of an answer, once the gateway has closed.
 constexpr std::chrono::minutes kLastBytes{5};
 
@@ -96,7 +98,8 @@ void CarriedConnection::lost() {
     ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
-void CarriedConnection::tick(AgentConnection&, std::uint32_t) {
+void CarriedConnection::tick(AgentConnection&, std::uint32_t stream) {
+    stream_ = stream;  // the tick of another one may come before start() knows it
     const bool wanted = !begun_ || !outbound_.empty() || cut_at_;
     if (!wanted) return;  // others of this connection asked for it
     begun_ = true;
@@ -162,10 +165,12 @@ void CarriedConnection::collect() {
         }
         if (!outbound_.empty()) {
             if (!agent_->offer(FrameType::Data, stream_, outbound_)) {
-                retry_ = std::clamp(retry_ * 2, kTryAgain, kTryAgainAtLast);
-                return agent_->wantTick(Steady::now() + retry_);
+                const auto now = Steady::now();
+                if (!stuck_since_) stuck_since_ = now;
+                const bool long_stuck = now - *stuck_since_ > kStuck;
+                return agent_->wantTick(now + (long_stuck ? kTryLater : kTryAgain));
             }
-            retry_ = {};
+            stuck_since_.reset();
             outbound_.clear();
             continue;
         }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -71,7 +70,7 @@ private:
 
     std::string outbound_;  ///< for the tenant: a piece that the agent's connection had no room for
     std::size_t credit_ = kInitialCredit;
-    std::chrono::milliseconds retry_{};  ///< after the agent's connection had no room
+    std::optional<Steady::time_point> stuck_since_;  ///< the agent's connection has no room
     bool begun_ = false;
     bool ended_ = false;                        ///< the pair's owner sends nothing more
     bool closed_ = false;                       ///< and has gone
