@@ -9,7 +9,7 @@
 namespace hearth::auth {
 namespace {
 
-/// Those of issuers bring groups along.
+/// Tokens of issuers bring groups along.
 constexpr std::size_t kLongestToken = 8192;
 
 /// The token68 alphabet of RFC 6750.

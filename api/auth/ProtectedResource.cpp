@@ -1,6 +1,7 @@
 #include "api/auth/ProtectedResource.h"
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "base/Json.h"
@@ -16,30 +17,37 @@ std::string withoutSlash(std::string url) {
     return url;
 }
 
+std::string challengeOf(const std::string& url) {
+    return url.empty() ? "Bearer" : "Bearer resource_metadata=\"" + url + kPlace + kMcp + "\"";
+}
+
+std::string documentOf(const std::string& url, const std::vector<std::string>& issuers) {
+    return dumpJson({{"resource", url + kMcp},
+                     {"authorization_servers", issuers},
+                     {"bearer_methods_supported", Json::array({"header"})},
+                     {"resource_name", "Hearth"}}) +
+           "\n";
+}
+
 }  // namespace
 
-ProtectedResource::ProtectedResource(std::string url, std::vector<std::string> issuers)
-    : url_(issuers.empty() ? "" : withoutSlash(std::move(url))), issuers_(std::move(issuers)) {}
+ProtectedResource::ProtectedResource(std::string url, const std::vector<std::string>& issuers)
+    : url_(issuers.empty() ? "" : withoutSlash(std::move(url))),
+      missing_(challengeOf(url_)),
+      wrong_(url_.empty() ? missing_ : missing_ + ", error=\"invalid_token\""),
+      document_(documentOf(url_, issuers)) {}
 
 std::optional<api::Response> ProtectedResource::answer(const api::Request& request) const {
-    const bool named = request.path() == kPlace || request.path() == std::string(kPlace) + kMcp;
-    if (url_.empty() || !named || request.method() != "GET") return std::nullopt;
+    const std::string_view path = request.path();
+    if (url_.empty() || !path.starts_with(kPlace) || request.method() != "GET") return std::nullopt;
+    const std::string_view below = path.substr(std::string_view(kPlace).size());
+    if (!below.empty() && below != kMcp) return std::nullopt;
     api::Response response;
     response.route = kPlace;
     response.headers.add("Content-Type", "application/json");
     response.headers.add("Cache-Control", "max-age=3600");
-    response.body = dumpJson({{"resource", url_ + kMcp},
-                              {"authorization_servers", issuers_},
-                              {"bearer_methods_supported", Json::array({"header"})},
-                              {"resource_name", "Hearth"}}) +
-                    "\n";
+    response.body = document_;
     return response;
-}
-
-std::string ProtectedResource::challenge(bool wrong) const {
-    if (url_.empty()) return "Bearer";
-    return "Bearer resource_metadata=\"" + url_ + kPlace + kMcp + "\"" +
-           (wrong ? ", error=\"invalid_token\"" : "");
 }
 
 }  // namespace hearth::auth

@@ -14,16 +14,19 @@ namespace hearth::auth {
 class ProtectedResource {
 public:
     /// `url`: where clients reach the server; empty: nothing is told.
-    ProtectedResource(std::string url, std::vector<std::string> issuers);
+    ProtectedResource(std::string url, const std::vector<std::string>& issuers);
 
     /// The answer, if the request is for such a document.
     std::optional<api::Response> answer(const api::Request& request) const;
-    /// The value of WWW-Authenticate; `wrong`: a token was sent and is not taken.
-    std::string challenge(bool wrong) const;
+    /// The value of WWW-Authenticate, which lives as long as this; `wrong`: a token was sent and is
+    /// not taken.
+    const std::string& challenge(bool wrong) const { return wrong ? wrong_ : missing_; }
 
 private:
     const std::string url_;
-    const std::vector<std::string> issuers_;
+    const std::string missing_;
+    const std::string wrong_;
+    const std::string document_;
 };
 
 }  // namespace hearth::auth

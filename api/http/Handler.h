@@ -79,10 +79,11 @@ public:
         static_cast<void>(token_id);
         static_cast<void>(right);
     }
-    /// The WWW-Authenticate of a 401, instead of "Bearer". Others than the front may ignore it.
-    // NOLINTNEXTLINE(performance-unnecessary-value-param): the front keeps it
-    virtual void challengedBy(std::string challenge) { static_cast<void>(challenge); }
-    /// Why the caller is not let in, for the audit log alone. Others than the front may ignore it.
+    /// Sets the WWW-Authenticate of a 401, instead of "Bearer". The text outlives the request.
+    /// Others than the front may ignore it.
+    virtual void challengedBy(const std::string& challenge) { static_cast<void>(challenge); }
+    /// Notes for the audit log alone why the caller is not let in. Others than the front may ignore
+    /// it.
     virtual void refusedFor(const char* reason) { static_cast<void>(reason); }
     virtual std::string refusal() const { return {}; }
     /// A header of whatever is answered, errors too. Others than the front may ignore it.

@@ -15,7 +15,7 @@ import urllib.error
 import urllib.request
 
 from authority import Authority
-from harness import BUILD, free_port, pool_yaml, wait_for
+from harness import BUILD, free_port, npm_ci, pool_yaml, wait_for
 from places import HERE, Trouble, run, write
 from sandboxes import SHELL, load_images
 from session import NAMESPACE, Lacks, get, kubectl, own_cluster, session
@@ -156,8 +156,7 @@ def encrypt(file):
 def official_clients():
     """Of MCP, over the service."""
     folder = os.path.join(ROOT, "tests/server/mcp")
-    if not os.path.isdir(f"{folder}/node_modules"):
-        run("npm", "ci", "--prefix", folder, "--no-audit", "--no-fund", "--loglevel=error")
+    npm_ci(folder)
     with forwarded() as port:
         done = subprocess.run(["node", f"{folder}/once.mjs"], capture_output=True, text=True, check=False, timeout=120, env={
             **os.environ, "HEARTH_URL": f"http://127.0.0.1:{port}", "HEARTH_TOKEN": token(), "HEARTH_POOL": "shell", "HEARTH_TEST_RESULTS": ""})

@@ -3,17 +3,15 @@
 """The official MCP conformance suite against a server with its fixtures, and what needs none against a plain one; the official
 Inspector's lint of every tool's schema."""
 
-import filecmp
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Server, main, pool_yaml  # noqa: E402
+from harness import Server, main, npm_ci, pool_yaml  # noqa: E402
 
 SUITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mcp", "conformance")
 NODE = os.path.join(SUITE, "node_modules", "node", "bin", "node")  # it needs 22, whatever the machine has
@@ -39,14 +37,6 @@ UNSCORED = {"2025-11-25": [], "2026-07-28": ["http-custom-header-server-validati
 TOOLS = {"/mcp": 10, "/compat/s0/mcp": 9, "/compat/s1/mcp": 7, "/compat/s2/mcp": 3, "/compat/s3/mcp": 4}
 
 
-def install():
-    """As the lock file has it; once."""
-    lock, mark = (os.path.join(SUITE, name) for name in ("package-lock.json", "node_modules/.hearth-lock"))
-    if not os.path.exists(mark) or not filecmp.cmp(lock, mark):
-        subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=SUITE, check=True)
-        shutil.copy(lock, mark)
-
-
 def run_suite(server, requirements, out):
     """The exit status (0: every scored scenario passed), what it printed, and each scenario's checks."""
     done = subprocess.run([NODE, PROGRAM, "server", "--url", server.url + "/mcp", "--requirements", requirements, "-o", out],
@@ -67,7 +57,7 @@ def failures(checks):
 
 def test_with_fixtures():
     """with its fixtures, every scored scenario of both sets of the official conformance suite passes, and parameters as headers do"""
-    install()
+    npm_ci(SUITE)
     with Server(pools=pool_yaml(), args=("--conformance",)) as server:
         for requirements in PLAIN:
             with tempfile.TemporaryDirectory() as out:
@@ -82,7 +72,7 @@ def test_with_fixtures():
 
 def test_without_fixtures():
     """a plain server has none of the suite's fixtures and passes every scenario that needs none"""
-    install()
+    npm_ci(SUITE)
     with Server(pools=pool_yaml()) as server:
         for requirements, scenarios in PLAIN.items():
             with tempfile.TemporaryDirectory() as out:
@@ -116,7 +106,7 @@ for line in sys.stdin:
 
 def test_schemas():
     """the official Inspector's strict lint finds nothing in the schemas of any endpoint, and does find what is wrong elsewhere"""
-    install()
+    npm_ci(SUITE)
     with tempfile.TemporaryDirectory() as home:
         bad = os.path.join(home, "bad.py")
         with open(bad, "w", encoding="ascii") as f:

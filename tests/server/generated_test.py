@@ -4,7 +4,6 @@
 openapi-typescript, do what the README does: claim, run, read a file, end. The generators come from PyPI and npm, at the versions
 of generators.txt and generated/package-lock.json."""
 
-import filecmp
 import json
 import os
 import shutil
@@ -15,7 +14,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 from environments import environment  # noqa: E402
-from harness import BUILD, Server, main, pool_yaml, record, sse_events  # noqa: E402
+from harness import BUILD, Server, main, npm_ci, pool_yaml, record, sse_events  # noqa: E402
 
 TYPESCRIPT = os.path.join(HERE, "generated")
 PINS = os.path.join(HERE, "generators.txt")
@@ -213,11 +212,7 @@ def another_client():
 
 def typescript():
     """the types that openapi-typescript makes pass tsc --strict, refuse wrong requests, and a client with them does what the README does"""
-    mark = os.path.join(TYPESCRIPT, "node_modules", ".hearth-lock")
-    lock = os.path.join(TYPESCRIPT, "package-lock.json")
-    if not os.path.exists(mark) or not filecmp.cmp(lock, mark, shallow=False):
-        subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=TYPESCRIPT, check=True)
-        shutil.copy(lock, mark)
+    npm_ci(TYPESCRIPT)
     with Generated() as made:
         for name in ("package.json", "tsconfig.json", "flow.ts"):
             shutil.copy(os.path.join(TYPESCRIPT, name), made.folder)

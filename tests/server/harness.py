@@ -3,6 +3,7 @@ look at what is left on the machine, and the result lines that ./test counts. St
 
 import atexit
 import contextlib
+import filecmp
 import glob
 import http.client
 import json
@@ -479,6 +480,14 @@ class Server:
         while (left := self.leftovers()) and time.monotonic() < end:
             time.sleep(0.1)
         return left
+
+
+def npm_ci(folder):
+    """The packages of a folder as its lock file has them; once."""
+    lock, mark = (os.path.join(folder, name) for name in ("package-lock.json", "node_modules/.hearth-lock"))
+    if not os.path.exists(mark) or not filecmp.cmp(lock, mark, shallow=False):
+        subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=folder, check=True)
+        shutil.copy(lock, mark)
 
 
 class Shared:

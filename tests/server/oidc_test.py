@@ -14,7 +14,7 @@ import urllib.parse
 import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BUILD, SLOWER, Server, free_port, main, pool_yaml, wait_for  # noqa: E402
+from harness import BUILD, SLOWER, Server, free_port, main, npm_ci, pool_yaml, wait_for  # noqa: E402
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "oidc")
 CLAIMS = {"alice": {"tenant": "acme"}, "bob": {"tenant": "beta"}, "olga": {"tenant": "acme", "groups": ["staff", "ops"]}, "root": {"tenant": "acme", "groups": "admins"}, "nobody": {}}
@@ -40,12 +40,7 @@ class Issuer:
         self.url = f"http://127.0.0.1:{self.port}"
 
     def __enter__(self):
-        lock, mark = (os.path.join(FOLDER, name) for name in ("package-lock.json", "node_modules/.hearth-lock"))
-        if not os.path.exists(mark):
-            subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=FOLDER, check=True)
-            with open(mark, "w", encoding="ascii"):
-                pass
-        assert os.path.exists(lock)
+        npm_ci(FOLDER)
         self.start()
         return self
 
@@ -167,7 +162,7 @@ def found_by_clients():
                 told = s.get(path).json
                 assert told["resource"] == s.url + "/mcp" and told["authorization_servers"] == [issuer.url], told
             taken(s, issuer.token("alice"))  # the keys are there
-            done = subprocess.run(["node", os.path.join(FOLDER, "..", "mcp", "issued.mjs")], capture_output=True, text=True, check=False,
+            done = subprocess.run(["node", os.path.join(FOLDER, "client.mjs")], capture_output=True, text=True, check=False,
                                   timeout=120 * SLOWER, env={**os.environ, "HEARTH_URL": s.url, "CLIENT": "alice", "SECRET": "secret-alice", "ISSUER": issuer.url})
             assert done.returncode == 0 and "hello alice" in done.stdout, (done, s.log()[-2000:])
             s.stop()

@@ -11,6 +11,7 @@
 #include "base/Error.h"
 #include "base/http/Url.h"
 #include "base/http/client/HttpClient.h"
+#include "base/http/client/ServerUrl.h"
 #include "controller/contract/TenantName.h"
 
 namespace hearth::auth {
@@ -20,9 +21,9 @@ using std::chrono::seconds;
 
 constexpr seconds kLeeway{60};
 constexpr std::chrono::minutes kReadAgain{5};
-/// Unknown keys cause no more reads than this, whoever names them.
+/// The least time between reads that unknown keys cause, whoever names them.
 constexpr seconds kBetweenReads{30};
-/// Until they were read for the first time.
+/// The pause after a first failed read; it doubles with each.
 constexpr seconds kFirstReads{2};
 constexpr std::chrono::milliseconds kPatience{5'000};
 constexpr std::size_t kMostBytes = 1U << 20U;
@@ -35,10 +36,6 @@ std::shared_ptr<const http::TlsContext> trust(const std::string& ca_file) {
     files.authority = ca_file;
     files.machine_authorities = true;
     return std::make_shared<const http::TlsContext>(files);
-}
-
-std::string origin(const std::string& url) {
-    return url.substr(0, url.find('/', url.find("://") + 3));
 }
 
 const Json* claimAt(const Json& claims, const std::string& pointer) {
@@ -59,7 +56,8 @@ std::optional<WallTime> timeAt(const Json& claims, const char* name) {
     return WallTime(seconds(static_cast<std::int64_t>(at)));
 }
 
-/// For logs and sessions: the issuer, and the subject, or its hash where it is long or odd.
+/// The caller's id in logs and sessions: the issuer and the subject, or its hash where it is long
+/// or odd.
 std::string callerOf(const std::string& issuer, const Json& claims) {
     const std::string subject = textAt(claims, "sub");
     const auto plain = [](char c) {
@@ -213,7 +211,8 @@ bool Issuer::read() {
     return trouble.empty();
 }
 
-/// By discovery (OpenID Connect Discovery 1.0, section 4), unless it is configured.
+/// The URL of the keys: by discovery (OpenID Connect Discovery 1.0, section 4), unless it is
+/// configured.
 std::string Issuer::keysUrl() const {
     if (!config_.keys_url.empty()) return config_.keys_url;
     std::string base = config_.issuer;
@@ -241,10 +240,9 @@ Json Issuer::fetch(const std::string& url, bool with_token) const {
         const std::string text{std::istreambuf_iterator<char>(file), {}};
         options.headers.emplace_back("Authorization", "Bearer " + std::string(trim(text)));
     }
-    const std::string server = origin(url);
-    http::HttpClient client(server, std::move(options));
+    http::HttpClient client(url, std::move(options));
     http::ClientRequest request;
-    request.target = server.size() < url.size() ? url.substr(server.size()) : "/";
+    if (!http::ServerUrl::parse(url).path.empty()) request.target.clear();  // it is all in the URL
     request.until = SystemClock().now() + kPatience;
     request.stop = &stopping_;
     const http::ClientResponse answer = client.request(request);

@@ -35,7 +35,7 @@ public:
     Issuer& operator=(const Issuer&) = delete;
 
     const std::string& name() const noexcept { return config_.issuer; }
-    /// Of a token that names this issuer. Its right ends with it.
+    /// Checks a token that names this issuer. The right of its bearer ends with the token.
     TokenVerdict check(const Jwt& token) const;
 
 private:
@@ -44,7 +44,7 @@ private:
     bool isForUs(const Json& claims) const;
     std::variant<controller::Principal, TokenFault> principalOf(const Json& claims) const;
     std::shared_ptr<const SigningKeys> keys() const;
-    /// False: they were read just now, and that is all there is.
+    /// Has the keys read once more. False if the last read is too recent.
     bool askForKeys() const;
 
     void run(const std::stop_token& stop);

@@ -117,8 +117,7 @@ IssuerConfig issuer(const Json& json, const std::string& at, const Fields::Wrong
 bool isSafeKeyUrl(const std::string& text) {
     try {
         const http::ServerUrl url = http::ServerUrl::parse(text);
-        const bool here = url.host == "localhost" || url.host == "127.0.0.1" || url.host == "::1";
-        return url.tls || (url.socket.empty() && here);
+        return url.tls || (url.socket.empty() && http::isLoopbackHost(url.host));
     } catch (const Error&) {
         return false;
     }

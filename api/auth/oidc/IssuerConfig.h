@@ -11,7 +11,7 @@
 
 namespace hearth::auth {
 
-/// Of RFC 7518 section 3.1. No other is taken, whatever a token or a key says.
+/// The algorithms (RFC 7518, section 3.1) that are taken, whatever a token or a key says.
 enum class SigningAlgorithm : std::uint8_t { Rs256, Es256 };
 inline constexpr Texts<SigningAlgorithm, 2> kSigningAlgorithms{{"RS256", "ES256"}};
 
@@ -37,7 +37,7 @@ struct IssuerConfig {
     std::string token_file;       ///< a bearer token to read the keys with; empty: none is needed
 };
 
-/// Whether keys may be read from there: plain HTTP stays on this machine.
+/// Allows https, and plain HTTP on this machine alone.
 bool isSafeKeyUrl(const std::string& text);
 
 /// Reads `{"issuers": [{"issuer", "audience", …}]}`. Throws Error(InvalidSpec) with all faulty

@@ -20,7 +20,7 @@ public:
 
     bool any() const noexcept { return !issuers_.empty(); }
     std::vector<std::string> names() const;
-    /// Of a token in three parts.
+    /// Checks a token in three parts.
     TokenVerdict check(std::string_view token) const;
 
 private:

@@ -16,10 +16,10 @@ struct Jwt {
     std::string text;
 };
 
-/// Nullopt for what is no such token: bad parts, a key twice in an object, no JSON objects.
+/// Reads a token. Nullopt if a part is bad, is no JSON object, or has a key twice.
 std::optional<Jwt> readJwt(std::string_view token);
 
-/// Whether it has three parts, as none of our own tokens.
+/// Checks for three parts, which none of the server's own tokens has.
 bool looksLikeJwt(std::string_view token);
 
 }  // namespace hearth::auth

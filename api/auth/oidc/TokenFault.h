@@ -6,7 +6,7 @@
 
 namespace hearth::auth {
 
-/// What is wrong with a token. For the audit log: its sender is told only that it is not taken.
+/// The fault of a token, for the audit log: its sender is told only that it is not taken.
 enum class TokenFault : std::uint8_t {
     Malformed,
     Header,     ///< it wants an extension, or brings a key of its own

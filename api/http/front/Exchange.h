@@ -73,7 +73,7 @@ public:
         right_ = std::move(right);
     }
 
-    void challengedBy(std::string challenge) override { challenge_ = std::move(challenge); }
+    void challengedBy(const std::string& challenge) override { challenge_ = &challenge; }
     void refusedFor(const char* reason) override { refusal_ = reason; }
     std::string refusal() const override { return refusal_; }
     void addAnswerHeader(std::string name, std::string value) override {
@@ -86,8 +86,8 @@ public:
     void complete(Response& response) {
         for (const auto& [name, value] : answer_headers_) response.headers.add(name, value);
         answer_headers_.clear();
-        if (response.status == 401 && !challenge_.empty()) {
-            response.headers.set("WWW-Authenticate", challenge_);
+        if (response.status == 401 && challenge_ != nullptr) {
+            response.headers.set("WWW-Authenticate", *challenge_);
         }
     }
     /// Tells of the answer, once.
@@ -116,7 +116,7 @@ private:
     std::string token_id_;
     AccessRight right_;
     std::string refusal_;
-    std::string challenge_;
+    const std::string* challenge_ = nullptr;  ///< of a 401; null: "Bearer"
     HeaderFields answer_headers_;
     std::function<void(const Response&)> answered_;
     mutable CollectedResponse response_{[this] { body_.goOn(); }};

@@ -18,7 +18,7 @@
 namespace hearth::api {
 namespace {
 
-/// Those of TLS 1.2 that encrypt and authenticate in one, with a fresh key for each connection.
+/// Ciphers of TLS 1.2: authenticated encryption, with a fresh key for each connection.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr std::string_view kProtocol = "\x08http/1.1";
 

@@ -25,7 +25,7 @@ public:
     void refresh();
 
 private:
-    /// What tells one state of the files from another, also behind the links of a mounted Secret.
+    /// A text that changes with the files, also with the links of a mounted Secret.
     std::string fingerprint() const;
     std::shared_ptr<SSL_CTX> load();
 

@@ -58,12 +58,23 @@ TlsTunnel::State TlsTunnel::move(TimePoint now) {
         }
         if (plain_ended_ && down_.empty() && !bye_) sayGoodbye(now);
         if (bye_ && client_ended_) return State::Over;
-        if (!moved) return State::Waiting;
+        if (!moved) {
+            lookAtFront(now);
+            return State::Waiting;
+        }
     }
     return State::Again;
 }
 
-/// A server that has given the connection up meanwhile ends it.
+/// Finds the end of a front whose last bytes the client does not take: it stands behind them.
+void TlsTunnel::lookAtFront(TimePoint now) {
+    if (front_left_) return;
+    pollfd front{plain_.get(), POLLRDHUP, 0};
+    front_left_ = plain_ended_ || (!down_.empty() && ::poll(&front, 1, 0) > 0);
+    if (front_left_ && !bye_) moved_at_ = now;
+}
+
+/// Goes on with the handshake, unless the front has given the connection up.
 TlsTunnel::Step TlsTunnel::shake() {
     pollfd server{plain_.get(), POLLRDHUP, 0};
     if (::poll(&server, 1, 0) > 0) return Step::Broken;
@@ -81,8 +92,8 @@ TlsTunnel::Step TlsTunnel::shake() {
     return Step::Moved;
 }
 
-/// The client speaks HTTP as it is. What it has sent is read: else the close would be a reset,
-/// which can overtake the answer.
+/// Answers a client that speaks plain HTTP. Its bytes are read first: else the close would be a
+/// reset, which can overtake the answer.
 void TlsTunnel::sayTls() {
     static_cast<void>(
         ::send(client_.get(), kSpeakTls.data(), kSpeakTls.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
@@ -91,7 +102,7 @@ void TlsTunnel::sayTls() {
     static_cast<void>(::recv(client_.get(), piece.data(), piece.size(), MSG_DONTWAIT));
 }
 
-/// What a call of OpenSSL means that has not done its work.
+/// Tells why a call of OpenSSL has not done its work.
 TlsTunnel::Step TlsTunnel::failure(int result) {
     switch (::SSL_get_error(ssl_.get(), result)) {
         case SSL_ERROR_WANT_READ:
@@ -166,7 +177,7 @@ void TlsTunnel::sayGoodbye(TimePoint now) {
 
 bool TlsTunnel::overdue(TimePoint now) const noexcept {
     if (bye_) return now - moved_at_ > kGoodbye;
-    return plain_ended_ && now - moved_at_ > kLastBytes;
+    return front_left_ && now - moved_at_ > kLastBytes;
 }
 
 std::uint32_t TlsTunnel::clientEvents() const noexcept {
@@ -181,6 +192,7 @@ std::uint32_t TlsTunnel::plainEvents() const noexcept {
     std::uint32_t events = 0;
     if (down_.empty() && !plain_ended_) events |= EPOLLIN;
     if (!up_.empty()) events |= EPOLLOUT;
+    if (!down_.empty() && !front_left_) events |= EPOLLRDHUP;
     return events;
 }
 

@@ -32,7 +32,7 @@ public:
     /// Whether the client has agreed on a key.
     bool shaken() const noexcept { return shaken_; }
     /// Whether the front has closed it, and so counts it no more.
-    bool leaving() const noexcept { return plain_ended_; }
+    bool leaving() const noexcept { return front_left_; }
     /// An end that takes too long: a client that does not read the last bytes, or does not close.
     bool overdue(TimePoint now) const noexcept;
 
@@ -53,6 +53,7 @@ private:
     Step fromPlain();
     Step toClient();
     Step failure(int result);
+    void lookAtFront(TimePoint now);
     void sayGoodbye(TimePoint now);
 
     Fd client_;
@@ -67,6 +68,7 @@ private:
     bool wants_write_ = false;
     bool client_ended_ = false;
     bool plain_ended_ = false;
+    bool front_left_ = false;  ///< also before its last bytes were read
     bool told_plain_ = false;
     bool bye_ = false;
     TimePoint moved_at_{};  ///< the last bytes for the client, or our goodbye

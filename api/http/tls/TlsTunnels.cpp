@@ -17,7 +17,7 @@ namespace hearth::api {
 namespace {
 
 constexpr std::chrono::seconds kLook{1};
-/// What the front has sent before it ended may still be on its way.
+/// The most time at the end for bytes that the front has sent before.
 constexpr std::chrono::seconds kFarewell{2};
 /// Connections that the front has closed, and counts no more: then the first of them goes. So a
 /// client that takes no last bytes holds no more than these.
@@ -170,7 +170,7 @@ void TlsTunnels::moveOn(std::uint64_t id, Held& held, TimePoint now) {
     }
 }
 
-/// One of which nothing is wanted is not watched: its end would be reported again and again.
+/// A socket is watched only for something: its end would be reported again and again.
 void TlsTunnels::watch(std::uint64_t id, int fd, std::uint32_t& before, std::uint32_t wanted) {
     if (wanted == before) return;
     epoll_event event{};

@@ -1,23 +1,20 @@
 #include "base/http/client/Proxy.h"
 
 #include <Poco/Exception.h>
-#include <Poco/Net/IPAddress.h>
 #include <Poco/StringTokenizer.h>
 #include <Poco/URI.h>
 
 #include "base/Error.h"
 #include "base/Ids.h"
 #include "base/http/Url.h"
+#include "base/http/client/ServerUrl.h"
 
 namespace hearth::http {
 namespace {
 
 /// Never resolves a name: a look-up may be what only the proxy can do.
 bool isLoopback(const std::string& host) {
-    Poco::Net::IPAddress address;
-    if (Poco::Net::IPAddress::tryParse(host, address)) return address.isLoopback();
-    const std::string name = toLower(host);
-    return name == "localhost" || name.ends_with(".localhost");
+    return isLoopbackHost(host) || toLower(host).ends_with(".localhost");
 }
 
 /// "example.com" and ".example.com" stand for the name and all below it, "host:80" for one port.

@@ -1,6 +1,7 @@
 #include "base/http/client/ServerUrl.h"
 
 #include <Poco/Exception.h>
+#include <Poco/Net/IPAddress.h>
 #include <Poco/URI.h>
 #include <sys/un.h>
 
@@ -8,8 +9,15 @@
 #include <string_view>
 
 #include "base/Error.h"
+#include "base/http/Url.h"
 
 namespace hearth::http {
+
+bool isLoopbackHost(const std::string& host) {
+    Poco::Net::IPAddress address;
+    if (Poco::Net::IPAddress::tryParse(host, address)) return address.isLoopback();
+    return equalsIgnoreCase(host, "localhost");
+}
 
 ServerUrl ServerUrl::parse(const std::string& text) {
     constexpr std::string_view kUnix = "unix://";

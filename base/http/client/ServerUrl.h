@@ -5,6 +5,9 @@
 
 namespace hearth::http {
 
+/// Whether the host of a URL is this machine: a loopback address, or "localhost". Resolves nothing.
+bool isLoopbackHost(const std::string& host);
+
 /// The parts of a server's URL: "http://HOST:PORT", "https://HOST", either with a path that stands
 /// before every target, or "unix:///PATH".
 struct ServerUrl {

@@ -11,7 +11,7 @@ constexpr std::chrono::seconds kTakePatience{10};
 
 }  // namespace
 
-/// What an agent does not answer must not keep its connection for ever.
+/// Ends the connection: an agent that does not answer would keep it for ever.
 EgressCarrier::~EgressCarrier() {
     std::shared_ptr<AgentConnection> open;
     {

@@ -281,7 +281,7 @@ struct TakenConnection {
 class EgressHandle {
 public:
     virtual ~EgressHandle() = default;
-    /// Of connections. Never blocks; goes nowhere when the agent is gone.
+    /// Grants so many more connections. Never blocks; goes nowhere when the agent is gone.
     virtual void grant(std::uint32_t connections) = 0;
     /// A connection that was announced; blocks for a moment, for ten seconds at most. `until_over`
     /// is destroyed when the tenant's end of it is gone too, or if this throws: AgentLost,

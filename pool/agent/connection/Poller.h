@@ -24,7 +24,7 @@ using Steady = std::chrono::steady_clock;
 class Polled {
 public:
     virtual ~Polled() = default;
-    /// What it armed the Poller for has come, or an end or an error.
+    /// An armed event has come, or an end or an error.
     virtual void ready() = 0;
     /// A time that it asked for has come.
     virtual void due(Steady::time_point /*now*/) {}

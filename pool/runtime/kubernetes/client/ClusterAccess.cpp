@@ -1,7 +1,5 @@
 #include "pool/runtime/kubernetes/client/ClusterAccess.h"
 
-#include <arpa/inet.h>
-
 #include <fstream>
 #include <iterator>
 
@@ -36,12 +34,6 @@ std::string oneLine(const std::string& text) {
     return text.substr(first, last - first + 1);
 }
 
-bool onThisMachine(const std::string& host) {
-    in_addr four{};
-    if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24U) == 127U;
-    return host == "::1" || host == "localhost";
-}
-
 }  // namespace
 
 bool ClusterAccess::Read::sameTls(const Read& other) const {
@@ -51,7 +43,7 @@ bool ClusterAccess::Read::sameTls(const Read& other) const {
 ClusterAccess::ClusterAccess(ClusterConfig config, const Clock& clock)
     : config_(std::move(config)), tls_(config_.url.starts_with("https://")), clock_(clock) {
     const http::ServerUrl url = http::ServerUrl::parse(config_.url);
-    if (!tls_ && !config_.token.empty() && url.socket.empty() && !onThisMachine(url.host)) {
+    if (!tls_ && !config_.token.empty() && url.socket.empty() && !http::isLoopbackHost(url.host)) {
         throw Error(ErrorCode::InvalidArgument, "a token would be sent in clear to " + config_.url)
             .hint("write the API server's URL with https://");
     }

@@ -31,6 +31,14 @@ struct Claims : kubernetes::test::Cluster {
         house->declare("p", smallSpec(2));
         REQUIRE(house->filled("p", 2));
     }
+    /// A pool for one sandbox, which is ready; further claims wait.
+    void declareForOne(const std::string& pool, std::chrono::seconds max_wait) {
+        PoolSpec spec = smallSpec(1);
+        spec.max_members = 1;
+        spec.max_wait = max_wait;
+        house->declare(pool, spec);
+        REQUIRE(house->filled(pool, 1));
+    }
     std::unique_ptr<WorkspaceObjects> follow() {
         auto made = std::make_unique<WorkspaceObjects>(config(), house->workspaces, house->secret,
                                                        "http://there", ground.manual, house->log);
@@ -104,13 +112,7 @@ TEST_CASE("an object that cannot be read is told what is wrong, and gets one onc
 
 TEST_CASE("objects that find no sandbox wait for one", "[unit][resources]") {
     Claims at;
-    at.house->declare("small", [] {
-        PoolSpec spec = smallSpec(1);
-        spec.max_members = 1;
-        spec.max_wait = 1s;
-        return spec;
-    }());
-    REQUIRE(at.house->filled("small", 1));
+    at.declareForOne("small", 1s);
     const auto objects = at.follow();
     at.server.put(kWorkspaces, wanting({{"pool", "small"}, {"tenant", "acme"}}));
     REQUIRE(at.reaches("Active"));
@@ -123,13 +125,7 @@ TEST_CASE("objects that find no sandbox wait for one", "[unit][resources]") {
 TEST_CASE("objects of one tenant keep eight claims under way at most, and others go on beside them",
           "[unit][resources]") {
     Claims at;
-    at.house->declare("full", [] {
-        PoolSpec spec = smallSpec(1);
-        spec.max_members = 1;
-        spec.max_wait = 600s;
-        return spec;
-    }());
-    REQUIRE(at.house->filled("full", 1));
+    at.declareForOne("full", 600s);
     const auto objects = at.follow();
     const auto claims = [&](const std::string& tenant, const std::string& pool, std::size_t count,
                             const std::string& name) {

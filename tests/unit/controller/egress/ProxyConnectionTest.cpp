@@ -36,7 +36,7 @@ struct Inside {
         REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
         const Fd tenant(pair[0]);
         std::thread server([&, end = Fd(pair[1])] {
-            ProxyConnection(end.get(), facts, [] {}).run();
+            ProxyConnection(end.get(), facts, [this] { reset = true; }).run();
             ::shutdown(end.get(), SHUT_RDWR);
         });
         say(tenant.get(), text);
@@ -46,6 +46,7 @@ struct Inside {
         return out;
     }
     EgressEntry latest() const { return egress.report().latest.at(0); }
+    bool reset = false;  ///< whether the tenant is to see that the last connection broke
 
     metrics::Log log{-1};
     metrics::Metrics metrics;
@@ -99,6 +100,36 @@ TEST_CASE("a plain request goes on as one of the destination's, and nothing behi
     CHECK(inside.latest().destination == outside.authority());
     CHECK(inside.latest().received == answer.size());
     CHECK(inside.latest().sent == seen.size());
+}
+
+TEST_CASE("an answer that broke in the middle does not end as if it were whole", "[unit][broker]") {
+    bool breaks = false;
+    Outside outside([&](int fd) {
+        receiveUntil(fd, "\r\n\r\n");
+        say(fd, "HTTP/1.1 200 OK\r\n\r\na part");
+        const linger at_once{1, 0};
+        if (breaks) ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    });
+    const std::string request =
+        "GET http://" + outside.authority() + "/ HTTP/1.1\r\nHost: x\r\n\r\n";
+    SECTION("its length is told by its end, which came") {
+        Inside inside({outside.authority()});
+        CHECK(inside.ask(request, false) == "HTTP/1.1 200 OK\r\n\r\na part");
+        CHECK_FALSE(inside.reset);
+    }
+    SECTION("the other side broke it") {
+        breaks = true;
+        Inside inside({outside.authority()});
+        inside.ask(request, false);
+        CHECK(inside.reset);
+    }
+    SECTION("the workspace may carry no more") {
+        EgressLimits limits;
+        limits.bytes = 10;
+        Inside inside({outside.authority()}, limits);
+        inside.ask(request, false);
+        CHECK(inside.reset);
+    }
 }
 
 TEST_CASE("the length of a body cannot be kept from its destination", "[unit][broker]") {

@@ -23,6 +23,7 @@
 #include "api/http/tls/TlsTunnels.h"
 #include "base/Error.h"
 #include "controller/egress/credentials/TlsAuthority.h"
+#include "tests/support/Sockets.h"
 #include "tests/support/Support.h"
 
 using namespace hearth;
@@ -36,33 +37,6 @@ std::array<Fd, 2> pairOfSockets(int flags = 0) {
     std::array<int, 2> ends{};
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0, ends.data()) == 0);
     return {Fd(ends[0]), Fd(ends[1])};
-}
-
-/// What comes until the end, or `most` bytes.
-Bytes readPlain(const Fd& fd, std::size_t most) {
-    Bytes all;
-    std::array<char, 65'536> piece;
-    while (all.size() < most) {
-        pollfd wait{fd.get(), POLLIN, 0};
-        if (::poll(&wait, 1, 20'000) <= 0) throw std::runtime_error("nothing comes, and no end");
-        const ssize_t n =
-            ::recv(fd.get(), piece.data(), std::min(piece.size(), most - all.size()), 0);
-        if (n <= 0) break;
-        all.append(piece.data(), static_cast<std::size_t>(n));
-    }
-    return all;
-}
-
-void writePlain(const Fd& fd, std::string_view bytes) {
-    while (!bytes.empty()) {
-        const ssize_t n = ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-        if (n > 0) {
-            bytes.remove_prefix(static_cast<std::size_t>(n));
-            continue;
-        }
-        pollfd wait{fd.get(), POLLOUT, 0};
-        if (errno != EAGAIN || ::poll(&wait, 1, 20'000) <= 0) throw std::runtime_error("not taken");
-    }
 }
 
 /// A client that speaks TLS, and believes every certificate.
@@ -106,6 +80,10 @@ public:
             all.append(piece.data(), n);
         }
         return all;
+    }
+    bool isClosed() const {
+        pollfd state{fd_.get(), 0, 0};
+        return ::poll(&state, 1, 0) > 0;
     }
     void sayGoodbye() { ::SSL_shutdown(ssl_.get()); }
     Bytes serial() const {
@@ -152,8 +130,12 @@ struct Place {
         std::ofstream(dir.path() + "/new") << text;
         std::filesystem::rename(dir.path() + "/new", dir.path() + "/" + name);
     }
-    std::pair<Fd, Fd> connection(TlsTunnels& tunnels) {
+    /// The client's end, and the plain one. `buffer`: what the kernel keeps for the client.
+    std::pair<Fd, Fd> connection(TlsTunnels& tunnels, int buffer = 0) {
         auto [client, server] = pairOfSockets();
+        if (buffer > 0) {
+            ::setsockopt(server.get(), SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+        }
         const int flags = ::fcntl(server.get(), F_GETFL);
         ::fcntl(server.get(), F_SETFL, flags | O_NONBLOCK);
         return {std::move(client), tunnels.take(std::move(server))};
@@ -174,13 +156,6 @@ struct Place {
     SystemClock clock;
 };
 
-Bytes pattern(std::size_t size) {
-    Bytes text(size, '\0');
-    std::uint32_t value = 11;
-    for (char& c : text) c = static_cast<char>((value = value * 1'664'525 + 1'013'904'223) >> 24U);
-    return text;
-}
-
 }  // namespace
 
 TEST_CASE("what a client says over TLS comes out plain, and the answer goes back",
@@ -190,13 +165,13 @@ TEST_CASE("what a client says over TLS comes out plain, and the answer goes back
     auto [raw, plain] = at.connection(tunnels);
     Client client(std::move(raw));
     REQUIRE(client.shaken());
-    const Bytes up = pattern(3'000'000);
-    const Bytes down = pattern(2'500'000);
+    const Bytes up = test::bytesOf(3'000'000);
+    const Bytes down = test::bytesOf(2'500'000);
     Bytes got_up;
     {
         const std::jthread server([&, &socket = plain] {
-            got_up = readPlain(socket, up.size());
-            writePlain(socket, down);
+            got_up = test::readFrom(socket, up.size());
+            test::writeTo(socket, down);
         });
         client.write(up);
         CHECK(client.read(down.size()) == down);
@@ -204,7 +179,7 @@ TEST_CASE("what a client says over TLS comes out plain, and the answer goes back
     CHECK(got_up == up);
 
     SECTION("an end of ours comes after the last byte, with a goodbye") {
-        writePlain(plain, "the last");
+        test::writeTo(plain, "the last");
         plain.reset();
         CHECK(client.read(100) == "the last");
         CHECK(client.goodbye);
@@ -212,8 +187,8 @@ TEST_CASE("what a client says over TLS comes out plain, and the answer goes back
     SECTION("a client's goodbye is an end, and it can still be answered") {
         client.write("bye");
         client.sayGoodbye();
-        CHECK(readPlain(plain, 100) == "bye");
-        writePlain(plain, "good bye");
+        CHECK(test::readFrom(plain, 100) == "bye");
+        test::writeTo(plain, "good bye");
         plain.reset();
         CHECK(client.read(100) == "good bye");
     }
@@ -234,8 +209,8 @@ TEST_CASE("a client that does not read stops itself only", "[unit][http][tls]") 
         auto [raw, plain] = at.connection(tunnels);
         Client client(std::move(raw));
         client.write("ping");
-        CHECK(readPlain(plain, 4) == "ping");
-        writePlain(plain, "pong");
+        CHECK(test::readFrom(plain, 4) == "ping");
+        test::writeTo(plain, "pong");
         CHECK(client.read(4) == "pong");
     }
 }
@@ -245,17 +220,17 @@ TEST_CASE("who does not speak TLS is let go, and a silent one when the front has
     Place at;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
     auto [wrong, wrong_plain] = at.connection(tunnels);
-    writePlain(wrong, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    CHECK_THAT(readPlain(wrong, 1'000),
+    test::writeTo(wrong, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK_THAT(test::readFrom(wrong, 1'000),
                Catch::StartsWith("HTTP/1.1 400") && Catch::Contains("https://"));
-    CHECK(readPlain(wrong_plain, 1).empty());
+    CHECK(test::readFrom(wrong_plain, 1).empty());
     auto [odd, odd_plain] = at.connection(tunnels);
-    writePlain(odd, std::string(100, '\1'));
-    CHECK(readPlain(odd_plain, 1).empty());
+    test::writeTo(odd, std::string(100, '\1'));
+    CHECK(test::readFrom(odd_plain, 1).empty());
     auto [silent, silent_plain] = at.connection(tunnels);
-    writePlain(silent_plain, "HTTP/1.1 408 Request Timeout\r\n\r\n");
+    test::writeTo(silent_plain, "HTTP/1.1 408 Request Timeout\r\n\r\n");
     silent_plain.reset();
-    CHECK(readPlain(silent, 1).empty());
+    CHECK(test::readFrom(silent, 1).empty());
     const std::string text = at.metrics.render();
     CHECK(text.find("hearth_tls_handshakes_total{result=\"failed\"} 3") != std::string::npos);
 }
@@ -271,21 +246,21 @@ TEST_CASE("a handshake may come in pieces, wherever they are cut", "[unit][http]
             if (client.shaken()) client.write("through");
             static_cast<void>(client.read(1));
         });
-        const Bytes hello = readPlain(middle, 200);
+        const Bytes hello = test::readFrom(middle, 200);
         // The next byte would begin a request of HTTP.
         std::size_t cut = 1;
         while (cut < hello.size() && (hello[cut] < 'A' || hello[cut] > 'Z')) ++cut;
-        writePlain(raw, hello.substr(0, cut));
+        test::writeTo(raw, hello.substr(0, cut));
         REQUIRE(test::eventually([&, &from = raw] {  // it has been read
             int unread = 0;
             return ::ioctl(from.get(), SIOCOUTQ, &unread) == 0 && unread == 0;
         }));
-        writePlain(raw, hello.substr(cut));
+        test::writeTo(raw, hello.substr(cut));
         std::jthread back([&, &from = raw, &to = middle] {
             std::array<char, 65'536> piece;
             ssize_t n = 0;
             while ((n = ::recv(from.get(), piece.data(), piece.size(), 0)) > 0) {
-                writePlain(to, {piece.data(), static_cast<std::size_t>(n)});
+                test::writeTo(to, {piece.data(), static_cast<std::size_t>(n)});
             }
             ::shutdown(to.get(), SHUT_RDWR);
         });
@@ -293,10 +268,10 @@ TEST_CASE("a handshake may come in pieces, wherever they are cut", "[unit][http]
             std::array<char, 65'536> piece;
             ssize_t n = 0;
             while ((n = ::recv(from.get(), piece.data(), piece.size(), 0)) > 0) {
-                writePlain(to, {piece.data(), static_cast<std::size_t>(n)});
+                test::writeTo(to, {piece.data(), static_cast<std::size_t>(n)});
             }
         });
-        CHECK(readPlain(plain, 7) == "through");
+        CHECK(test::readFrom(plain, 7) == "through");
         plain.reset();
     }
 }
@@ -308,7 +283,7 @@ TEST_CASE("a client that goes on after our goodbye is let go", "[unit][http][tls
     auto [raw, plain] = at.connection(tunnels);
     Client client(std::move(raw));
     client.write("x");
-    REQUIRE(readPlain(plain, 1) == "x");
+    REQUIRE(test::readFrom(plain, 1) == "x");
     plain.reset();
     CHECK(client.read(1).empty());
     CHECK(client.goodbye);
@@ -320,6 +295,49 @@ TEST_CASE("a client that goes on after our goodbye is let go", "[unit][http][tls
             return true;
         }
         return false;
+    }));
+}
+
+TEST_CASE("clients that do not take their last bytes hold no more than some places",
+          "[unit][http][tls]") {
+    constexpr std::size_t kMany = 270;
+    constexpr std::size_t kMostLeaving = 256;
+    Place at;
+    TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
+    std::vector<std::unique_ptr<Client>> clients;
+    const Bytes answer(100'000, 'x');  // more than fits into the sockets to the client
+    for (std::size_t i = 0; i < kMany; ++i) {
+        auto [raw, plain] = at.connection(tunnels, 4'096);
+        clients.push_back(std::make_unique<Client>(std::move(raw)));
+        clients.back()->write("?");
+        REQUIRE(test::readFrom(plain, 1) == "?");
+        test::writeTo(plain, answer);
+    }
+    const auto let_go = [&] {
+        return static_cast<std::size_t>(std::count_if(
+            clients.begin(), clients.end(), [](const auto& each) { return each->isClosed(); }));
+    };
+    CHECK(test::eventually([&] { return let_go() == kMany - kMostLeaving; }));
+    CHECK(clients.front()->isClosed());
+    CHECK(clients.front()->read(answer.size()).size() < answer.size());
+    CHECK_FALSE(clients.front()->goodbye);
+    CHECK(clients.back()->read(answer.size()) == answer);
+    CHECK(let_go() == kMany - kMostLeaving);
+}
+
+TEST_CASE("a client that takes none of its last bytes is let go", "[unit][http][tls]") {
+    Place at;
+    ManualClock clock;
+    TlsTunnels tunnels(at.files(), at.metrics, at.log, clock);
+    auto [raw, plain] = at.connection(tunnels, 4'096);
+    Client client(std::move(raw));
+    client.write("?");
+    REQUIRE(test::readFrom(plain, 1) == "?");
+    test::writeTo(plain, Bytes(100'000, 'x'));
+    plain.reset();
+    CHECK(test::eventually([&] {
+        clock.advance(std::chrono::milliseconds(1));
+        return client.isClosed();
     }));
 }
 
@@ -354,7 +372,7 @@ TEST_CASE("a new certificate is shown to new clients, and one that cannot be use
     CHECK(test::eventually([&] { return at.logged("tls.not_reloaded") > 0; }));
     CHECK(shown() == second);
     old.write("still");
-    CHECK(readPlain(old_plain, 5) == "still");
+    CHECK(test::readFrom(old_plain, 5) == "still");
 }
 
 TEST_CASE("files that cannot be used are named", "[unit][http][tls]") {

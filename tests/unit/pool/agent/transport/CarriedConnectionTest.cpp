@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/Mutex.h"
+#include "tests/support/Sockets.h"
 #include "tests/support/Support.h"
 #include "tests/unit/pool/agent/transport/PodSupport.h"
 
@@ -79,42 +80,6 @@ struct Sandbox {
     std::shared_ptr<EgressHandle> handle;
 };
 
-std::string pattern(std::size_t size) {
-    std::string text(size, '\0');
-    std::uint32_t value = 7;
-    for (char& c : text) c = static_cast<char>((value = value * 1'664'525 + 1'013'904'223) >> 24U);
-    return text;
-}
-
-/// Writes everything, whatever the other side takes at a time.
-void writeAll(const Fd& fd, std::string_view bytes) {
-    while (!bytes.empty()) {
-        const ssize_t n = ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-        if (n > 0) {
-            bytes.remove_prefix(static_cast<std::size_t>(n));
-            continue;
-        }
-        if (n < 0 && errno != EAGAIN) throw std::runtime_error("the other side has gone");
-        pollfd wait{fd.get(), POLLOUT, 0};
-        if (::poll(&wait, 1, 20'000) <= 0) throw std::runtime_error("nothing is taken");
-    }
-}
-
-/// As much as it takes within a moment; how much that was.
-std::size_t fill(const Fd& fd) {
-    const std::string piece(65'536, 'x');
-    std::size_t sent = 0;
-    for (;;) {
-        const ssize_t n = ::send(fd.get(), piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n > 0) {
-            sent += static_cast<std::size_t>(n);
-            continue;
-        }
-        pollfd wait{fd.get(), POLLOUT, 0};
-        if (::poll(&wait, 1, 300) <= 0) return sent;
-    }
-}
-
 /// Whether it ends with a reset, after `some` bytes at most.
 bool breaks(const Fd& fd) {
     char byte = 0;
@@ -133,33 +98,33 @@ TEST_CASE("where descriptors do not pass, a tenant's connection is carried whole
     Sandbox sandbox;
     const Fd tenant = sandbox.tenant();
     auto [taken, place] = sandbox.take();
-    const std::string up = pattern(3'000'000);
-    const std::string down = pattern(5'000'001);
+    const std::string up = test::bytesOf(3'000'000);
+    const std::string down = test::bytesOf(5'000'001);
     std::string got_up;
     std::string got_down;
     {
         const std::jthread other([&, &socket = taken.socket] {
-            got_up = readSome(socket, up.size());
-            writeAll(socket, down);
+            got_up = test::readFrom(socket, up.size());
+            test::writeTo(socket, down);
         });
-        const std::jthread reader([&] { got_down = readSome(tenant, down.size()); });
-        writeAll(tenant, up);
+        const std::jthread reader([&] { got_down = test::readFrom(tenant, down.size()); });
+        test::writeTo(tenant, up);
     }
     CHECK(got_up == up);
     CHECK(got_down == down);
 
     SECTION("its end is an end, after the last byte, and frees the place") {
-        writeAll(taken.socket, "the last");
+        test::writeTo(taken.socket, "the last");
         taken.socket.reset();
-        CHECK(readSome(tenant, 100) == "the last");
+        CHECK(test::readFrom(tenant, 100) == "the last");
         CHECK(test::eventually([&, &weak = place] { return weak.expired(); }));
     }
     SECTION("half of it may end first, either half") {
         REQUIRE(::shutdown(tenant.get(), SHUT_WR) == 0);
-        CHECK(readSome(taken.socket, 100).empty());
-        writeAll(taken.socket, "still");
+        CHECK(test::readFrom(taken.socket, 100).empty());
+        test::writeTo(taken.socket, "still");
         REQUIRE(::shutdown(taken.socket.get(), SHUT_WR) == 0);
-        CHECK(readSome(tenant, 100) == "still");
+        CHECK(test::readFrom(tenant, 100) == "still");
         taken.socket.reset();
         CHECK(test::eventually([&, &weak = place] { return weak.expired(); }));
     }
@@ -173,12 +138,12 @@ TEST_CASE("where descriptors do not pass, a tenant's connection is carried whole
         const linger at_once{1, 0};
         ::setsockopt(tenant.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
         const_cast<Fd&>(tenant).reset();
-        CHECK(readSome(taken.socket, 100).empty());
+        CHECK(test::readFrom(taken.socket, 100).empty());
         CHECK(test::eventually([&, &weak = place] { return weak.expired(); }));
     }
     SECTION("when the agent goes, it ends") {
         sandbox.client->drain(1);
-        CHECK(readSome(taken.socket, 100).empty());
+        CHECK(test::readFrom(taken.socket, 100).empty());
         CHECK(test::eventually([&, &weak = place] { return weak.expired(); }));
     }
 }
@@ -188,19 +153,19 @@ TEST_CASE("a tenant that does not read stops its own connection only, and loses 
     Sandbox sandbox;
     const Fd slow = sandbox.tenant();
     auto [to_slow, slow_place] = sandbox.take();
-    const std::size_t sent = fill(to_slow.socket);
+    const std::size_t sent = test::fillUp(to_slow.socket, std::string(65'536, 'x'));
     CHECK(sent > 0);
     to_slow.socket.reset();
 
     const Fd quick = sandbox.tenant();
     auto [to_quick, quick_place] = sandbox.take();
-    const std::string bytes = pattern(2'000'000);
-    std::jthread writer([&, &socket = to_quick.socket] { writeAll(socket, bytes); });
-    CHECK(readSome(quick, bytes.size()) == bytes);
+    const std::string bytes = test::bytesOf(2'000'000);
+    std::jthread writer([&, &socket = to_quick.socket] { test::writeTo(socket, bytes); });
+    CHECK(test::readFrom(quick, bytes.size()) == bytes);
     writer.join();
     CHECK_FALSE(slow_place.expired());
 
-    CHECK(readSome(slow, sent + 1).size() == sent);
+    CHECK(test::readFrom(slow, sent + 1).size() == sent);
     CHECK(test::eventually([&, &weak = slow_place] { return weak.expired(); }));
 }
 
@@ -214,8 +179,8 @@ TEST_CASE("no more connections come than were granted; the rest waits",
     CHECK(sandbox.sink->count() == 0);
     sandbox.handle->grant(1);
     auto third = sandbox.take();
-    writeAll(third.first.socket, "3");
-    CHECK(readSome(tenants[2], 1) == "3");
+    test::writeTo(third.first.socket, "3");
+    CHECK(test::readFrom(tenants[2], 1) == "3");
     CHECK(sandbox.sink->passed == 0);
 }
 
@@ -226,11 +191,11 @@ TEST_CASE("a connection that was announced to another server, or never, is at it
     const std::int64_t number = sandbox.sink->next();
     const auto other = std::make_shared<Egress>();
     const auto handle = sandbox.client->broker(sandbox.port, other);
-    CHECK(readSome(tenant, 1).empty());  // nobody would ever take it
+    CHECK(test::readFrom(tenant, 1).empty());  // nobody would ever take it
     CHECK(test::eventually([&] { return sandbox.sink->refusals == 1; }));
     for (const std::int64_t wrong : {number, std::int64_t{99}, std::int64_t{-1}}) {
         const TakenConnection taken = handle->take(wrong, nullptr);
-        CHECK(readSome(taken.socket, 1).empty());
+        CHECK(test::readFrom(taken.socket, 1).empty());
     }
     CHECK(sandbox.client->touch().time_since_epoch().count() > 0);
 }
@@ -245,15 +210,15 @@ TEST_CASE("thirty connections at once share one data connection",
         tenants.push_back(sandbox.tenant());
         taken.push_back(sandbox.take());
     }
-    const std::string bytes = pattern(400'000);
+    const std::string bytes = test::bytesOf(400'000);
     std::vector<std::jthread> threads;
     for (auto& one : taken) {
         threads.emplace_back([&one, &bytes] {
-            writeAll(one.first.socket, bytes);
+            test::writeTo(one.first.socket, bytes);
             one.first.socket.reset();
         });
     }
-    for (const Fd& tenant : tenants) CHECK(readSome(tenant, bytes.size() + 1) == bytes);
+    for (const Fd& tenant : tenants) CHECK(test::readFrom(tenant, bytes.size() + 1) == bytes);
     threads.clear();
     // File operations have their places.
     CHECK(sandbox.client->list(".", false, 10, "").items.empty());

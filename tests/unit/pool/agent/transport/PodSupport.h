@@ -85,20 +85,6 @@ inline std::optional<Fd> connectTo(std::uint16_t port, std::uint32_t own = 1) {
     return fd;
 }
 
-/// What comes until the other side closes or there are `most` bytes; throws if it stays silent.
-inline std::string readSome(const Fd& fd, std::size_t most) {
-    std::string text;
-    while (text.size() < most) {
-        pollfd p{fd.get(), POLLIN, 0};
-        if (::poll(&p, 1, 20'000) <= 0) throw std::runtime_error("nothing comes, and no end");
-        char piece[4096];
-        const ssize_t n = ::recv(fd.get(), piece, std::min(sizeof piece, most - text.size()), 0);
-        if (n <= 0) break;
-        text.append(piece, static_cast<std::size_t>(n));
-    }
-    return text;
-}
-
 /// Runs the program to its end; the exit status.
 inline int runAgent(std::vector<std::string> words, Fd listener = {}) {
     return AgentProcess({}, HEARTH_AGENT_PATH, std::move(words), std::move(listener))

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "tests/support/Sockets.h"
 #include "tests/support/Support.h"
 #include "tests/unit/pool/agent/transport/PodSupport.h"
 
@@ -32,12 +33,6 @@ std::uint16_t unusedPort() {
         }
     }
     throw std::runtime_error("no port is unused");
-}
-
-std::string patternOf(std::size_t size) {
-    std::string text(size, '\0');
-    for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 7 + i / 251);
-    return text;
 }
 
 /// Gives a text piece by piece, as writeFile() asks.
@@ -79,7 +74,7 @@ TEST_CASE("over TCP a workspace is bound, runs code, streams output and keeps fi
     CHECK(run(*client, "e2", "exit 3")->exit_code == 3);
 
     // More than any window, record or socket's buffer takes at once, both ways.
-    const std::string text = patternOf(5'000'000);
+    const std::string text = test::bytesOf(5'000'000);
     CHECK(client->writeFile("big", {}, giving(text)).size == text.size());
     CHECK(fileOf(*client, "big") == text);
     CHECK(client->stat("big").size == text.size());
@@ -99,7 +94,7 @@ TEST_CASE("input reaches an execution over TCP", "[unit][agent][transport]") {
     request.command = "wc -c";
     request.stdin_open = true;
     const auto handle = client->exec(request, ears);
-    handle->writeStdin(patternOf(1'000'000), kPatience);
+    handle->writeStdin(test::bytesOf(1'000'000), kPatience);
     handle->closeStdin();
     client->drive([&] { return ears->done.load(); }, kPatience);
     CHECK(ears->out == "1000000\n");
@@ -167,18 +162,18 @@ TEST_CASE("strangers learn nothing but the greeting, and are closed in time",
           "[unit][agent][transport]") {
     Pod pod({"HEARTH_AGENT_PROOF_MS=100"});
     const Fd silent = connectTo(pod.port).value();
-    CHECK(readSome(silent, 1'000'000).size() == secure::kGreetingSize);
+    CHECK(test::readFrom(silent, 1'000'000).size() == secure::kGreetingSize);
     const Fd rude = connectTo(pod.port).value();
-    CHECK(readSome(rude, secure::kGreetingSize).size() == secure::kGreetingSize);
+    CHECK(test::readFrom(rude, secure::kGreetingSize).size() == secure::kGreetingSize);
     const std::string hello = program::hello().dump();
     REQUIRE(::send(rude.get(), hello.data(), hello.size(), MSG_NOSIGNAL) > 0);
-    CHECK(readSome(rude, 1).empty());
+    CHECK(test::readFrom(rude, 1).empty());
     // One who knows how the server begins gets no further.
     const Fd sly = connectTo(pod.port).value();
-    CHECK(readSome(sly, secure::kGreetingSize).size() == secure::kGreetingSize);
+    CHECK(test::readFrom(sly, secure::kGreetingSize).size() == secure::kGreetingSize);
     const std::string answer = std::string("hrthsrv\1\1", 9) + std::string(96, 'x');
     REQUIRE(::send(sly.get(), answer.data(), answer.size(), MSG_NOSIGNAL) > 0);
-    CHECK(readSome(sly, 1).empty());
+    CHECK(test::readFrom(sly, 1).empty());
     CHECK_NOTHROW(pod.client());
 }
 

@@ -1,4 +1,3 @@
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <catch2/catch.hpp>
@@ -7,6 +6,7 @@
 
 #include "pool/runtime/AgentSocket.h"
 #include "pool/runtime/docker/remote/RelayPump.h"
+#include "tests/support/Sockets.h"
 #include "tests/unit/pool/runtime/docker/FakeEngine.h"
 
 using namespace hearth;
@@ -41,77 +41,41 @@ struct Wire {
     Fd server;
 };
 
-void put(const Fd& fd, const std::string& bytes) {
-    for (std::size_t at = 0; at < bytes.size();) {
-        const ssize_t n = ::send(fd.get(), bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
-        if (n <= 0) return;
-        at += static_cast<std::size_t>(n);
-    }
-}
-
-/// Up to `size` bytes; fewer at the end of the connection.
-std::string take(const Fd& fd, std::size_t size) {
-    std::string bytes;
-    while (bytes.size() < size) {
-        pollfd polled{fd.get(), POLLIN, 0};
-        if (::poll(&polled, 1, 10'000) <= 0) throw std::runtime_error("nothing comes");
-        char piece[65'536];
-        const ssize_t n = ::recv(fd.get(), piece, std::min(sizeof piece, size - bytes.size()), 0);
-        if (n <= 0) break;
-        bytes.append(piece, static_cast<std::size_t>(n));
-    }
-    return bytes;
-}
-
-/// How many bytes a side takes before it takes no more.
-std::size_t fillUp(const Fd& fd, const std::string& piece) {
-    std::size_t sent = 0;
-    for (;;) {
-        const ssize_t n = ::send(fd.get(), piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n > 0) {
-            sent += static_cast<std::size_t>(n);
-            continue;
-        }
-        pollfd polled{fd.get(), POLLOUT, 0};
-        if (::poll(&polled, 1, 200) <= 0) return sent;
-    }
-}
-
 }  // namespace
 
 TEST_CASE("a relay carries both directions, and what came before it began", "[unit][docker]") {
     RelayPump pump;
     const Wire wire(pump, "early ");
-    put(wire.engine, frame("and ") + frame("late"));
-    CHECK(take(wire.server, 14) == "early and late");
-    put(wire.server, "hello");
-    CHECK(take(wire.engine, 5) == "hello");
+    test::writeTo(wire.engine, frame("and ") + frame("late"));
+    CHECK(test::readFrom(wire.server, 14) == "early and late");
+    test::writeTo(wire.server, "hello");
+    CHECK(test::readFrom(wire.engine, 5) == "hello");
     const std::string much(3'000'000, 'x');
-    std::jthread writer([&] { put(wire.engine, frame(much)); });
-    CHECK(take(wire.server, much.size()) == much);
+    std::jthread writer([&] { test::writeTo(wire.engine, frame(much)); });
+    CHECK(test::readFrom(wire.server, much.size()) == much);
 }
 
 TEST_CASE("the end of one side of a relay is the end of the other", "[unit][docker]") {
     RelayPump pump;
     Wire first(pump);
-    put(first.server, "last words");
+    test::writeTo(first.server, "last words");
     first.server.reset();
-    CHECK(take(first.engine, 100) == "last words");
+    CHECK(test::readFrom(first.engine, 100) == "last words");
     Wire second(pump);
-    put(second.engine, frame("last words"));
+    test::writeTo(second.engine, frame("last words"));
     second.engine.reset();
-    CHECK(take(second.server, 100) == "last words");
+    CHECK(test::readFrom(second.server, 100) == "last words");
 }
 
 TEST_CASE("bytes that are no raw stream end their relay, and no other", "[unit][docker]") {
     RelayPump pump;
     const Wire bad(pump);
     const Wire good(pump);
-    put(bad.engine, "OCI runtime exec failed");
-    CHECK(take(bad.server, 100).empty());
-    CHECK(take(bad.engine, 100).empty());
-    put(good.engine, frame("fine"));
-    CHECK(take(good.server, 4) == "fine");
+    test::writeTo(bad.engine, "OCI runtime exec failed");
+    CHECK(test::readFrom(bad.server, 100).empty());
+    CHECK(test::readFrom(bad.engine, 100).empty());
+    test::writeTo(good.engine, frame("fine"));
+    CHECK(test::readFrom(good.server, 4) == "fine");
 }
 
 TEST_CASE("a side that does not read stops only its own relay, within bounds", "[unit][docker]") {
@@ -119,16 +83,16 @@ TEST_CASE("a side that does not read stops only its own relay, within bounds", "
     const Wire stalled(pump);
     const Wire other(pump);
     // Twice the kernel's own buffers may hold some, too.
-    CHECK(fillUp(stalled.engine, frame(std::string(10'000, 'x'))) < 3'000'000);
-    CHECK(fillUp(stalled.server, std::string(10'000, 'x')) < 3'000'000);
-    put(other.engine, frame("fine"));
-    CHECK(take(other.server, 4) == "fine");
+    CHECK(test::fillUp(stalled.engine, frame(std::string(10'000, 'x'))) < 3'000'000);
+    CHECK(test::fillUp(stalled.server, std::string(10'000, 'x')) < 3'000'000);
+    test::writeTo(other.engine, frame("fine"));
+    CHECK(test::readFrom(other.server, 4) == "fine");
 }
 
 TEST_CASE("the end of the pump ends all relays", "[unit][docker]") {
     auto pump = std::make_unique<RelayPump>();
     const Wire wire(*pump);
     pump.reset();
-    CHECK(take(wire.server, 1).empty());
-    CHECK(take(wire.engine, 1).empty());
+    CHECK(test::readFrom(wire.server, 1).empty());
+    CHECK(test::readFrom(wire.engine, 1).empty());
 }
