@@ -67,9 +67,13 @@ struct ServeConfig {
     Setting<pool::docker::AgentMode> docker_agent;
     Setting<std::string> kubeconfig;
     Setting<std::string> agent_image;
-    Setting<std::string> keys;         ///< folder of the keys that replicas share; empty: our own
-    Setting<std::string> owner;        ///< of Pods, policy and Lease; empty: none
-    Setting<std::string> lease;        ///< of the leader among replicas; empty: there are none
+    Setting<std::string> keys;   ///< folder of the keys that replicas share; empty: our own
+    Setting<std::string> owner;  ///< of Pods, policy and Lease; empty: none
+    Setting<std::string> lease;
+    Setting<std::string> shared_volume;  ///< a folder; empty: none
+    Setting<std::string>
+        shared_volume_claim;  ///< its name in the cluster; empty: Pods do not get it        ///< of
+                              ///< the leader among replicas; empty: there are none
     Setting<bool> custom_resources;    ///< objects of the cluster declare pools, and claim
     Setting<std::string> public_url;   ///< where clients reach us; empty: at `advertise`
     Setting<std::string> advertise;    ///< HOST:PORT for other replicas; empty: `listen`
@@ -86,6 +90,7 @@ struct ServeConfig {
     Setting<metrics::LogLevel> log_level;
     Setting<metrics::LogFormat> log_format;
     Setting<ShutdownWarm> shutdown_warm;
+    Setting<std::uint32_t> shutdown_delay_seconds;
     Setting<std::vector<std::string>> on_demand_allow;  ///< of ImageAllowList
     Setting<std::uint32_t> on_demand_max_sandboxes;
     Setting<std::uint32_t> on_demand_keep_seconds;

@@ -241,6 +241,13 @@ const std::vector<SettingRow>& settings() {
          "The object in the cluster with whose end the Pods go, such as deployments.apps/hearth"},
         {"lease", "NAME", "lease", plain(&C::lease, Shape::Text), "",
          "The Lease by which several replicas in a cluster agree on the one that leads"},
+        {"shared-volume", "DIR", "sharedVolume.dir", plain(&C::shared_volume, Shape::Path), "",
+         "Where a volume is mounted that all replicas in a cluster share: history, artifacts, "
+         "layers"},
+        {"shared-volume-claim", "NAME", "sharedVolume.claim",
+         plain(&C::shared_volume_claim, Shape::Text), "",
+         "The PersistentVolumeClaim of that volume, from which Pods get the packages of their "
+         "pool"},
         {"advertise", "ADDRESS", "advertise", plain(&C::advertise, Shape::Text), "",
          "HOST:PORT where other replicas reach this one; without it the address of --listen"},
         {"custom-resources", "", "customResources", choice(&C::custom_resources, kSwitch), "false",
@@ -277,6 +284,9 @@ const std::vector<SettingRow>& settings() {
          "How a line of the log is written: logfmt or json"},
         {"shutdown-warm", "WHAT", "shutdown.warm", choice(&C::shutdown_warm, kShutdowns), "Destroy",
          "Destroy or Keep warm sandboxes at the end"},
+        {"shutdown-delay-seconds", "N", "shutdown.delaySeconds",
+         number(&C::shutdown_delay_seconds, 0, 300), "0",
+         "How long to serve on after SIGTERM, while /readyz sends balancers elsewhere"},
         {"on-demand-images", "PATTERN", "images.onDemand.allow",
          plain(&C::on_demand_allow, Shape::List, kImages), "",
          "Images that claims may use without a pool, fetched on demand: python:*"},

@@ -23,9 +23,9 @@
 #include "api/serve/GpuSetup.h"
 #include "api/serve/PartOptions.h"
 #include "api/serve/PrivilegedSetup.h"
-#include "api/serve/SignalThread.h"
 #include "api/serve/StartupGate.h"
 #include "api/serve/process/ProgramPath.h"
+#include "api/serve/process/SignalThread.h"
 #include "api/serve/runtimes/Runtimes.h"
 #include "api/serve/standby/Standby.h"
 #include "base/Error.h"
@@ -35,6 +35,7 @@
 #include "controller/egress/EgressGateway.h"
 #include "controller/egress/images/OperatorProxy.h"
 #include "controller/journal/DatabaseFile.h"
+#include "controller/journal/SharedHistory.h"
 #include "controller/store/SecretKey.h"
 #include "controller/store/StateFiles.h"
 #include "controller/store/TokenStore.h"
@@ -65,10 +66,11 @@ struct Terminal {
 /// in the reverse.
 class HearthServer {
 public:
-    /// `leadership`: null where there is one replica only.
+    /// `leadership`: null where there is one replica only; `shared`: null where each has a history
+    /// of its own.
     HearthServer(const cli::ServeConfig& config, PrivilegedSetup ground, Leadership* leadership,
-                 const Reports& reports, SignalThread& signals, const Terminal& terminal,
-                 const sys::NotifySocket& manager)
+                 controller::SharedHistory* shared, const Reports& reports, SignalThread& signals,
+                 const Terminal& terminal, const sys::NotifySocket& manager)
         : config_(config),
           signals_(signals),
           terminal_(terminal),
@@ -84,7 +86,10 @@ public:
           token_history_(controller::tokenHistoryPath(ground_.instance.data_dir),
                          ground_.used_before && database_.begunAnew()),
           journal_(database_.path(), clock_, log_,
-                   {.reserve = &reserve_, .metrics = &metrics_, .file = &database_}),
+                   {.reserve = &reserve_,
+                    .metrics = &metrics_,
+                    .file = &database_,
+                    .shared = led(shared)}),
           tokens_(journal_, token_history_, configuredTokens(config), clock_,
                   *config.open_loopback),
           secret_key_((*config.keys).empty()
@@ -151,14 +156,23 @@ public:
     }
 
 private:
+    /// From now on others follow the history of this one.
+    controller::SharedHistory* led(controller::SharedHistory* shared) const {
+        if (shared == nullptr) return nullptr;
+        controller::Database database(database_.path());
+        shared->lead(database, leadership_->term());
+        return shared;
+    }
+
     controller::PlaneOptions planeOptions() {
         const std::string& data = ground_.instance.data_dir;
+        const std::string& shared = *config_.shared_volume;
         return {.secret_key = secret_key_,
                 .default_pool = *config_.default_pool,
                 .marks = ground_.instance.run_dir + "/marks/claimed",
-                .layers = data + "/state/layers",
+                .layers = shared.empty() ? data + "/state/layers" : shared + "/locks",
                 .traces = *config_.record_traces,
-                .artifacts = data + "/state/artifacts",
+                .artifacts = shared.empty() ? data + "/state/artifacts" : shared + "/artifacts",
                 .on_demand = onDemandRules(config_),
                 .insecure_registries = *config_.insecure_registries,
                 .egress = brokerOptions(config_, ground_.instance, secret_key_),
@@ -340,7 +354,7 @@ private:
     /// Ready once every pool was filled, or after a grace: a pool that cannot be filled is
     /// Degraded, and the others serve.
     std::pair<bool, std::string> ready() {
-        if (stopping_) return {false, "stopping"};
+        if (stopping_ || signals_.leaving()) return {false, "stopping"};
         if (!prepared_) return {false, doorway_.doing()};
         if (plane_.pool_reconciler.drained()) {
             return {false, "drained; the pools stay empty until the server is started again"};
@@ -525,7 +539,7 @@ int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
     const Terminal terminal;
     const sys::NotifySocket manager = sys::NotifySocket::ofEnvironment();
     PrivilegedSetup ground = prepare(config, runtime);
-    SignalThread signals;
+    SignalThread signals(std::chrono::seconds(*config.shutdown_delay_seconds));
     std::signal(SIGPIPE, SIG_IGN);
     ::umask(077);
     const SystemClock clock;
@@ -534,12 +548,14 @@ int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
     metrics::Log log(writer, *config.log_level);
     const Reports reports{clock, metrics, log};
     const std::unique_ptr<Leadership> leadership = ground.runtime->leadership(clock, log);
+    const std::unique_ptr<controller::SharedHistory> shared = sharedHistory(
+        config, leadership != nullptr, controller::databasePath(ground.instance.data_dir), log);
     if (leadership) {
-        if (!standBy(config, *leadership, reports, signals.ended())) return 0;
+        if (!standBy(config, *leadership, shared.get(), reports, signals)) return 0;
         leadership->keep([&log](const std::string& why) { leave(log, why); });
     }
-    return HearthServer(config, std::move(ground), leadership.get(), reports, signals, terminal,
-                        manager)
+    return HearthServer(config, std::move(ground), leadership.get(), shared.get(), reports, signals,
+                        terminal, manager)
         .run();
 }
 

@@ -61,6 +61,9 @@ CREATE TABLE IF NOT EXISTS events (
     pool TEXT NOT NULL, tenant TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,
     trace TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS events_of ON events (tenant);
+CREATE TABLE IF NOT EXISTS shared_place (
+    one INTEGER PRIMARY KEY, term INTEGER NOT NULL, segment INTEGER NOT NULL,
+    bytes INTEGER NOT NULL);
 )";
 
 struct Column {
@@ -222,9 +225,18 @@ void Database::rollBack() noexcept {
 }
 
 void Database::fail(std::string_view operation) const {
-    const std::string message = "data file: " + std::string(operation) + ": " +
-                                (handle_ == nullptr ? "closed" : ::sqlite3_errmsg(handle_));
-    const int code = handle_ == nullptr ? SQLITE_OK : ::sqlite3_errcode(handle_) & 0xFF;
+    fail(operation, handle_ == nullptr ? SQLITE_OK : ::sqlite3_errcode(handle_));
+}
+
+void Database::fail(std::string_view operation, int code) const {
+    std::string message = "data file: " + std::string(operation) + ": ";
+    if (handle_ == nullptr) {
+        message += "closed";
+    } else {
+        const bool last = code == ::sqlite3_errcode(handle_);
+        message += last ? ::sqlite3_errmsg(handle_) : ::sqlite3_errstr(code);
+    }
+    code &= 0xFF;
     if (isFull(handle_, code)) {
         throw Error(ErrorCode::DiskFull, "the disk of the data directory is full")
             .hint("an operator must free space there");

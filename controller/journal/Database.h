@@ -78,7 +78,11 @@ public:
 
 private:
     friend class Statement;
+    friend class ChangeRecorder;
+    friend void applyChanges(Database& database, std::string_view changes);
     [[noreturn]] void fail(std::string_view operation) const;
+    /// For calls that only return their error.
+    [[noreturn]] void fail(std::string_view operation, int code) const;
     void open(const std::string& path, const char* vfs);
     void close() noexcept;
 

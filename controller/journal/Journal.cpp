@@ -5,7 +5,9 @@
 #include "base/Error.h"
 #include "base/Json.h"
 #include "base/ScopeExit.h"
+#include "controller/journal/ChangeRecorder.h"
 #include "controller/journal/DatabaseFile.h"
+#include "controller/journal/SharedHistory.h"
 
 namespace hearth::controller {
 namespace {
@@ -153,7 +155,13 @@ void Journal::transact(const Write& write) {
     try {
         writer_.execute("BEGIN IMMEDIATE");
         try {
-            write(writer_);
+            if (limits_.shared != nullptr) {
+                ChangeRecorder recorder(writer_);
+                write(writer_);
+                limits_.shared->append(writer_, recorder.changes());
+            } else {
+                write(writer_);
+            }
             writer_.execute("COMMIT");
         } catch (...) {
             writer_.rollBack();

@@ -23,6 +23,7 @@
 namespace hearth::controller {
 
 class DatabaseFile;
+class SharedHistory;
 
 /// A workspace as history knows it.
 struct WorkspaceRecord {
@@ -88,7 +89,8 @@ struct JournalLimits {
     HistoryPruner::Most ended{};
     const DiskReserve* reserve = nullptr;
     metrics::Metrics* metrics = nullptr;
-    DatabaseFile* file = nullptr;  ///< is told of damage that an access finds
+    DatabaseFile* file = nullptr;     ///< is told of damage that an access finds
+    SharedHistory* shared = nullptr;  ///< is given each transaction's changes; it leads already
 };
 
 /// History on disk, written behind the answers by one thread: nothing waits for it but what must be

@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, 8> kVolumeKinds{
     "configMap", "csi",   "downwardAPI", "emptyDir",
     "ephemeral", "image", "nfs",         "persistentVolumeClaim"};
 /// Volumes that Hearth makes, and where they are mounted.
-constexpr std::array<std::string_view, 4> kOurVolumes{"inside", "key", "workspace", "tmp"};
+constexpr std::array<std::string_view, 5> kOurVolumes{"inside", "key", "workspace", "tmp", "layer"};
 constexpr std::array<std::string_view, 5> kOurPlaces{"/.hearth", "/.hearth-key", "/workspace",
                                                      "/tmp", "/dev"};
 /// By this variable a container gets devices where NVIDIA's runtime is the node's default.

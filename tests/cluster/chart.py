@@ -17,6 +17,7 @@ import urllib.request
 from authority import Authority
 from harness import BUILD, free_port, npm_ci, pool_yaml, wait_for
 from places import HERE, Trouble, run, write
+from layers import volume
 from sandboxes import SHELL, load_images
 from session import NAMESPACE, Lacks, get, kubectl, own_cluster, session
 
@@ -90,11 +91,11 @@ def installed():
     """Helm installs the chart; a claim works over its service, goes on with its execution through an upgrade to TLS and the end of the leader's Pod, and nothing is left at the end"""
     own_cluster("services")
     load_images(session.cluster)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         image = os.path.join(folder, "server.tar")
         run(os.path.join(ROOT, "helm/image/build"), image, "--reference", f"{IMAGE}:test", "--program", os.path.join(BUILD, "hearth"))
         session.cluster.load(image)
-        file = values(folder)
+        file = values(folder, sharedVolume={"existingClaim": stack.enter_context(volume(folder))})
         before = ours()  # of servers outside the cluster, in other cases
         try:
             helm("install", "one", "CHART", "-n", NAMESPACE, "-f", file, "--wait", "--timeout", "4m")
@@ -125,6 +126,7 @@ def installed():
             kubectl("delete", "pod", leader, "--wait=false")
             wait_for("another leads", lambda: leader_pod() not in ("", leader), 60)
             whole(second, 30)
+            whole(first, 40)  # it had ended when this one was not the leader
             assert run_in(workspace, "cat f")["stdout"] == "kept\n"
             wait_for("it is still there", lambda: get("workspace", "claimed")["status"]["phase"] == "Active", 30)
             # The new leader has never seen that pool before.

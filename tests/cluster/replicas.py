@@ -18,9 +18,8 @@ TAKEOVER = 15 + 5  # the lease's duration, and what starting may take
 class Replicas:
     """Servers with the same keys and Lease. The first leads once it is ready."""
 
-    def __init__(self, folder, pools, count):
-        cluster = session.at("full")
-        load_images(cluster)
+    def __init__(self, folder, pools, count, shared=False):
+        cluster = self.place()
         self.folder, self.pools = folder, pools
         self.config, self.keys = os.path.join(folder, "kubeconfig"), os.path.join(folder, "keys")
         write_kubeconfig(cluster, self.config)
@@ -28,14 +27,24 @@ class Replicas:
         for name in ("key", "agent-key"):
             with open(os.path.join(self.keys, name), "wb") as file:
                 file.write(os.urandom(32))
+        self.shared = os.path.join(folder, "shared") if shared else None
         subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
+        if shared:
+            os.mkdir(self.shared)
+            os.chmod(self.shared, 0o777)
         self.all = [self.make() for _ in range(count)]
         for each in self.all:
             each.start(wait=60)
 
+    def place(self):
+        cluster = session.at("full")
+        load_images(cluster)
+        return cluster
+
     def make(self):
+        more = ["--shared-volume", self.shared] if self.shared else []
         return Server(pools=self.pools, runtime="kubernetes",
-                      args=["--kubeconfig", self.config, "--agent-image", AGENT, "--keys", self.keys, "--lease", LEASE])
+                      args=["--kubeconfig", self.config, "--agent-image", AGENT, "--keys", self.keys, "--lease", LEASE, *more])
 
     def leader(self):
         return next((each for each in self.all if each.process.poll() is None and leads(each)), None)
@@ -69,11 +78,11 @@ def leads(server):
 
 
 @contextlib.contextmanager
-def replicas(warm=2, count=2):
+def replicas(warm=2, count=2, shared=False):
     from harness import clean_up
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        all_of_them = Replicas(folder, pool_yaml(image=SHELL, warm=warm), count)
+        all_of_them = Replicas(folder, pool_yaml(image=SHELL, warm=warm), count, shared)
         try:
             leader = wait_for("a leader", all_of_them.leader, 30)
             leader.wait_ready(30)
@@ -170,8 +179,78 @@ def ended_leader():
         assert leader.ops("/readyz").body.decode().startswith("standing by for ")
 
 
+def shared_history():
+    """replicas that share a history: after kill -9 the next leader, and the one after it, answer for all that has ended, and for tokens and pools of clients"""
+    with replicas(shared=True) as r:
+        leader, follower = r.leader(), r.follower()
+        once = {"Idempotency-Key": "the-one-shot"}
+        shot = {"pool": "shell", "argv": ["sh", "-c", "od -An -N8 -tx8 /dev/urandom | tee out.txt"], "collect": ["*.txt"]}
+        ran = follower.post("/v1/executions", shot, headers=once).json
+        assert ran["status"] == "ok" and ran["artifacts"][0]["path"] == "out.txt", ran
+        gone = {"Idempotency-Key": "the-workspace"}
+        workspace = follower.post("/v1/workspaces", {"pool": "shell"}, headers=gone).json
+        inside = follower.run(workspace["id"], "seq 20000")
+        assert follower.call("DELETE", f"/v1/workspaces/{workspace['id']}").status == 204
+        living = follower.open_workspace()
+        assert follower.call("PATCH", f"/v1/workspaces/{living['id']}", {"labels": {"mine": "yes"}}).status == 200
+        manifest = {**follower.get("/v1/pools/shell").json, "metadata": {"name": "other"}}
+        manifest["spec"]["warm"]["min"] = 0
+        declared = follower.call("PUT", "/v1/pools/other", {key: manifest[key] for key in ("apiVersion", "kind", "metadata", "spec")})
+        assert declared.status in (200, 201), declared
+        token = follower.post("/v1/tokens", {"name": "admin", "role": "admin"}).json["token"]
+        bearer = {"Authorization": f"Bearer {token}"}
+        link = ran["artifacts"][0]["url"]
+        asked = [("GET", f"/v1/executions/{ran['id']}"), ("GET", link[link.index("/", 8):] if "://" in link else link), ("GET", f"/v1/executions/{inside['id']}"),
+                 ("GET", f"/v1/workspaces/{workspace['id']}"), ("GET", f"/v1/workspaces/{living['id']}"), ("GET", "/v1/pools/other"), ("GET", "/v1/tokens")]
+        keyed = [("/v1/executions", shot, once), ("/v1/workspaces", {"pool": "shell"}, gone)]
+
+        def told(server):
+            answers = [server.call(*each, headers=bearer) for each in asked] + [server.call("POST", path, body, headers={**key, **bearer}) for path, body, key in keyed]
+            return [(each.status, lasting(each)) for each in answers]
+        wait_for("the ends are written", lambda: leader.get(f"/v1/executions/{inside['id']}", headers=bearer).json["status"] == "ok", 20)
+        before = told(leader)
+        assert [status for status, _ in before] == [200, 200, 200, 410, 200, 200, 200, 200, 410], before
+        leader.kill9()
+        assert r.next_leader(leader) is follower
+        same(told(follower), before)
+        # The first one again, which has a database of before and what the other wrote to read.
+        leader.start(wait=60)
+        later = follower.call("POST", f"/v1/workspaces/{living['id']}/executions", {"argv": ["echo", "later"]}, headers=bearer).json
+        follower.kill9()
+        assert r.next_leader(follower) is leader
+        same(told(leader), before)
+        assert leader.call("GET", f"/v1/executions/{later['id']}", headers=bearer).json["stdout"] == "later\n"
+        leader.drain = lambda: leader.call("POST", "/v1/drain", headers=bearer)
+
+
+def same(now, before):
+    for one, other in zip(now, before):
+        assert one == other, (one, other)
+
+
+def lasting(answer):
+    """What of an answer does not change with the time and the address of asking."""
+    try:
+        told = answer.json
+    except ValueError:
+        return answer.body
+
+    def kept(value):
+        if isinstance(value, list):
+            return [kept(each) for each in value]
+        if isinstance(value, dict):
+            return {key: kept(each) for key, each in value.items() if key not in PASSING}
+        return value
+    if "spec" in told:
+        told.pop("status")
+    return kept(told)
+
+
+PASSING = ("requestId", "traceId", "url", "urlExpiresAt", "lastActiveAt", "expiresAt", "idleExpiresAt", "lastUsedAt", "agoSeconds")
+
+
 def pods_of_all():
     return get("pods", "-l", "app.kubernetes.io/managed-by=hearth")["items"]
 
 
-CASES = [every_replica_serves, killed_leader, stopped_leader, ended_leader]
+CASES = [every_replica_serves, killed_leader, stopped_leader, ended_leader, shared_history]

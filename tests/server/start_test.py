@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import BUILD, REPO, Server, clean_up, commands_with, main, missing, pool_yaml, record, wait_for  # noqa: E402
@@ -172,6 +173,24 @@ def second_signal():
             nothing_left(s)
         finally:
             clean_up(s)
+
+
+def delayed_end():
+    """with a delay it serves on after SIGTERM while it says that it is not ready, and a second signal does not wait"""
+    with Server(args=["--shutdown-delay-seconds", "3"]) as s:
+        for signals, status in ((1, 0), (2, 1)):
+            began = time.monotonic()
+            s.process.send_signal(signal.SIGTERM)
+            answer = wait_for("it says so", lambda: (a := ready(s)) and a.status == 503 and a)
+            assert b"stopping" in answer.body, answer
+            workspace = s.open_workspace()["id"]  # by a new connection
+            assert s.run(workspace, "echo hi")["stdout"] == "hi\n"
+            s.call("DELETE", f"/v1/workspaces/{workspace}")
+            if signals == 2:
+                s.process.send_signal(signal.SIGTERM)
+            assert s.process.wait(30) == status, s.log()
+            assert (time.monotonic() - began >= 3) == (signals == 1), s.log()
+            s.start()
 
 
 def full_disk():
@@ -340,7 +359,7 @@ def overlays():
                               check=False).returncode == 0
 
 
-TESTS = [taken_port, ended_while_unpacking, served_while_unpacking, second_signal, full_disk, places_that_cannot_be, closed_folder, read_only_data,
+TESTS = [taken_port, ended_while_unpacking, served_while_unpacking, second_signal, delayed_end, full_disk, places_that_cannot_be, closed_folder, read_only_data,
          first_step, default_pool, default_warm, notified, drained]
 for test in TESTS:
     test.only = "oci"

@@ -85,7 +85,11 @@ public:
         const std::string name =
             shared.empty() ? instance_.name
                            : toHex(sha256(key->publicKey().text())).substr(0, kNameDigits);
-        pool::KubernetesOptions options{name, *config_.agent_image, *config_.owner};
+        pool::KubernetesOptions options{.instance = name,
+                                        .agent_image = *config_.agent_image,
+                                        .owner = *config_.owner,
+                                        .volume = *config_.shared_volume,
+                                        .volume_claim = *config_.shared_volume_claim};
         if (leadership_ != nullptr) {
             options.may_write = [this] { return leadership_->fresh(); };
         }
@@ -130,6 +134,11 @@ public:
                 .hint(
                     "put the files key and agent-key, 32 random bytes each, into a folder, and "
                     "name it with --keys");
+        }
+        if ((*config.shared_volume).empty() && !(*config.shared_volume_claim).empty()) {
+            throw Error(ErrorCode::InvalidArgument,
+                        "--shared-volume-claim names a volume that this server does not have")
+                .hint("mount it here, too, and name the place with --shared-volume");
         }
         if (!(*config.lease).empty() && !isReachable(LeaseLeadership::addressOf(config))) {
             throw Error(ErrorCode::InvalidArgument, "other replicas cannot reach this one at " +

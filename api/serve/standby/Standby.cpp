@@ -1,17 +1,23 @@
 #include "api/serve/standby/Standby.h"
 
+#include <optional>
 #include <utility>
 
 #include "api/http/front/OperationsServer.h"
 #include "api/serve/standby/Relay.h"
+#include "base/Error.h"
 
 namespace hearth::program {
 
-bool standBy(const cli::ServeConfig& config, Leadership& leadership, const Reports& reports,
-             const std::stop_token& stop) {
+bool standBy(const cli::ServeConfig& config, Leadership& leadership,
+             controller::SharedHistory* shared, const Reports& reports,
+             const SignalThread& signals) {
+    std::optional<controller::HistoryFollower> follower;
+    if (shared != nullptr) follower.emplace(*shared, reports.log);
     Relay relay(*config.listen, reports.log);
     api::OperationsServer operations(
-        *config.ops_listen, reports.metrics, reports.log, reports.clock, [&relay] {
+        *config.ops_listen, reports.metrics, reports.log, reports.clock, [&relay, &signals] {
+            if (signals.leaving()) return std::pair(false, std::string("stopping"));
             const std::string leader = relay.target();
             return leader.empty() ? std::pair(false, std::string("no replica leads"))
                                   : std::pair(true, "standing by for " + leader);
@@ -19,7 +25,7 @@ bool standBy(const cli::ServeConfig& config, Leadership& leadership, const Repor
     reports.metrics.leader(false);
     operations.start();
     relay.start();
-    const bool leads = leadership.awaitTurn(stop, [&](const std::string& leader) {
+    const bool leads = leadership.awaitTurn(signals.ended(), [&](const std::string& leader) {
         reports.log.info("leader.followed", {{"address", leader}});
         relay.aim(leader);
     });
@@ -29,6 +35,15 @@ bool standBy(const cli::ServeConfig& config, Leadership& leadership, const Repor
     reports.metrics.leader(true);
     reports.log.info("leader.elected", {{"term", leadership.term()}});
     return true;
+}
+
+std::unique_ptr<controller::SharedHistory> sharedHistory(const cli::ServeConfig& config,
+                                                         bool replicated,
+                                                         const std::string& data_file,
+                                                         metrics::Log& log) {
+    const std::string& volume = *config.shared_volume;
+    if (volume.empty() || !replicated) return nullptr;
+    return std::make_unique<controller::SharedHistory>(volume + "/history", data_file, log);
 }
 
 }  // namespace hearth::program

@@ -1,10 +1,13 @@
 #pragma once
 
-#include <stop_token>
+#include <memory>
+#include <string>
 
 #include "api/config/ServeConfig.h"
+#include "api/serve/process/SignalThread.h"
 #include "api/serve/runtimes/RuntimeFactory.h"
 #include "base/Clock.h"
+#include "controller/journal/SharedHistory.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
 
@@ -18,8 +21,17 @@ struct Reports {
 };
 
 /// Stands by until this replica leads: its address serves through the replica that does, and its
-/// probes are answered. False: the stop came first. Both addresses are free when it returns.
-bool standBy(const cli::ServeConfig& config, Leadership& leadership, const Reports& reports,
-             const std::stop_token& stop);
+/// probes are answered. False: a signal came first. Both addresses are free when it returns.
+/// Meanwhile its database follows the history that the replicas share, if they do.
+bool standBy(const cli::ServeConfig& config, Leadership& leadership,
+             controller::SharedHistory* shared, const Reports& reports,
+             const SignalThread& signals);
+
+/// What --shared-volume means for the database in that file; null: nothing. Throws
+/// Error(InvalidArgument) where it cannot be had.
+std::unique_ptr<controller::SharedHistory> sharedHistory(const cli::ServeConfig& config,
+                                                         bool replicated,
+                                                         const std::string& data_file,
+                                                         metrics::Log& log);
 
 }  // namespace hearth::program

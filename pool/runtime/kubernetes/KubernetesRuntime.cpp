@@ -1,8 +1,10 @@
 #include "pool/runtime/kubernetes/KubernetesRuntime.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "base/Error.h"
@@ -21,6 +23,7 @@ constexpr auto kFirstList = std::chrono::seconds(20);
 constexpr auto kDial = std::chrono::seconds(5);
 constexpr std::chrono::milliseconds kCall{10'000};
 constexpr const char* kByNode = "node";
+constexpr const char* kLayersFolder = "layers";  // in the volume
 /// Stops a call before it begins.
 const std::atomic<bool> kAlways{true};
 /// The watch has told of a Pod's creation or end by then, or never will: it was both meanwhile.
@@ -53,6 +56,7 @@ KubernetesRuntime::KubernetesRuntime(KubernetesOptions options,
       key_(std::move(key)),
       clock_(clock),
       log_(log),
+      layers_(options_.volume + "/" + kLayersFolder),
       pods_{.plural = "pods", .ns = access_->config().ns},
       client_(*access_),
       cache_({{kByNode, kubernetes::nodeName}}),
@@ -64,6 +68,7 @@ KubernetesRuntime::KubernetesRuntime(KubernetesOptions options,
     }
     version_ = version.value().value("gitVersion", "");
     owner_ = findOwner();
+    prepareVolume();
     kubernetes::shutPodsOff(client_, {pods_.ns, options_.instance, owner_}, limits());
     subscription_ = cache_.subscribe([this](const ObjectChange& change) { changed(change); });
     follower_ = std::jthread([this](const std::stop_token& stop) { reflector_.run(stop); });
@@ -182,7 +187,7 @@ kubernetes::KubeResult<Json> KubernetesRuntime::createPod(const Json& pod) {
 ContainerRuntime::Started KubernetesRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
     requireId(id);
     requireLead();
-    if (!spec.layer.empty()) layers();
+    const std::string layer = layerOf(spec);
     {
         const MutexLock lock(mutex_);
         made_[id] = clock_.now();
@@ -192,7 +197,9 @@ ContainerRuntime::Started KubernetesRuntime::create(const SandboxId& id, const S
                                                     .agent_image = options_.agent_image,
                                                     .server_key = key_.publicKey().text(),
                                                     .created_unix_ms = toUnixMillis(clock_.wall()),
-                                                    .owner = owner_});
+                                                    .owner = owner_,
+                                                    .layer_claim = options_.volume_claim,
+                                                    .layer = layer});
     const kubernetes::KubeResult<Json> made = createPod(pod);
     if (!made) {
         const MutexLock lock(mutex_);
@@ -242,6 +249,49 @@ void KubernetesRuntime::destroy(const SandboxId& id) {
     if (made != made_.end()) made_.erase(made);
     // The watch still shows it, or has yet to show that it was made; and nobody ends it again.
     ended_[id] = now;
+}
+
+void KubernetesRuntime::prepareVolume() {
+    if (options_.volume.empty()) return;
+    std::error_code error;
+    std::filesystem::create_directory(options_.volume + "/" + kLayersFolder, error);
+    if (error) {
+        throw Error(ErrorCode::InvalidArgument,
+                    "this server cannot write to " + options_.volume + ": " + error.message())
+            .hint("mount a volume there that is writable for the server's user");
+    }
+    // A tenant reads its layer there, and sees no other.
+    std::filesystem::permissions(options_.volume + "/" + kLayersFolder,
+                                 std::filesystem::perms::owner_all |
+                                     std::filesystem::perms::group_exec |
+                                     std::filesystem::perms::others_exec,
+                                 error);
+    layers_.removeUnfinished();
+}
+
+std::vector<std::string> KubernetesRuntime::layers() {
+    if (!options_.volume.empty() && !options_.volume_claim.empty()) return layers_.all();
+    throw Error(ErrorCode::Unsupported,
+                "Pods get the packages of their pool from a volume, and there is none")
+        .hint(
+            "name one with --shared-volume and --shared-volume-claim, or put the packages into "
+            "the image");
+}
+
+void KubernetesRuntime::addLayer(const std::string& digest, int tar) {
+    layers();
+    layers_.add(digest, tar);
+}
+
+void KubernetesRuntime::removeLayer(const std::string& digest) {
+    layers_.remove(digest);
+}
+
+std::string KubernetesRuntime::layerOf(const SandboxSpec& spec) {
+    if (spec.layer.empty()) return {};
+    layers();
+    const std::string place = layers_.require(spec.layer);
+    return std::string(kLayersFolder) + place.substr(place.rfind('/'));
 }
 
 std::string KubernetesRuntime::keyOf(const SandboxId& id) const {

@@ -14,6 +14,7 @@
 #include "base/Mutex.h"
 #include "metrics/Log.h"
 #include "pool/agent/secure/Keys.h"
+#include "pool/image/LayerStore.h"
 #include "pool/runtime/ContainerRuntime.h"
 #include "pool/runtime/kubernetes/NodeWatch.h"
 #include "pool/runtime/kubernetes/PodView.h"
@@ -29,6 +30,10 @@ struct KubernetesOptions {
     std::string agent_image;  ///< has the agent's folder at /hearth
     /// The object with whose end its Pods go, as parseOwner() reads it; empty: none.
     std::string owner = {};
+    /// Where a volume is mounted that Pods mount, too, and its claim: layers lie in its folder
+    /// `layers`. Empty: sandboxes have none.
+    std::string volume = {};
+    std::string volume_claim = {};
     /// False while another replica may lead: nothing is made or destroyed then. Any thread.
     std::function<bool()> may_write = [] { return true; };
 };
@@ -58,6 +63,9 @@ public:
     std::string resolveImage(const std::string& name) override { return name; }
     /// A label of the Pod.
     void noteClaim(const SandboxId& id) override;
+    std::vector<std::string> layers() override;
+    void addLayer(const std::string& digest, int tar) override;
+    void removeLayer(const std::string& digest) override;
     bool inCluster() const override { return true; }
     RuntimeFacts facts() override;
     void finishWithin(std::chrono::milliseconds most) override;
@@ -67,6 +75,8 @@ private:
     void heard(const kubernetes::ReflectorCondition& condition);
     void awaitFirstList();
     Json findOwner();
+    /// Makes the place of layers.
+    void prepareVolume();
     std::string keyOf(const SandboxId& id) const;
     void changed(const kubernetes::ObjectChange& change);
     void requireLead() const;
@@ -77,12 +87,15 @@ private:
     std::optional<kubernetes::PodView> view(const SandboxId& id) const;
     kubernetes::CallLimits limits() const;
     kubernetes::KubeResult<Json> createPod(const Json& pod);
+    /// Where its layer is in the volume; empty: it has none.
+    std::string layerOf(const SandboxSpec& spec);
 
     const KubernetesOptions options_;
     const std::unique_ptr<kubernetes::ClusterAccess> access_;
     const agent::secure::ServerKey key_;
     const Clock& clock_;
     metrics::Log& log_;
+    const image::LayerStore layers_;
     const kubernetes::KubeResource pods_;
     kubernetes::KubernetesClient client_;
     kubernetes::ObjectCache cache_;

@@ -131,6 +131,18 @@ void addTemplate(Json& pod, const std::string& text) {
     add(pod["spec"], spec);
 }
 
+/// A folder of a volume that the Pods of all pools share, each of which sees its own.
+void addLayer(Json& spec, const PodPlaces& places) {
+    Json& sandbox = spec["containers"][0];
+    spec["volumes"].push_back(
+        {{"name", "layer"},
+         {"persistentVolumeClaim", {{"claimName", places.layer_claim}, {"readOnly", true}}}});
+    Json mounted = volumeMount("layer", kLayerPlace, true);
+    mounted["subPath"] = places.layer;
+    sandbox["volumeMounts"].push_back(std::move(mounted));
+    sandbox["env"].push_back({{"name", "HEARTH_LAYER"}, {"value", kLayerPlace}});
+}
+
 /// Empty for one of no pool.
 std::string poolOf(const SandboxSpec& spec) {
     const auto found = spec.labels.find("pool");
@@ -181,6 +193,7 @@ Json podManifest(const SandboxSpec& spec, const PodPlaces& places) {
         pod["metadata"]["ownerReferences"] = Json::array({places.owner});
     }
     if (!spec.runtime_class.empty()) pod["spec"]["runtimeClassName"] = spec.runtime_class;
+    if (!places.layer.empty()) addLayer(pod["spec"], places);
     addTemplate(pod, spec.pod_template);
     return pod;
 }

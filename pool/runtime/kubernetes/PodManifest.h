@@ -31,7 +31,9 @@ struct PodPlaces {
     std::string agent_image;  ///< has the agent's folder at /hearth
     std::string server_key;   ///< the public half, 64 digits
     std::int64_t created_unix_ms = 0;
-    Json owner = {};  ///< an ownerReferences entry; null: none
+    Json owner = {};               ///< an ownerReferences entry; null: none
+    std::string layer_claim = {};  ///< of the volume with its layer
+    std::string layer = {};        ///< the layer's folder there; empty: it has none
 };
 
 /// The Pod's name: the id's digits, for a name has no underscore.

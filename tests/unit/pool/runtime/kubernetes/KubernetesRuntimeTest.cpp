@@ -36,7 +36,10 @@ struct Cluster {
     KubernetesRuntime& start(const std::string& owner = {}) {
         runtime.reset();
         runtime = std::make_unique<KubernetesRuntime>(
-            KubernetesOptions{"aaaaaaaaaaaa", "agents:1", owner, [this] { return leads.load(); }},
+            KubernetesOptions{.instance = "aaaaaaaaaaaa",
+                              .agent_image = "agents:1",
+                              .owner = owner,
+                              .may_write = [this] { return leads.load(); }},
             std::make_unique<kubernetes::ClusterAccess>(
                 kubernetes::ClusterConfig{.url = server.url()}, clock),
             *agent::secure::ServerKey::parse(std::string(64, '1')), clock, log);

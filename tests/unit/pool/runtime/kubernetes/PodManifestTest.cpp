@@ -65,3 +65,23 @@ TEST_CASE("devices are asked for by their resource, and images take none besides
     CHECK(sandboxOf(pod)["resources"]["limits"]["nvidia.com/gpu"] == "2");
     CHECK_FALSE(hasEnvironment(sandboxOf(pod), "NVIDIA_VISIBLE_DEVICES"));
 }
+
+TEST_CASE("a Pod sees its own layer of the volume that all share, read-only",
+          "[unit][kubernetes]") {
+    SandboxSpec spec;
+    spec.image = "images/python";
+    const Json pod = podManifest(spec, {.id = newId("sb_"),
+                                        .instance = "aaaaaaaaaaaa",
+                                        .agent_image = "agents:1",
+                                        .server_key = std::string(64, '1'),
+                                        .layer_claim = "shared",
+                                        .layer = "layers/sha256-1"});
+    const Json& volume = pod["spec"]["volumes"].back();
+    CHECK(volume["persistentVolumeClaim"] == Json({{"claimName", "shared"}, {"readOnly", true}}));
+    const Json& mount = sandboxOf(pod)["volumeMounts"].back();
+    CHECK(mount["subPath"] == "layers/sha256-1");
+    CHECK(mount["readOnly"] == true);
+    CHECK(mount["mountPath"] == kLayerPlace);
+    CHECK(hasEnvironment(sandboxOf(pod), "HEARTH_LAYER"));
+    CHECK_FALSE(hasEnvironment(sandboxOf(podOf(spec)), "HEARTH_LAYER"));
+}

@@ -1,0 +1,52 @@
+#include "controller/journal/ChangeRecorder.h"
+
+// Debian's SQLite has the extension; its header shows it only to who asks.
+#define SQLITE_ENABLE_SESSION 1
+#define SQLITE_ENABLE_PREUPDATE_HOOK 1
+#include <sqlite3.h>
+
+#include <memory>
+
+namespace hearth::controller {
+namespace {
+
+int settle(void* /*context*/, int conflict, sqlite3_changeset_iter* /*change*/) {
+    // A row that is there gives way to the log's; one that is not there needs no change.
+    const bool there = conflict == SQLITE_CHANGESET_DATA || conflict == SQLITE_CHANGESET_CONFLICT;
+    return there ? SQLITE_CHANGESET_REPLACE : SQLITE_CHANGESET_OMIT;
+}
+
+}  // namespace
+
+ChangeRecorder::ChangeRecorder(Database& database) : database_(database) {
+    bool begun = ::sqlite3session_create(database.handle_, "main", &session_) == SQLITE_OK;
+    for (const char* table : kSharedTables) {
+        begun = begun && ::sqlite3session_attach(session_, table) == SQLITE_OK;
+    }
+    if (begun) return;
+    ::sqlite3session_delete(session_);
+    database.fail("record changes");
+}
+
+ChangeRecorder::~ChangeRecorder() {
+    ::sqlite3session_delete(session_);
+}
+
+std::string ChangeRecorder::changes() {
+    int size = 0;
+    void* bytes = nullptr;
+    const int code = ::sqlite3session_patchset(session_, &size, &bytes);
+    const std::unique_ptr<void, void (*)(void*)> owned(bytes, &::sqlite3_free);
+    if (code != SQLITE_OK) database_.fail("record changes", code);
+    return {static_cast<const char*>(bytes), static_cast<std::size_t>(size)};
+}
+
+void applyChanges(Database& database, std::string_view changes) {
+    // It takes a pointer to what it only reads.
+    const int code =
+        ::sqlite3changeset_apply(database.handle_, static_cast<int>(changes.size()),
+                                 const_cast<char*>(changes.data()), nullptr, &settle, nullptr);
+    if (code != SQLITE_OK) database.fail("apply changes", code);
+}
+
+}  // namespace hearth::controller

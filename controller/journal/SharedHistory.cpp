@@ -1,0 +1,264 @@
+#include "controller/journal/SharedHistory.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "base/Error.h"
+#include "base/ScopeExit.h"
+#include "controller/journal/ChangeRecorder.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr auto kFollowEvery = std::chrono::seconds(2);
+/// So much of a log is applied in one transaction.
+constexpr std::uint64_t kBatch = 4U << 20U;
+/// Each time a copy has taken the place of what was being read.
+constexpr int kCatchUps = 5;
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+/// Where the database is in the log; nullopt: it has never followed one.
+std::optional<ChangePlace> placeOf(Database& database) {
+    Statement row(database, "SELECT term, segment, bytes FROM shared_place");
+    if (!row.step()) return std::nullopt;
+    return ChangePlace{
+        {static_cast<std::uint64_t>(row.integer(0)), static_cast<std::uint32_t>(row.integer(1))},
+        static_cast<std::uint64_t>(row.integer(2))};
+}
+
+void setPlace(Database& database, const ChangePlace& place) {
+    Statement(database, "INSERT OR REPLACE INTO shared_place VALUES (1, ?, ?, ?)")
+        .bind(static_cast<std::int64_t>(place.segment.term))
+        .bind(static_cast<std::int64_t>(place.segment.number))
+        .bind(static_cast<std::int64_t>(place.bytes))
+        .run();
+}
+
+template <typename F>
+void inTransaction(Database& database, const F& work) {
+    database.execute("BEGIN IMMEDIATE");
+    try {
+        work();
+        database.execute("COMMIT");
+    } catch (...) {
+        database.rollBack();
+        throw;
+    }
+}
+
+/// The columns of the copy, which may be of another version.
+std::string columnsOf(Database& database, const char* table) {
+    Statement rows(database, "SELECT name FROM pragma_table_info(?, 'copied')");
+    rows.bind(table);
+    std::string names;
+    while (rows.step()) names.append(names.empty() ? "" : ", ").append(rows.text(0));
+    return names;
+}
+
+/// What counts of a segment: all of one that the newest term began.
+std::uint64_t limitOf(const ChangeSegment& segment, std::uint64_t newest,
+                      const ChangeFolder::Lengths& before) {
+    if (segment.term == newest) return kNoLimit;
+    const auto found = before.find(segment);
+    return found == before.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+SharedHistory::SharedHistory(const std::string& folder, std::string database, metrics::Log& log,
+                             std::uint64_t grown)
+    : folder_(folder), database_(std::move(database)), log_(log), grown_(grown) {
+    std::error_code error;
+    std::filesystem::create_directory(folder, error);
+    const bool usable = !error && ::access(folder.c_str(), R_OK | W_OK | X_OK) == 0;
+    if (usable) return;
+    throw Error(ErrorCode::InvalidArgument, "this server cannot write to " + folder)
+        .hint("mount a volume there that all replicas share, writable for the server's user");
+}
+
+void SharedHistory::catchUp(Database& database) {
+    for (int tries = kCatchUps; tries-- > 0;) {
+        if (catchUpOnce(database)) return;
+    }
+    throw Error(ErrorCode::Unavailable, "the log of the shared history changes too fast");
+}
+
+bool SharedHistory::catchUpOnce(Database& database) {
+    const ChangeFolder::Contents there = folder_.list();
+    if (there.terms.empty() || there.snapshots.empty()) return true;  // nobody has led yet
+    const std::uint64_t newest = there.terms.back();
+    const ChangeFolder::Lengths before = folder_.lengthsBefore(newest);
+    const ChangeSegment copy = there.snapshots.back();
+    const std::optional<ChangePlace> place = placeOf(database);
+    const bool behind = !place || place->segment < copy;
+    if (behind || place->bytes > limitOf(place->segment, newest, before)) {
+        replaceAll(database, copy);
+    }
+    return follow(database, there, before);
+}
+
+void SharedHistory::replaceAll(Database& database, const ChangeSegment& snapshot) {
+    {
+        Statement attach(database, "ATTACH ? AS copied");
+        attach.bind(folder_.snapshotPath(snapshot)).run();
+    }
+    const ScopeExit detach([&] {
+        try {
+            database.execute("DETACH copied");
+        } catch (const std::exception& e) {
+            log_.warn("history.copy_stays_open", {{"error", e.what()}});
+        }
+    });
+    inTransaction(database, [&] {
+        for (const std::string table : kSharedTables) {
+            const std::string columns = columnsOf(database, table.c_str());
+            const std::string insert = "INSERT INTO main." + table + " (" + columns + ") SELECT " +
+                                       columns + " FROM copied." + table;
+            database.execute(("DELETE FROM main." + table).c_str());
+            database.execute(insert.c_str());
+        }
+        setPlace(database, {snapshot, 0});
+    });
+    log_.info("history.copied", {{"term", snapshot.term}, {"segment", snapshot.number}});
+}
+
+bool SharedHistory::follow(Database& database, const ChangeFolder::Contents& there,
+                           const ChangeFolder::Lengths& before) {
+    const std::uint64_t newest = there.terms.back();
+    const ChangePlace place = placeOf(database).value();
+    for (const ChangeSegment& segment : there.segments) {
+        if (segment < place.segment || segment.term > newest) continue;
+        ChangePlace at = segment == place.segment ? place : ChangePlace{segment, 0};
+        const std::optional<std::uint64_t> size = folder_.sizeOf(segment);
+        if (!size) return false;
+        const std::uint64_t limit = std::min(limitOf(segment, newest, before), *size);
+        bool gone = false;
+        for (bool more = at.bytes < limit; more;) {
+            more = false;
+            inTransaction(database, [&] {
+                const std::uint64_t begin = at.bytes;
+                const auto apply = [&](std::string_view record, const ChangePlace& behind) {
+                    applyChanges(database, record);
+                    at = behind;
+                    more = at.bytes - begin >= kBatch;
+                    return !more;
+                };
+                gone = !folder_.read(at, limit, apply);
+                if (!gone) setPlace(database, at);
+            });
+            if (gone) return false;
+        }
+    }
+    return true;
+}
+
+void SharedHistory::lead(Database& database, std::uint64_t term) {
+    catchUp(database);
+    const ChangeFolder::Contents there = folder_.list();
+    ChangeFolder::Lengths lengths;  // of what counts
+    if (!there.terms.empty()) {
+        const std::uint64_t newest = there.terms.back();
+        const ChangeFolder::Lengths before = folder_.lengthsBefore(newest);
+        const std::optional<ChangePlace> place = placeOf(database);
+        for (const ChangeSegment& segment : there.segments) {
+            // Of the last one so much counts as was read; a former leader may still write there.
+            if (!place || segment > place->segment) continue;
+            lengths[segment] = segment == place->segment ? place->bytes
+                               : segment.term == newest  ? folder_.sizeOf(segment).value_or(0)
+                                                         : limitOf(segment, newest, before);
+        }
+    }
+    folder_.begin(term, lengths);
+    segment_ = {term, 1};
+    inTransaction(database, [&] { setPlace(database, {segment_, 0}); });
+    if (there.snapshots.empty()) copy(database, segment_);
+    folder_.open(segment_);
+    for (const auto& [segment, bytes] : lengths) since_copy_ += bytes;
+    thread_ = std::jthread([this](const std::stop_token& stop) { shorten(stop); });
+    log_.info("history.leads", {{"term", term}, {"segments", lengths.size()}});
+}
+
+void SharedHistory::append(Database& database, std::string_view changes) {
+    if (changes.empty()) return;
+    if (since_copy_ > grown_) {
+        // Whatever was appended before is committed by now.
+        beginSegment();
+        since_copy_ = 0;
+        const MutexLock lock(mutex_);
+        due_ = segment_;
+        wanted_.notifyAll();
+    } else if (!folder_.isOpen()) {
+        beginSegment();
+    }
+    setPlace(database, folder_.append(changes));
+    since_copy_ += changes.size();
+}
+
+void SharedHistory::beginSegment() {
+    const ChangeSegment next{segment_.term, segment_.number + 1};
+    folder_.open(next);
+    segment_ = next;
+}
+
+void SharedHistory::copy(Database& database, const ChangeSegment& segment) {
+    ::unlink(folder_.unfinishedPath().c_str());
+    Statement(database, "VACUUM INTO ?").bind(folder_.unfinishedPath()).run();
+    // A former leader's copy would have what is void.
+    const ChangeFolder::Contents there = folder_.list();
+    if (there.terms.empty() || there.terms.back() != segment.term) return;
+    folder_.publish(segment);
+    folder_.dropBefore(segment);
+}
+
+void SharedHistory::shorten(const std::stop_token& stop) {
+    while (true) {
+        ChangeSegment segment;
+        {
+            const MutexLock lock(mutex_);
+            wanted_.wait(mutex_, stop,
+                         [this]() HEARTH_REQUIRES(mutex_) { return due_.has_value(); });
+            if (stop.stop_requested()) return;
+            segment = *std::exchange(due_, std::nullopt);
+        }
+        try {
+            Database database(database_);
+            copy(database, segment);
+            log_.info("history.shortened", {{"term", segment.term}, {"segment", segment.number}});
+        } catch (const std::exception& e) {
+            // The log stays as long as it is until it has grown as much again.
+            log_.warn("history.not_shortened", {{"error", e.what()}});
+        }
+    }
+}
+
+HistoryFollower::HistoryFollower(SharedHistory& history, metrics::Log& log)
+    : history_(history),
+      log_(log),
+      thread_([this](const std::stop_token& stop) { follow(stop); }) {}
+
+void HistoryFollower::follow(const std::stop_token& stop) {
+    bool told = false;
+    std::optional<Database> database;
+    while (!stop.stop_requested()) {
+        try {
+            if (!database) database.emplace(history_.database());
+            history_.catchUp(*database);
+            told = false;
+        } catch (const std::exception& e) {
+            database.reset();
+            if (!std::exchange(told, true)) {
+                log_.warn("history.not_followed", {{"error", e.what()}});
+            }
+        }
+        const MutexLock lock(mutex_);
+        never_.waitFor(mutex_, stop, kFollowEvery, [] { return false; });
+    }
+}
+
+}  // namespace hearth::controller

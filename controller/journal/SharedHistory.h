@@ -1,0 +1,87 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "base/Mutex.h"
+#include "controller/journal/ChangeFolder.h"
+#include "controller/journal/Database.h"
+#include "metrics/Log.h"
+
+namespace hearth::controller {
+
+/// The history that replicas share: each has a database of its own, and what the one that leads
+/// commits goes through a log in a folder to those of the others, so that the next leader knows it.
+/// Only the leader writes the log; a former leader that goes on writing is not read (ChangeFolder).
+///
+/// Where the log has grown long, a copy of the database takes its place.
+class SharedHistory {
+public:
+    /// Makes the folder in one that is there, and throws Error(InvalidArgument) where it cannot be
+    /// used. `grown`: so many bytes of log are too long.
+    SharedHistory(const std::string& folder, std::string database, metrics::Log& log,
+                  std::uint64_t grown = 64ULL << 20U);
+    ~SharedHistory() = default;
+    SharedHistory(const SharedHistory&) = delete;
+    SharedHistory& operator=(const SharedHistory&) = delete;
+
+    /// The file of this replica's database.
+    const std::string& database() const { return database_; }
+
+    /// Brings a database to what the log has; in one that has gone another way (its last changes
+    /// are void) everything shared is replaced. Not while anybody else writes to it.
+    void catchUp(Database& database);
+    /// The database of this replica is what others follow from now on; it catches up first. Terms
+    /// only grow.
+    void lead(Database& database, std::uint64_t term);
+    /// Part of a transaction of the leader: what it has changed. Throws Error(DiskFull) and
+    /// Error(Unavailable), and then nobody reads it. A commit that fails behind it leaves others
+    /// with a change that comes here when it is tried again. One thread at a time.
+    void append(Database& database, std::string_view changes);
+
+private:
+    void replaceAll(Database& database, const ChangeSegment& snapshot);
+    /// These two say false where a copy has taken the place of what they were about to read.
+    bool catchUpOnce(Database& database);
+    bool follow(Database& database, const ChangeFolder::Contents& there,
+                const ChangeFolder::Lengths& before);
+    void beginSegment();
+    void copy(Database& database, const ChangeSegment& segment);
+    /// Waits for work(): a thread, as a copy takes long.
+    void shorten(const std::stop_token& stop);
+
+    ChangeFolder folder_;
+    const std::string database_;
+    metrics::Log& log_;
+    const std::uint64_t grown_;
+    // Of the leader, used by whoever appends:
+    ChangeSegment segment_;
+    std::uint64_t since_copy_ = 0;
+    Mutex mutex_;
+    StoppableCondition wanted_;
+    /// A copy of what is before this segment is to be made.
+    std::optional<ChangeSegment> due_ HEARTH_GUARDED_BY(mutex_);
+    std::jthread thread_;  ///< once it leads
+};
+
+/// Keeps the database of a replica that does not lead close to the log, so that it has little to
+/// read when it leads; until its end.
+class HistoryFollower {
+public:
+    HistoryFollower(SharedHistory& history, metrics::Log& log);
+
+private:
+    void follow(const std::stop_token& stop);
+
+    SharedHistory& history_;
+    metrics::Log& log_;
+    Mutex mutex_;
+    StoppableCondition never_;
+    std::jthread thread_;
+};
+
+}  // namespace hearth::controller
