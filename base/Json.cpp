@@ -1,5 +1,6 @@
 #include "base/Json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 #include <utility>
@@ -24,8 +25,8 @@ public:
     bool string(string_t& value) override { return put(Json(std::move(value))); }
     bool binary(binary_t&) override { return false; }
 
-    bool start_object(std::size_t) override { return open(Json::object()); }
-    bool start_array(std::size_t) override { return open(Json::array()); }
+    bool start_object(std::size_t) override { return open(false); }
+    bool start_array(std::size_t) override { return open(true); }
     bool end_object() override { return close(); }
     bool end_array() override { return close(); }
 
@@ -36,8 +37,9 @@ public:
             level.left_out = limits_.lenient;
             return limits_.lenient || fail("a key holds a NUL character");
         }
-        if (!level.keys.insert(value).second) return fail("the key \"" + value + "\" stands twice");
-        if (level.keys.size() > limits_.members) return fail("an object has too many members");
+        if (stands(level, value)) return fail("the key \"" + value + "\" stands twice");
+        if (gathered_.size() - level.begin >= limits_.members)
+            return fail("an object has too many members");
         level.key = std::move(value);
         return true;
     }
@@ -51,12 +53,55 @@ public:
     const std::string& problem() const { return problem_; }
 
 private:
+    /// An object or array that is open. What it has so far stands in gathered_, from `begin` on.
     struct Level {
-        Json value;
-        std::string key;
-        std::unordered_set<std::string> keys;
-        bool left_out = false;  ///< the next member
+        bool array = false;
+        std::size_t begin = 0;
+        std::string key = {};                       ///< of the next member
+        bool left_out = false;                      ///< the next member is
+        std::unordered_set<std::string> keys = {};  ///< of an object with many
     };
+    static constexpr std::size_t kFewKeys = 16;
+
+    /// Whether the object has the key already. A few are found faster by looking at each.
+    bool stands(Level& level, const std::string& key) const {
+        const auto begin = gathered_.begin() + static_cast<std::ptrdiff_t>(level.begin);
+        if (gathered_.size() - level.begin < kFewKeys) {
+            return std::any_of(begin, gathered_.end(),
+                               [&](const auto& member) { return member.first == key; });
+        }
+        if (level.keys.empty()) {
+            for (auto member = begin; member != gathered_.end(); ++member) {
+                level.keys.insert(member->first);
+            }
+        }
+        return !level.keys.insert(key).second;
+    }
+
+    /// The innermost level as a value, which is made once all it has is known: an object that grows
+    /// copies all of its members, deeply, because their keys are const.
+    Json closed() {
+        const Level& level = levels_.back();
+        const std::size_t count = gathered_.size() - level.begin;
+        const auto begin = gathered_.begin() + static_cast<std::ptrdiff_t>(level.begin);
+        Json value = level.array ? Json::array() : Json::object();
+        if (level.array) {
+            auto& items = value.get_ref<Json::array_t&>();
+            items.reserve(count);
+            for (auto one = begin; one != gathered_.end(); ++one) {
+                items.push_back(std::move(one->second));
+            }
+        } else {
+            Json::object_t::Container& members = value.get_ref<Json::object_t&>();
+            members.reserve(count);
+            for (auto one = begin; one != gathered_.end(); ++one) {
+                members.emplace_back(std::move(one->first), std::move(one->second));
+            }
+        }
+        gathered_.erase(begin, gathered_.end());
+        levels_.pop_back();
+        return value;
+    }
 
     bool fail(std::string problem) {
         if (problem_.empty()) problem_ = std::move(problem);
@@ -67,38 +112,33 @@ private:
 
     bool put(Json value) { return count() && (skipping_ > 0 || attach(std::move(value))); }
 
-    bool open(Json value) {
+    bool open(bool array) {
         if (!count()) return false;
         if (levels_.size() >= limits_.depth) {
             ++skipping_;
             return limits_.lenient || fail("the document is nested too deeply");
         }
-        levels_.push_back({std::move(value), {}, {}});
+        levels_.push_back({.array = array, .begin = gathered_.size()});
         return true;
     }
 
     bool close() {
         if (skipping_ > 0) return --skipping_ > 0 || attach(Json(nullptr));
-        Json value = std::move(levels_.back().value);
-        levels_.pop_back();
-        return attach(std::move(value));
+        return attach(closed());
     }
 
     bool attach(Json value) {
         if (levels_.empty()) {
             root_ = std::move(value);
-        } else if (Level& level = levels_.back(); level.value.is_array()) {
-            level.value.push_back(std::move(value));
-        } else if (!std::exchange(level.left_out, false)) {
-            // Keys are known to be unique: append without the linear search of operator[].
-            level.value.get_ref<Json::object_t&>().Container::emplace_back(std::move(level.key),
-                                                                           std::move(value));
+        } else if (Level& level = levels_.back(); !std::exchange(level.left_out, false)) {
+            gathered_.emplace_back(std::move(level.key), std::move(value));
         }
         return true;
     }
 
     const JsonLimits& limits_;
     std::vector<Level> levels_;
+    std::vector<std::pair<std::string, Json>> gathered_;
     std::size_t values_ = 0;
     std::size_t skipping_ = 0;  ///< levels that are open below the deepest one that is kept
     Json root_;

@@ -120,3 +120,24 @@ TEST_CASE("a lenient reader leaves out what cannot be kept, and keeps the rest",
     CHECK(refusal(R"({"a":1,"a":2})", lenient) == kBad);
     CHECK(refusal(R"([[[[1,2],[3]]]])", {.values = 5, .lenient = true}) == kBad);
 }
+
+TEST_CASE("an object with many members keeps their order, and none stands twice", "[unit][base]") {
+    std::string text = "{";
+    for (int n = 0; n < 40; ++n) {
+        text += "\"k" + std::to_string(n) + R"(": [{"a": 1, "b": [[], {}]}, "x"],)";
+    }
+    const std::string more = R"("last": {"k0": 1}})";
+    const Json value = parseJson(text + more);
+    REQUIRE(value.size() == 41);
+    int n = 0;
+    for (const auto& [key, member] : value.items()) {
+        if (n == 40) break;
+        CHECK(key == "k" + std::to_string(n++));
+        CHECK(member == Json::parse(R"([{"a": 1, "b": [[], {}]}, "x"])"));
+    }
+    CHECK(value.back() == Json({{"k0", 1}}));
+    for (const char* again : {"k0", "k15", "k16", "k39"}) {
+        CHECK_THROWS_AS(parseJson(text + "\"" + again + "\": 1}"), Error);
+    }
+    CHECK_THROWS_AS(parseJson(R"({"a": {"b": 1, "b": 2}})"), Error);
+}
