@@ -549,7 +549,7 @@ int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
     const Reports reports{clock, metrics, log};
     const std::unique_ptr<Leadership> leadership = ground.runtime->leadership(clock, log);
     const std::unique_ptr<controller::SharedHistory> shared = sharedHistory(
-        config, leadership != nullptr, controller::databasePath(ground.instance.data_dir), log);
+        config, leadership.get(), controller::databasePath(ground.instance.data_dir), log);
     if (leadership) {
         if (!standBy(config, *leadership, shared.get(), reports, signals)) return 0;
         leadership->keep([&log](const std::string& why) { leave(log, why); });

@@ -59,7 +59,14 @@ broker::EgressOptions brokerOptions(const cli::ServeConfig& config, const Instan
 }
 
 controller::DiskReserve stateReserve(const cli::ServeConfig& config, const Instance& instance) {
-    return {instance.data_dir + "/state", parseBytes(*config.state_reserve).value()};
+    // Artifacts and the log of the history lie on the shared volume, if there is one.
+    return {[state = instance.data_dir + "/state", shared = *config.shared_volume] {
+                const auto own = controller::diskSpaceAt(state);
+                if (shared.empty()) return own;
+                const auto other = controller::diskSpaceAt(shared);
+                return other && (!own || other->free < own->free) ? other : own;
+            },
+            parseBytes(*config.state_reserve).value()};
 }
 
 controller::DiskBudget workspaceBudget(const cli::ServeConfig& config, const Instance& instance) {

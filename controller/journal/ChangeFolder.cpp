@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <system_error>
 
 #include "base/Error.h"
@@ -71,11 +72,11 @@ std::optional<ChangeSegment> parsed(const std::string& text) {
     return segment;
 }
 
-std::string termPath(const std::string& folder, std::uint64_t term) {
+std::string termPath(const std::string& before, std::uint64_t term) {
     std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), "/%s-%020llu", kTerm,
+    std::snprintf(text.data(), text.size(), "%s-%020llu", kTerm,
                   static_cast<unsigned long long>(term));
-    return folder + text.data();
+    return before + text.data();
 }
 
 bool readExactly(int fd, char* to, std::size_t bytes, std::uint64_t from) {
@@ -147,7 +148,7 @@ ChangeFolder::Contents ChangeFolder::list() const {
 }
 
 ChangeFolder::Lengths ChangeFolder::lengthsBefore(std::uint64_t term) const {
-    const Json told = Json::parse(contentsOf(termPath(path_, term)), nullptr, false);
+    const Json told = Json::parse(contentsOf(termPath(path_ + "/", term)), nullptr, false);
     Lengths lengths;
     if (!told.is_object() || !told.contains("segments")) {
         throw Error(ErrorCode::Unavailable,
@@ -163,10 +164,11 @@ ChangeFolder::Lengths ChangeFolder::lengthsBefore(std::uint64_t term) const {
 void ChangeFolder::begin(std::uint64_t term, const Lengths& before) const {
     Json segments = Json::object();
     for (const auto& [segment, bytes] : before) segments[nameOf(segment)] = bytes;
-    const std::string path = termPath(path_, term);
-    const std::string unfinished = path_ + "/." + kTerm;
+    const std::string path = termPath(path_ + "/", term);
+    const std::string unfinished = termPath(path_ + "/.", term);
+    ::unlink(unfinished.c_str());  // of a start that was ended half-way
     {
-        const Fd file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+        const Fd file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
         if (!file) fail("write");
         writeAll(file.get(), dumpJson({{"segments", segments}}));
         if (::fsync(file.get()) != 0) fail("write");
@@ -183,11 +185,11 @@ void ChangeFolder::sync() const {
 }
 
 std::optional<std::uint64_t> ChangeFolder::sizeOf(const ChangeSegment& segment) const {
+    // Opened, because a network file system then asks the server; stat() may tell an older size.
+    const Fd file(::open(at(kChanges, segment).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file && errno == ENOENT) return std::nullopt;
     struct stat seen {};
-    if (::stat(at(kChanges, segment).c_str(), &seen) != 0) {
-        if (errno == ENOENT) return std::nullopt;
-        fail("look");
-    }
+    if (!file || ::fstat(file.get(), &seen) != 0) fail("look");
     return static_cast<std::uint64_t>(seen.st_size);
 }
 
@@ -201,7 +203,8 @@ bool ChangeFolder::read(const ChangePlace& from, std::uint64_t limit, const Each
         Header header;
         if (!readExactly(file.get(), reinterpret_cast<char*>(&header), sizeof(header),
                          place.bytes) ||
-            header.length > kMostBytes || place.bytes + sizeof(header) + header.length > limit) {
+            header.length == 0 || header.length > kMostBytes ||
+            place.bytes + sizeof(header) + header.length > limit) {
             break;
         }
         record.resize(header.length);
@@ -225,28 +228,33 @@ void ChangeFolder::open(const ChangeSegment& segment) {
 }
 
 ChangePlace ChangeFolder::append(std::string_view record) {
+    if (record.empty() || record.size() > kMostBytes) {
+        throw std::length_error("a change of " + std::to_string(record.size()) + " bytes");
+    }
     const Header header{static_cast<std::uint32_t>(record.size()), checkOf(record)};
+    std::string whole(reinterpret_cast<const char*>(&header), sizeof(header));
+    whole += record;
     try {
-        std::string whole(reinterpret_cast<const char*>(&header), sizeof(header));
-        whole += record;
         writeAll(file_.get(), whole);
         if (::fdatasync(file_.get()) != 0) fail("write");
     } catch (...) {
-        // What is half there would hide what comes behind it; so it begins a new segment.
-        if (::ftruncate(file_.get(), static_cast<off_t>(bytes_)) != 0 ||
-            ::lseek(file_.get(), static_cast<off_t>(bytes_), SEEK_SET) < 0) {
-            file_.reset();
-        }
+        // Somebody may have read what is there, so nothing else is ever written to its place.
+        file_.reset();
         throw;
     }
-    bytes_ += sizeof(header) + record.size();
+    bytes_ += whole.size();
     return {segment_, bytes_};
 }
 
+std::string ChangeFolder::unfinishedPath(const ChangeSegment& segment) const {
+    return path_ + "/." + kSnapshot + "-" + nameOf(segment);
+}
+
 void ChangeFolder::publish(const ChangeSegment& segment) const {
-    const Fd made(::open(unfinishedPath().c_str(), O_RDONLY | O_CLOEXEC));
+    const std::string path = unfinishedPath(segment);
+    const Fd made(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!made || ::fsync(made.get()) != 0 ||
-        ::rename(unfinishedPath().c_str(), snapshotPath(segment).c_str()) != 0) {
+        ::rename(path.c_str(), snapshotPath(segment).c_str()) != 0) {
         fail("publish a snapshot");
     }
     sync();
@@ -262,7 +270,7 @@ void ChangeFolder::dropBefore(const ChangeSegment& snapshot) const noexcept {
             if (each < snapshot) ::unlink(snapshotPath(each).c_str());
         }
         for (const std::uint64_t each : there.terms) {
-            if (each < snapshot.term) ::unlink(termPath(path_, each).c_str());
+            if (each < snapshot.term) ::unlink(termPath(path_ + "/", each).c_str());
         }
     } catch (const std::exception&) {
         return;  // the next snapshot tries again

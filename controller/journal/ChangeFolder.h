@@ -70,12 +70,13 @@ public:
     void open(const ChangeSegment& segment);
     /// Whether there is one that can be appended to.
     bool isOpen() const { return static_cast<bool>(file_); }
-    /// Returns once other machines can read it. Where it throws nothing of it counts.
+    /// Returns once other machines can read it. Where it throws, others may have read it, and
+    /// another segment is to be opened.
     ChangePlace append(std::string_view record);
 
     std::string snapshotPath(const ChangeSegment& segment) const;
     /// Where a snapshot is made before publish() gives it its name.
-    std::string unfinishedPath() const { return path_ + "/.snapshot"; }
+    std::string unfinishedPath(const ChangeSegment& segment) const;
     void publish(const ChangeSegment& segment) const;
     /// Removes what a snapshot has made needless. What is not to be removed stays.
     void dropBefore(const ChangeSegment& snapshot) const noexcept;

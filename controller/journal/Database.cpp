@@ -194,7 +194,8 @@ Database::~Database() {
 }
 
 void Database::open(const std::string& path, const char* vfs) {
-    constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+                           SQLITE_OPEN_URI;  // for copies that are attached
     if (::sqlite3_open_v2(path.c_str(), &handle_, kFlags, vfs) != SQLITE_OK) {
         close();
         throw std::runtime_error("cannot open the data file " + path);

@@ -17,6 +17,8 @@ constexpr auto kRoomAgain = std::chrono::seconds(5);
 constexpr std::uint64_t kShares = 8;
 constexpr std::uint64_t kMostTimes = 4;
 constexpr std::size_t kPruneSlice = 256;
+/// What goes is held in memory until it is told to others, outputs included.
+constexpr std::size_t kSharedPruneSlice = 8;
 constexpr auto kPruneEvery = std::chrono::minutes(5);
 
 WorkspaceRecord workspaceRow(const Statement& row) {
@@ -68,7 +70,7 @@ Journal::Journal(const std::string& path, const Clock& clock, metrics::Log& log,
       limits_(limits),
       writer_(path),
       readers_(path),
-      pruner_(kPruneSlice, limits.ended),
+      pruner_(limits.shared == nullptr ? kPruneSlice : kSharedPruneSlice, limits.ended),
       kept_(limits.output, log),
       writer_thread_([this](const auto& items) { commit(items); }, limits.reserve, log,
                      limits.metrics) {
@@ -152,18 +154,22 @@ void Journal::checkpoint() {
 }
 
 void Journal::transact(const Write& write) {
+    bool shared = false;
     try {
         writer_.execute("BEGIN IMMEDIATE");
         try {
             if (limits_.shared != nullptr) {
                 ChangeRecorder recorder(writer_);
                 write(writer_);
-                limits_.shared->append(writer_, recorder.changes());
+                const std::string changes = recorder.changes();
+                shared = true;
+                limits_.shared->append(writer_, changes);
             } else {
                 write(writer_);
             }
             writer_.execute("COMMIT");
         } catch (...) {
+            if (shared) limits_.shared->takeBack();
             writer_.rollBack();
             throw;
         }

@@ -40,6 +40,21 @@ void setPlace(Database& database, const ChangePlace& place) {
         .run();
 }
 
+/// For a URI of SQLite's (https://www.sqlite.org/uri.html).
+std::string uriPath(const std::string& path) {
+    std::string uri;
+    for (const char c : path) {
+        if (c == '%' || c == '?' || c == '#') {
+            constexpr std::string_view kDigits = "0123456789ABCDEF";
+            const auto byte = static_cast<unsigned char>(c);
+            uri.append({'%', kDigits[byte >> 4U], kDigits[byte & 15U]});
+        } else {
+            uri += c;
+        }
+    }
+    return uri;
+}
+
 template <typename F>
 void inTransaction(Database& database, const F& work) {
     database.execute("BEGIN IMMEDIATE");
@@ -71,9 +86,13 @@ std::uint64_t limitOf(const ChangeSegment& segment, std::uint64_t newest,
 
 }  // namespace
 
-SharedHistory::SharedHistory(const std::string& folder, std::string database, metrics::Log& log,
-                             std::uint64_t grown)
-    : folder_(folder), database_(std::move(database)), log_(log), grown_(grown) {
+SharedHistory::SharedHistory(const std::string& folder, std::string database,
+                             std::function<bool()> leads, metrics::Log& log, std::uint64_t grown)
+    : folder_(folder),
+      database_(std::move(database)),
+      leads_(std::move(leads)),
+      log_(log),
+      grown_(grown) {
     std::error_code error;
     std::filesystem::create_directory(folder, error);
     const bool usable = !error && ::access(folder.c_str(), R_OK | W_OK | X_OK) == 0;
@@ -82,14 +101,14 @@ SharedHistory::SharedHistory(const std::string& folder, std::string database, me
         .hint("mount a volume there that all replicas share, writable for the server's user");
 }
 
-void SharedHistory::catchUp(Database& database) {
+void SharedHistory::catchUp(Database& database, const std::stop_token& stop) {
     for (int tries = kCatchUps; tries-- > 0;) {
-        if (catchUpOnce(database)) return;
+        if (catchUpOnce(database, stop)) return;
     }
     throw Error(ErrorCode::Unavailable, "the log of the shared history changes too fast");
 }
 
-bool SharedHistory::catchUpOnce(Database& database) {
+bool SharedHistory::catchUpOnce(Database& database, const std::stop_token& stop) {
     const ChangeFolder::Contents there = folder_.list();
     if (there.terms.empty() || there.snapshots.empty()) return true;  // nobody has led yet
     const std::uint64_t newest = there.terms.back();
@@ -97,16 +116,18 @@ bool SharedHistory::catchUpOnce(Database& database) {
     const ChangeSegment copy = there.snapshots.back();
     const std::optional<ChangePlace> place = placeOf(database);
     const bool behind = !place || place->segment < copy;
-    if (behind || place->bytes > limitOf(place->segment, newest, before)) {
-        replaceAll(database, copy);
-    }
-    return follow(database, there, before);
+    const bool apart = behind || place->bytes > limitOf(place->segment, newest, before);
+    if (apart && !replaceAll(database, copy)) return false;
+    return follow(database, there, before, stop);
 }
 
-void SharedHistory::replaceAll(Database& database, const ChangeSegment& snapshot) {
+bool SharedHistory::replaceAll(Database& database, const ChangeSegment& snapshot) {
+    const std::string path = folder_.snapshotPath(snapshot);
+    if (::access(path.c_str(), R_OK) != 0) return false;
     {
+        // Nothing is locked or written on the volume.
         Statement attach(database, "ATTACH ? AS copied");
-        attach.bind(folder_.snapshotPath(snapshot)).run();
+        attach.bind("file:" + uriPath(path) + "?mode=ro&immutable=1").run();
     }
     const ScopeExit detach([&] {
         try {
@@ -126,10 +147,11 @@ void SharedHistory::replaceAll(Database& database, const ChangeSegment& snapshot
         setPlace(database, {snapshot, 0});
     });
     log_.info("history.copied", {{"term", snapshot.term}, {"segment", snapshot.number}});
+    return true;
 }
 
 bool SharedHistory::follow(Database& database, const ChangeFolder::Contents& there,
-                           const ChangeFolder::Lengths& before) {
+                           const ChangeFolder::Lengths& before, const std::stop_token& stop) {
     const std::uint64_t newest = there.terms.back();
     const ChangePlace place = placeOf(database).value();
     for (const ChangeSegment& segment : there.segments) {
@@ -140,6 +162,7 @@ bool SharedHistory::follow(Database& database, const ChangeFolder::Contents& the
         const std::uint64_t limit = std::min(limitOf(segment, newest, before), *size);
         bool gone = false;
         for (bool more = at.bytes < limit; more;) {
+            if (stop.stop_requested()) return true;
             more = false;
             inTransaction(database, [&] {
                 const std::uint64_t begin = at.bytes;
@@ -164,6 +187,12 @@ void SharedHistory::lead(Database& database, std::uint64_t term) {
     ChangeFolder::Lengths lengths;  // of what counts
     if (!there.terms.empty()) {
         const std::uint64_t newest = there.terms.back();
+        if (newest >= term) {
+            throw Error(ErrorCode::Conflict,
+                        "the shared volume has the history of a later term than this one's, " +
+                            std::to_string(term))
+                .hint("give each installation a volume of its own; a new Lease needs a new folder");
+        }
         const ChangeFolder::Lengths before = folder_.lengthsBefore(newest);
         const std::optional<ChangePlace> place = placeOf(database);
         for (const ChangeSegment& segment : there.segments) {
@@ -196,22 +225,31 @@ void SharedHistory::append(Database& database, std::string_view changes) {
     } else if (!folder_.isOpen()) {
         beginSegment();
     }
-    setPlace(database, folder_.append(changes));
+    const ChangePlace behind = folder_.append(changes);
+    // The next leader reads after the last moment at which we were sure to lead.
+    if (!leads_()) {
+        throw Error(ErrorCode::Unavailable,
+                    "another replica may lead: nothing is written before the Lease is renewed");
+    }
+    setPlace(database, behind);
     since_copy_ += changes.size();
 }
 
 void SharedHistory::beginSegment() {
-    const ChangeSegment next{segment_.term, segment_.number + 1};
-    folder_.open(next);
-    segment_ = next;
+    ++segment_.number;  // also where it fails: it may be there nonetheless
+    folder_.open(segment_);
 }
 
 void SharedHistory::copy(Database& database, const ChangeSegment& segment) {
-    ::unlink(folder_.unfinishedPath().c_str());
-    Statement(database, "VACUUM INTO ?").bind(folder_.unfinishedPath()).run();
+    const std::string path = folder_.unfinishedPath(segment);
+    ::unlink(path.c_str());
+    Statement(database, "VACUUM INTO ?").bind(path).run();
     // A former leader's copy would have what is void.
     const ChangeFolder::Contents there = folder_.list();
-    if (there.terms.empty() || there.terms.back() != segment.term) return;
+    if (!leads_() || there.terms.empty() || there.terms.back() != segment.term) {
+        ::unlink(path.c_str());
+        return;
+    }
     folder_.publish(segment);
     folder_.dropBefore(segment);
 }
@@ -248,7 +286,7 @@ void HistoryFollower::follow(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
         try {
             if (!database) database.emplace(history_.database());
-            history_.catchUp(*database);
+            history_.catchUp(*database, stop);
             told = false;
         } catch (const std::exception& e) {
             database.reset();

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -22,9 +23,10 @@ namespace hearth::controller {
 class SharedHistory {
 public:
     /// Makes the folder in one that is there, and throws Error(InvalidArgument) where it cannot be
-    /// used. `grown`: so many bytes of log are too long.
-    SharedHistory(const std::string& folder, std::string database, metrics::Log& log,
-                  std::uint64_t grown = 64ULL << 20U);
+    /// used. `leads`: false while another replica may lead; any thread. `grown`: so many bytes of
+    /// log are too long.
+    SharedHistory(const std::string& folder, std::string database, std::function<bool()> leads,
+                  metrics::Log& log, std::uint64_t grown = 64ULL << 20U);
     ~SharedHistory() = default;
     SharedHistory(const SharedHistory&) = delete;
     SharedHistory& operator=(const SharedHistory&) = delete;
@@ -33,22 +35,26 @@ public:
     const std::string& database() const { return database_; }
 
     /// Brings a database to what the log has; in one that has gone another way (its last changes
-    /// are void) everything shared is replaced. Not while anybody else writes to it.
-    void catchUp(Database& database);
+    /// are void) everything shared is replaced. Not while anybody else writes to it. May end
+    /// half-way when it is to stop.
+    void catchUp(Database& database, const std::stop_token& stop = {});
     /// The database of this replica is what others follow from now on; it catches up first. Terms
     /// only grow.
     void lead(Database& database, std::uint64_t term);
-    /// Part of a transaction of the leader: what it has changed. Throws Error(DiskFull) and
-    /// Error(Unavailable), and then nobody reads it. A commit that fails behind it leaves others
-    /// with a change that comes here when it is tried again. One thread at a time.
+    /// Part of a transaction of the leader: what it has changed. What is committed behind it is
+    /// known to the next leader. Throws Error(DiskFull) and Error(Unavailable). One thread at a
+    /// time.
     void append(Database& database, std::string_view changes);
+    /// A transaction was rolled back behind append(): others may know of it nonetheless, so a copy
+    /// is to replace what they have.
+    void takeBack() { since_copy_ = grown_ + 1; }
 
 private:
-    void replaceAll(Database& database, const ChangeSegment& snapshot);
-    /// These two say false where a copy has taken the place of what they were about to read.
-    bool catchUpOnce(Database& database);
+    /// These say false where a copy has taken the place of what they were about to read.
+    bool catchUpOnce(Database& database, const std::stop_token& stop);
+    bool replaceAll(Database& database, const ChangeSegment& snapshot);
     bool follow(Database& database, const ChangeFolder::Contents& there,
-                const ChangeFolder::Lengths& before);
+                const ChangeFolder::Lengths& before, const std::stop_token& stop);
     void beginSegment();
     void copy(Database& database, const ChangeSegment& segment);
     /// Waits for work(): a thread, as a copy takes long.
@@ -56,6 +62,7 @@ private:
 
     ChangeFolder folder_;
     const std::string database_;
+    const std::function<bool()> leads_;
     metrics::Log& log_;
     const std::uint64_t grown_;
     // Of the leader, used by whoever appends:

@@ -53,7 +53,7 @@ public:
         lease_.keep(std::move(deposed));
     }
     void release() override { lease_.release(); }
-    bool fresh() const { return lease_.fresh(); }
+    bool sure() const override { return lease_.fresh(); }
 
 private:
     static std::string hostName() { return variable("HOSTNAME").value_or("hearth"); }
@@ -91,7 +91,7 @@ public:
                                         .volume = *config_.shared_volume,
                                         .volume_claim = *config_.shared_volume_claim};
         if (leadership_ != nullptr) {
-            options.may_write = [this] { return leadership_->fresh(); };
+            options.may_write = [this] { return leadership_->sure(); };
         }
         return std::make_unique<pool::KubernetesRuntime>(std::move(options), std::move(access_),
                                                          *std::move(key), parts.clock, parts.log);

@@ -38,12 +38,13 @@ bool standBy(const cli::ServeConfig& config, Leadership& leadership,
 }
 
 std::unique_ptr<controller::SharedHistory> sharedHistory(const cli::ServeConfig& config,
-                                                         bool replicated,
+                                                         const Leadership* leadership,
                                                          const std::string& data_file,
                                                          metrics::Log& log) {
     const std::string& volume = *config.shared_volume;
-    if (volume.empty() || !replicated) return nullptr;
-    return std::make_unique<controller::SharedHistory>(volume + "/history", data_file, log);
+    if (volume.empty() || leadership == nullptr) return nullptr;
+    return std::make_unique<controller::SharedHistory>(
+        volume + "/history", data_file, [leadership] { return leadership->sure(); }, log);
 }
 
 }  // namespace hearth::program

@@ -30,7 +30,7 @@ bool standBy(const cli::ServeConfig& config, Leadership& leadership,
 /// What --shared-volume means for the database in that file; null: nothing. Throws
 /// Error(InvalidArgument) where it cannot be had.
 std::unique_ptr<controller::SharedHistory> sharedHistory(const cli::ServeConfig& config,
-                                                         bool replicated,
+                                                         const Leadership* leadership,
                                                          const std::string& data_file,
                                                          metrics::Log& log);
 

@@ -280,10 +280,12 @@ std::vector<std::string> KubernetesRuntime::layers() {
 
 void KubernetesRuntime::addLayer(const std::string& digest, int tar) {
     layers();
+    requireLead();
     layers_.add(digest, tar);
 }
 
 void KubernetesRuntime::removeLayer(const std::string& digest) {
+    requireLead();
     layers_.remove(digest);
 }
 

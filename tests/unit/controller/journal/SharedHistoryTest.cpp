@@ -40,7 +40,8 @@ public:
     Replica(Desk& desk, const std::string& name, std::uint64_t grown = 64U << 20U)
         : desk_(desk),
           path_(desk.dir.file(name + ".db")),
-          shared_(std::make_unique<SharedHistory>(desk.folder, path_, desk.log, grown)) {}
+          shared_(std::make_unique<SharedHistory>(
+              desk.folder, path_, [this] { return leads.load(); }, desk.log, grown)) {}
 
     void catchUp() {
         Database database(path_);
@@ -59,7 +60,8 @@ public:
     /// As a process that starts again.
     void end() {
         journal_.reset();
-        shared_ = std::make_unique<SharedHistory>(desk_.folder, path_, desk_.log);
+        shared_ = std::make_unique<SharedHistory>(
+            desk_.folder, path_, [this] { return leads.load(); }, desk_.log);
     }
     /// Whether its own database has that workspace.
     bool has(const std::string& workspace) const {
@@ -68,6 +70,7 @@ public:
         return row.bind(workspace).step();
     }
     const std::string& path() const { return path_; }
+    std::atomic<bool> leads = true;
 
 private:
     Desk& desk_;
@@ -182,6 +185,26 @@ TEST_CASE("what the shared volume does not take is not committed, and is tried a
     CHECK(second.has("ws_1"));
 }
 
+TEST_CASE("a leader that is not sure to be one commits nothing, and who read it forgets it",
+          "[unit][controller]") {
+    Desk desk;
+    Replica first(desk, "first");
+    Replica second(desk, "second");
+    Journal& journal = first.lead(1);
+    journal.setMeta("k", "before");
+    first.leads = false;
+    CHECK(refuses(journal));
+    CHECK(journal.meta("k") == "before");
+    second.catchUp();  // the change was there to be read
+    first.leads = true;
+    journal.setMeta("other", "v");  // with which a copy begins
+    REQUIRE(eventually([&] { return desk.count("snapshot") == 1 && desk.count("changes") == 1; }));
+    second.catchUp();
+    Journal& next = second.lead(2);
+    CHECK(next.meta("k") == "before");
+    CHECK(next.meta("other") == "v");
+}
+
 TEST_CASE("half a record hides nothing, and what a former leader still writes is void",
           "[unit][controller]") {
     Desk desk;
@@ -265,5 +288,7 @@ TEST_CASE("a leader's history of before is everybody's", "[unit][controller]") {
 
 TEST_CASE("a folder that cannot serve is refused by its name", "[unit][controller]") {
     Desk desk;
-    CHECK_THROWS_AS(SharedHistory("/nowhere/at/all", desk.dir.file("a.db"), desk.log), Error);
+    CHECK_THROWS_AS(SharedHistory(
+                        "/nowhere/at/all", desk.dir.file("a.db"), [] { return true; }, desk.log),
+                    Error);
 }
