@@ -551,8 +551,8 @@ int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
     const std::unique_ptr<controller::SharedHistory> shared = sharedHistory(
         config, leadership.get(), controller::databasePath(ground.instance.data_dir), log);
     if (leadership) {
-        if (!standBy(config, *leadership, shared.get(), reports, signals)) return 0;
-        leadership->keep([&log](const std::string& why) { leave(log, why); });
+        const auto deposed = [&log](const std::string& why) { leave(log, why); };
+        if (!standBy(config, *leadership, shared.get(), reports, signals, deposed)) return 0;
     }
     return HearthServer(config, std::move(ground), leadership.get(), shared.get(), reports, signals,
                         terminal, manager)

@@ -55,7 +55,7 @@ std::uint32_t checkOf(std::string_view bytes) {
 /// The digits keep the files in order for who lists them.
 std::string nameOf(const ChangeSegment& segment) {
     std::array<char, 48> text{};
-    std::snprintf(text.data(), text.size(), "%020llu-%06u",
+    std::snprintf(text.data(), text.size(), "%020llu-%010u",
                   static_cast<unsigned long long>(segment.term), segment.number);
     return text.data();
 }
@@ -64,7 +64,7 @@ std::optional<ChangeSegment> parsed(const std::string& text) {
     unsigned long long term = 0;
     ChangeSegment segment;
     int end = 0;
-    if (std::sscanf(text.c_str(), "%20llu-%6u%n", &term, &segment.number, &end) != 2 ||
+    if (std::sscanf(text.c_str(), "%20llu-%10u%n", &term, &segment.number, &end) != 2 ||
         static_cast<std::size_t>(end) != text.size()) {
         return std::nullopt;
     }
@@ -268,6 +268,11 @@ void ChangeFolder::dropBefore(const ChangeSegment& snapshot) const noexcept {
         }
         for (const ChangeSegment& each : there.snapshots) {
             if (each < snapshot) ::unlink(snapshotPath(each).c_str());
+        }
+        std::error_code ignored;
+        for (const fs::directory_entry& each : fs::directory_iterator(path_)) {
+            // Of whoever ended half-way; nobody else may lead now.
+            if (each.path().filename().string().starts_with(".")) fs::remove(each.path(), ignored);
         }
         for (const std::uint64_t each : there.terms) {
             if (each < snapshot.term) ::unlink(termPath(path_ + "/", each).c_str());

@@ -154,29 +154,31 @@ void Journal::checkpoint() {
 }
 
 void Journal::transact(const Write& write) {
-    bool shared = false;
     try {
         writer_.execute("BEGIN IMMEDIATE");
         try {
             if (limits_.shared != nullptr) {
-                ChangeRecorder recorder(writer_);
-                write(writer_);
-                const std::string changes = recorder.changes();
-                shared = true;
-                limits_.shared->append(writer_, changes);
+                shared(write);
             } else {
                 write(writer_);
             }
             writer_.execute("COMMIT");
         } catch (...) {
-            if (shared) limits_.shared->takeBack();
             writer_.rollBack();
             throw;
         }
+        if (limits_.shared != nullptr) limits_.shared->committed();
     } catch (const DamagedDatabase& e) {
         tellDamage(e);
         throw;
     }
+}
+
+void Journal::shared(const Write& write) {
+    limits_.shared->begin(writer_);
+    ChangeRecorder recorder(writer_);
+    write(writer_);
+    limits_.shared->append(writer_, recorder.changes());
 }
 
 void Journal::tellDamage(const DamagedDatabase& damage) const {

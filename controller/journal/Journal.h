@@ -194,6 +194,8 @@ private:
     static constexpr auto kReadYourWrites = std::chrono::seconds(1);
 
     void transact(const Write& write) HEARTH_REQUIRES(writer_mutex_);
+    /// A write whose changes other replicas get.
+    void shared(const Write& write) HEARTH_REQUIRES(writer_mutex_);
     void tellDamage(const DamagedDatabase& damage) const;
     void commit(const std::vector<const JournalWriter::Item*>& items);
     /// One slice of what is kept no longer; used by the thread only.

@@ -14,6 +14,8 @@ namespace {
 
 constexpr const char* kCaughtUp = "keptLedger";
 constexpr int kRowsAtOnce = 64;
+/// What goes in one transaction is held in memory where replicas share it.
+constexpr std::uint64_t kMostAtOnce = 64U << 20U;
 constexpr int kRounds = 8;
 /// A document beyond it is mostly lists of artifacts and of packages, and an error's text.
 constexpr std::size_t kLongDocument = 8U << 10U;
@@ -94,7 +96,8 @@ void KeptLedger::add(Database& database, const std::string& execution, const std
     if (total(database) <= most_) return;
     total_.reset();  // the pruner takes rows, too
     if (total(database) <= most_) return;
-    for (int round = 0; round < kRounds && total(database) > target(); ++round) {
+    goal_ = std::max(most_ / 4 * 3, *total_ - std::min(*total_, kMostAtOnce));
+    for (int round = 0; round < kRounds && total(database) > goal_; ++round) {
         std::string greatest;
         {
             Statement most(database,
@@ -120,7 +123,7 @@ bool KeptLedger::shed(Database& database, const std::string& tenant) {
     }
     if (largest.empty()) return false;
     for (const auto& [id, bytes] : largest) {
-        if (*total_ <= target()) break;
+        if (*total_ <= goal_) break;
         std::string document;
         {
             Statement row(database, "SELECT document FROM executions WHERE id = ?");
@@ -156,7 +159,7 @@ bool KeptLedger::dropOldest(Database& database, const std::string& tenant) {
         }
     }
     for (const auto& [id, bytes] : oldest) {
-        if (*total_ <= target()) break;
+        if (*total_ <= goal_) break;
         Statement(database, "DELETE FROM executions WHERE id = ?").bind(id).run();
         drop(database, id);
         *total_ -= std::min(*total_, bytes);

@@ -34,12 +34,12 @@ private:
     bool shed(Database& database, const std::string& tenant);
     bool dropOldest(Database& database, const std::string& tenant);
     std::uint64_t total(Database& database);
-    /// Well below the limit, so that not every execution sheds.
-    std::uint64_t target() const { return most_ / 4 * 3; }
 
     const std::uint64_t most_;
     metrics::Log& log_;
     std::optional<std::uint64_t> total_;
+    /// What is left when enough was shed: well below the limit, so that not every execution sheds.
+    std::uint64_t goal_ = 0;
 };
 
 }  // namespace hearth::controller

@@ -206,17 +206,39 @@ void SharedHistory::lead(Database& database, std::uint64_t term) {
     folder_.begin(term, lengths);
     segment_ = {term, 1};
     inTransaction(database, [&] { setPlace(database, {segment_, 0}); });
-    if (there.snapshots.empty()) copy(database, segment_);
+    if (there.snapshots.empty() && !copy(database, segment_)) {
+        throw Error(ErrorCode::Unavailable, "another replica may lead: the history has no base");
+    }
     folder_.open(segment_);
     for (const auto& [segment, bytes] : lengths) since_copy_ += bytes;
     thread_ = std::jthread([this](const std::stop_token& stop) { shorten(stop); });
     log_.info("history.leads", {{"term", term}, {"segments", lengths.size()}});
 }
 
-void SharedHistory::append(Database& database, std::string_view changes) {
+void SharedHistory::begin(Database& database) {
+    requireLead();
+    for (const std::string& changes : unsettled_) {
+        put(database, changes);
+        applyChanges(database, changes);
+    }
+}
+
+void SharedHistory::append(Database& database, std::string changes) {
     if (changes.empty()) return;
+    unsettled_.push_back(std::move(changes));
+    put(database, unsettled_.back());
+}
+
+void SharedHistory::requireLead() const {
+    if (leads_()) return;
+    throw Error(ErrorCode::Unavailable,
+                "another replica may lead: nothing is written before the Lease is renewed")
+        .retryAfter(kFollowEvery);
+}
+
+void SharedHistory::put(Database& database, const std::string& changes) {
     if (since_copy_ > grown_) {
-        // Whatever was appended before is committed by now.
+        // Whatever was appended before is committed by now, or comes once more.
         beginSegment();
         since_copy_ = 0;
         const MutexLock lock(mutex_);
@@ -227,10 +249,7 @@ void SharedHistory::append(Database& database, std::string_view changes) {
     }
     const ChangePlace behind = folder_.append(changes);
     // The next leader reads after the last moment at which we were sure to lead.
-    if (!leads_()) {
-        throw Error(ErrorCode::Unavailable,
-                    "another replica may lead: nothing is written before the Lease is renewed");
-    }
+    requireLead();
     setPlace(database, behind);
     since_copy_ += changes.size();
 }
@@ -240,18 +259,17 @@ void SharedHistory::beginSegment() {
     folder_.open(segment_);
 }
 
-void SharedHistory::copy(Database& database, const ChangeSegment& segment) {
+bool SharedHistory::copy(Database& database, const ChangeSegment& segment) {
     const std::string path = folder_.unfinishedPath(segment);
+    const ScopeExit none_left([&] { ::unlink(path.c_str()); });
     ::unlink(path.c_str());
     Statement(database, "VACUUM INTO ?").bind(path).run();
     // A former leader's copy would have what is void.
     const ChangeFolder::Contents there = folder_.list();
-    if (!leads_() || there.terms.empty() || there.terms.back() != segment.term) {
-        ::unlink(path.c_str());
-        return;
-    }
+    if (!leads_() || there.terms.empty() || there.terms.back() != segment.term) return false;
     folder_.publish(segment);
     folder_.dropBefore(segment);
+    return true;
 }
 
 void SharedHistory::shorten(const std::stop_token& stop) {
@@ -266,7 +284,7 @@ void SharedHistory::shorten(const std::stop_token& stop) {
         }
         try {
             Database database(database_);
-            copy(database, segment);
+            if (!copy(database, segment)) continue;
             log_.info("history.shortened", {{"term", segment.term}, {"segment", segment.number}});
         } catch (const std::exception& e) {
             // The log stays as long as it is until it has grown as much again.

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/Mutex.h"
 #include "controller/journal/ChangeFolder.h"
@@ -41,13 +42,13 @@ public:
     /// The database of this replica is what others follow from now on; it catches up first. Terms
     /// only grow.
     void lead(Database& database, std::uint64_t term);
-    /// Part of a transaction of the leader: what it has changed. What is committed behind it is
-    /// known to the next leader. Throws Error(DiskFull) and Error(Unavailable). One thread at a
-    /// time.
-    void append(Database& database, std::string_view changes);
-    /// A transaction was rolled back behind append(): others may know of it nonetheless, so a copy
-    /// is to replace what they have.
-    void takeBack() { since_copy_ = grown_ + 1; }
+    /// Before and after what a transaction of the leader does; committed() once it is committed.
+    /// What is committed is known to the next leader. Where the transaction ends otherwise others
+    /// may know its changes nonetheless: so they are made by the next one. These throw
+    /// Error(DiskFull) and Error(Unavailable). One thread at a time.
+    void begin(Database& database);
+    void append(Database& database, std::string changes);
+    void committed() { unsettled_.clear(); }
 
 private:
     /// These say false where a copy has taken the place of what they were about to read.
@@ -56,7 +57,10 @@ private:
     bool follow(Database& database, const ChangeFolder::Contents& there,
                 const ChangeFolder::Lengths& before, const std::stop_token& stop);
     void beginSegment();
-    void copy(Database& database, const ChangeSegment& segment);
+    void put(Database& database, const std::string& changes);
+    void requireLead() const;
+    /// False where another replica leads.
+    bool copy(Database& database, const ChangeSegment& segment);
     /// Waits for work(): a thread, as a copy takes long.
     void shorten(const std::stop_token& stop);
 
@@ -68,6 +72,7 @@ private:
     // Of the leader, used by whoever appends:
     ChangeSegment segment_;
     std::uint64_t since_copy_ = 0;
+    std::vector<std::string> unsettled_;  ///< appended, perhaps, and not committed
     Mutex mutex_;
     StoppableCondition wanted_;
     /// A copy of what is before this segment is to be made.

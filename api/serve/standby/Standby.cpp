@@ -10,8 +10,8 @@
 namespace hearth::program {
 
 bool standBy(const cli::ServeConfig& config, Leadership& leadership,
-             controller::SharedHistory* shared, const Reports& reports,
-             const SignalThread& signals) {
+             controller::SharedHistory* shared, const Reports& reports, const SignalThread& signals,
+             const std::function<void(const std::string& why)>& deposed) {
     std::optional<controller::HistoryFollower> follower;
     if (shared != nullptr) follower.emplace(*shared, reports.log);
     Relay relay(*config.listen, reports.log);
@@ -29,6 +29,8 @@ bool standBy(const cli::ServeConfig& config, Leadership& leadership,
         reports.log.info("leader.followed", {{"address", leader}});
         relay.aim(leader);
     });
+    if (leads) leadership.keep(deposed);
+    follower.reset();
     relay.stop();
     operations.stop();
     if (!leads) return false;

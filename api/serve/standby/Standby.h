@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -24,8 +25,8 @@ struct Reports {
 /// probes are answered. False: a signal came first. Both addresses are free when it returns.
 /// Meanwhile its database follows the history that the replicas share, if they do.
 bool standBy(const cli::ServeConfig& config, Leadership& leadership,
-             controller::SharedHistory* shared, const Reports& reports,
-             const SignalThread& signals);
+             controller::SharedHistory* shared, const Reports& reports, const SignalThread& signals,
+             const std::function<void(const std::string& why)>& deposed);
 
 /// What --shared-volume means for the database in that file; null: nothing. Throws
 /// Error(InvalidArgument) where it cannot be had.

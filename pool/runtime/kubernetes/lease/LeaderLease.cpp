@@ -236,6 +236,10 @@ void LeaderLease::release() {
     if (keeper_.joinable()) keeper_.join();
     if (standing_ != Standing::Leader) return;
     Json free = renewed(record_);
+    {
+        const MutexLock lock(mutex_);
+        renewed_.reset();  // another may lead before the answer comes
+    }
     free["spec"]["holderIdentity"] = "";
     free["spec"]["leaseDurationSeconds"] = 1;
     const KubeResult<Json> done = client_.replace(leases(options_.ns), free, {.timeout = kCall});
