@@ -19,7 +19,7 @@ struct ChangeSegment {
     std::uint64_t term = 0;
     std::uint32_t number = 0;
 
-    auto operator<=>(const ChangeSegment&) const = default;
+    friend auto operator<=>(const ChangeSegment&, const ChangeSegment&) = default;
 };
 
 /// A place in the log. Who is there has all that is before it.
@@ -27,7 +27,7 @@ struct ChangePlace {
     ChangeSegment segment;
     std::uint64_t bytes = 0;
 
-    auto operator<=>(const ChangePlace&) const = default;
+    friend auto operator<=>(const ChangePlace&, const ChangePlace&) = default;
 };
 
 /// The files of the log of changes, in a folder that all replicas see, on a network file system

@@ -1,8 +1,5 @@
 #include "controller/journal/ChangeRecorder.h"
 
-// Debian's SQLite has the extension; its header shows it only to who asks.
-#define SQLITE_ENABLE_SESSION 1
-#define SQLITE_ENABLE_PREUPDATE_HOOK 1
 #include <sqlite3.h>
 
 #include <memory>

@@ -137,12 +137,13 @@ bool SharedHistory::replaceAll(Database& database, const ChangeSegment& snapshot
         }
     });
     inTransaction(database, [&] {
-        for (const std::string table : kSharedTables) {
-            const std::string columns = columnsOf(database, table.c_str());
-            const std::string insert = "INSERT INTO main." + table + " (" + columns + ") SELECT " +
-                                       columns + " FROM copied." + table;
-            database.execute(("DELETE FROM main." + table).c_str());
-            database.execute(insert.c_str());
+        for (const char* table : kSharedTables) {
+            const std::string columns = columnsOf(database, table);
+            std::string change = "DELETE FROM main.";
+            change.append(table).append("; INSERT INTO main.").append(table).append(" (");
+            change.append(columns).append(") SELECT ").append(columns);
+            change.append(" FROM copied.").append(table);
+            database.execute(change.c_str());
         }
         setPlace(database, {snapshot, 0});
     });
