@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,10 @@ struct ChangeSegment {
     std::uint64_t term = 0;
     std::uint32_t number = 0;
 
-    friend auto operator<=>(const ChangeSegment&, const ChangeSegment&) = default;
+    friend bool operator==(const ChangeSegment&, const ChangeSegment&) = default;
+    friend std::strong_ordering operator<=>(const ChangeSegment& a, const ChangeSegment& b) {
+        return std::tie(a.term, a.number) <=> std::tie(b.term, b.number);
+    }
 };
 
 /// A place in the log. Who is there has all that is before it.
