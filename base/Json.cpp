@@ -63,7 +63,7 @@ private:
     };
     static constexpr std::size_t kFewKeys = 16;
 
-    /// Whether the object has the key already. A few are found faster by looking at each.
+    /// True if the object has the key already. Among a few, looking at each is faster than a set.
     bool stands(Level& level, const std::string& key) const {
         const auto begin = gathered_.begin() + static_cast<std::ptrdiff_t>(level.begin);
         if (gathered_.size() - level.begin < kFewKeys) {

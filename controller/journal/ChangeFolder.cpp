@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <stdexcept>
 #include <system_error>
 
 #include "base/Error.h"
@@ -28,8 +27,6 @@ namespace fs = std::filesystem;
 constexpr const char* kTerm = "term";
 constexpr const char* kChanges = "changes";
 constexpr const char* kSnapshot = "snapshot";
-/// Above any transaction: what claims to be longer is no record.
-constexpr std::uint32_t kMostBytes = 1U << 30U;
 
 struct Header {
     std::uint32_t length = 0;
@@ -228,9 +225,6 @@ void ChangeFolder::open(const ChangeSegment& segment) {
 }
 
 ChangePlace ChangeFolder::append(std::string_view record) {
-    if (record.empty() || record.size() > kMostBytes) {
-        throw std::length_error("a change of " + std::to_string(record.size()) + " bytes");
-    }
     const Header header{static_cast<std::uint32_t>(record.size()), checkOf(record)};
     std::string whole(reinterpret_cast<const char*>(&header), sizeof(header));
     whole += record;
@@ -271,7 +265,7 @@ void ChangeFolder::dropBefore(const ChangeSegment& snapshot) const noexcept {
         }
         std::error_code ignored;
         for (const fs::directory_entry& each : fs::directory_iterator(path_)) {
-            // Of whoever ended half-way; nobody else may lead now.
+            // A process that ended half-way left them; no other may lead now.
             if (each.path().filename().string().starts_with(".")) fs::remove(each.path(), ignored);
         }
         for (const std::uint64_t each : there.terms) {

@@ -49,6 +49,9 @@ class ChangeFolder {
 public:
     explicit ChangeFolder(std::string path) : path_(std::move(path)) {}
 
+    /// Above any transaction: a longer record is none.
+    static constexpr std::uint32_t kMostBytes = 1U << 30U;
+
     struct Contents {
         // All in order.
         std::vector<std::uint64_t> terms;
@@ -74,8 +77,8 @@ public:
     void open(const ChangeSegment& segment);
     /// Whether there is one that can be appended to.
     bool isOpen() const { return static_cast<bool>(file_); }
-    /// Returns once other machines can read it. Where it throws, others may have read it, and
-    /// another segment is to be opened.
+    /// At least one byte and at most kMostBytes. Returns once other machines can read it. Where it
+    /// throws, others may have read it, and another segment is to be opened.
     ChangePlace append(std::string_view record);
 
     std::string snapshotPath(const ChangeSegment& segment) const;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <limits>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -226,6 +227,10 @@ void SharedHistory::begin(Database& database) {
 
 void SharedHistory::append(Database& database, std::string changes) {
     if (changes.empty()) return;
+    if (changes.size() >
+        ChangeFolder::kMostBytes) {  // no try succeeds, so none is kept for the next
+        throw std::length_error("a change of " + std::to_string(changes.size()) + " bytes");
+    }
     unsettled_.push_back(std::move(changes));
     put(database, unsettled_.back());
 }

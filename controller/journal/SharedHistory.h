@@ -61,7 +61,7 @@ private:
     void requireLead() const;
     /// False where another replica leads.
     bool copy(Database& database, const ChangeSegment& segment);
-    /// Waits for work(): a thread, as a copy takes long.
+    /// The thread that makes the copies, which take long.
     void shorten(const std::stop_token& stop);
 
     ChangeFolder folder_;

@@ -25,7 +25,7 @@ public:
     enum class News { End, HangUp };
     /// Blocks until there is news. Once the end has come, it is the only news.
     News wait();
-    /// Whether a first signal has come. The end follows by itself.
+    /// True after a first signal; the end follows by itself.
     bool leaving() const { return leaving_; }
     /// Stopped at the end; its callbacks run in the thread of the signals.
     std::stop_token ended() const { return end_.get_token(); }

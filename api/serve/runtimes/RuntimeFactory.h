@@ -39,7 +39,7 @@ public:
     /// Stays the leader from now on. `deposed` is called once, by another thread, if another
     /// replica leads: this one must end at once.
     virtual void keep(std::function<void(const std::string& why)> deposed) = 0;
-    /// Whether no other replica can lead at this moment. Any thread.
+    /// True while no other replica can lead. Any thread.
     virtual bool sure() const = 0;
     /// Lets another replica lead at once. Nothing may be made or destroyed after this.
     virtual void release() = 0;

@@ -28,7 +28,7 @@ bool standBy(const cli::ServeConfig& config, Leadership& leadership,
              controller::SharedHistory* shared, const Reports& reports, const SignalThread& signals,
              const std::function<void(const std::string& why)>& deposed);
 
-/// What --shared-volume means for the database in that file; null: nothing. Throws
+/// The history on the volume of --shared-volume, for the database in that file; or null. Throws
 /// Error(InvalidArgument) where it cannot be had.
 std::unique_ptr<controller::SharedHistory> sharedHistory(const cli::ServeConfig& config,
                                                          const Leadership* leadership,

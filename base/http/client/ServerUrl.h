@@ -5,7 +5,8 @@
 
 namespace hearth::http {
 
-/// Whether the host of a URL is this machine: a loopback address, or "localhost". Resolves nothing.
+/// True for a URL's host that is this machine: a loopback address, or "localhost". Resolves
+/// nothing.
 bool isLoopbackHost(const std::string& host);
 
 /// The parts of a server's URL: "http://HOST:PORT", "https://HOST", either with a path that stands
