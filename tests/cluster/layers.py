@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import tempfile
 
 import layer_test
@@ -13,21 +14,23 @@ from session import NAMESPACE, apply, kubectl, session
 
 @contextlib.contextmanager
 def volume(folder):
-    """The claim of a volume that several Pods can write: `shared` in that folder of the only node."""
+    """The claim of a volume that several Pods can write, which is `shared` in that folder of the only node; with a name that no other has."""
     place = os.path.join(folder, "shared")
     os.mkdir(place)
     os.chmod(place, 0o777)
     os.chmod(folder, 0o755)
-    size, name = {"storage": "1Gi"}, f"{NAMESPACE}-shared"
+    # One of before is there until the last Pod that used it has gone.
+    claim = f"shared-{secrets.token_hex(4)}"
+    size, name = {"storage": "1Gi"}, f"{NAMESPACE}-{claim}"
     apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
            "spec": {"capacity": size, "accessModes": ["ReadWriteMany"], "hostPath": {"path": place}, "storageClassName": "",
-                    "persistentVolumeReclaimPolicy": "Retain", "claimRef": {"namespace": NAMESPACE, "name": "shared"}}},
-          {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "shared"},
+                    "persistentVolumeReclaimPolicy": "Retain", "claimRef": {"namespace": NAMESPACE, "name": claim}}},
+          {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": claim},
            "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": name, "resources": {"requests": size}}})
     try:
-        yield "shared"
+        yield claim
     finally:
-        kubectl("delete", "--wait=false", f"pv/{name}", "pvc/shared")
+        kubectl("delete", "--wait=false", f"pv/{name}", f"pvc/{claim}")
 
 
 def pool(name, packages, **more):

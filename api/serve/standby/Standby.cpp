@@ -29,7 +29,11 @@ bool standBy(const cli::ServeConfig& config, Leadership& leadership,
         reports.log.info("leader.followed", {{"address", leader}});
         relay.aim(leader);
     });
-    if (leads) leadership.keep(deposed);
+    if (leads) {
+        // Told before what ends below, so that a log shows which of the two takes long.
+        reports.log.info("leader.won", {{"term", leadership.term()}});
+        leadership.keep(deposed);
+    }
     follower.reset();
     relay.stop();
     operations.stop();
