@@ -14,7 +14,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
     : foundation(on),
       options(std::move(with)),
       events(on.journal, on.clock),
-      history{on.journal, events, on.metrics, on.log, on.clock},
+      history{on.journal, events, on.metrics, on.log, on.clock, on.tracer},
       specs(on.journal, on.clock),
       epoch(options.term),
       marks(options.marks),
@@ -27,7 +27,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
            on.runtime.inCluster() ? GpuPlacement::Cluster : GpuPlacement::Machine),
       supply{warm, queue, breaker, work, forecasts, gpus},
       table(quotas),
-      broker(options.egress, on.log, on.metrics, on.clock),
+      broker(options.egress, on.log, on.metrics, on.clock, on.tracer),
       endings(table, warm, on.runtime, work, history, broker),
       layer_builder(on.runtime, on.poller, broker, epoch, options.layers, on.log, on.clock),
       layers(on.runtime, options.layer_builder != nullptr ? *options.layer_builder : layer_builder,
@@ -43,7 +43,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       gpu_reconciler(on.runtime, supply, specs, endings, history),
       probes(warm, endings, work, history),
       claims(table, supply, epoch, fleet, endings, history, broker),
-      image_gateway(options.deny, options.proxy, {on.log, on.metrics, on.clock}),
+      image_gateway(options.deny, options.proxy, {on.log, on.metrics, on.clock, on.tracer}),
       images(on.runtime, image_gateway, options.insecure_registries, events, on.log),
       on_demand(options.on_demand, options.default_pool, on.runtime, specs, supply, images,
                 history),
@@ -69,7 +69,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
             {on.runtime.facts().name, on.runtime.freezes(), on.runtime.inCluster()}),
       quota_service(quotas, specs, supply, history),
       gpu_service(gpus, warm),
-      loop(work, on.metrics, on.log, on.clock),
+      loop(work, on.metrics, on.log, on.clock, on.tracer),
       reclaimer(table, endings, pauser, on.clock) {
     handleWork();
 }

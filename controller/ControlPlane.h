@@ -77,6 +77,7 @@ struct Foundation {
     metrics::Log& log;
     const Clock& clock;
     pool::GpuHost& gpus;
+    const metrics::Tracer& tracer;
 };
 
 /// The plane's options, from the configuration and the instance.

@@ -396,8 +396,8 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
     table_.insert(workspace);
     // Its earlier traffic is in the log; the connections ended with the server that had them.
     try {
-        broker_.open(facts.sandbox, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts),
-                     facts.keyring, *agent);
+        broker_.open(facts.sandbox, {facts.id, facts.tenant, facts.pool, facts.trace},
+                     networkPolicy(facts), facts.keyring, *agent);
     } catch (const agent::AgentLost& e) {  // its next connection brings it back
         history_.log.warn("recovery.no_way_out", {{"sandbox", facts.sandbox}, {"error", e.what()}});
     }

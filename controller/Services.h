@@ -18,6 +18,7 @@
 #include "metrics/AuditLog.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
+#include "metrics/trace/Tracer.h"
 
 namespace hearth::controller {
 
@@ -36,6 +37,7 @@ struct Services {
     metrics::Metrics& metrics;
     metrics::Log& log;
     const Clock& clock;
+    const metrics::Tracer& tracer;
     /// The document of GET /v1/capabilities: runtime, isolation in force, images, languages.
     std::function<Json()> capabilities;
     /// 32 random bytes kept in the data directory: signs links, cursors and session ids.

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "metrics/OpenMetrics.h"
 #include "metrics/ProcessStats.h"
 
 namespace hearth::metrics {
@@ -309,12 +310,16 @@ void Metrics::forgetPool(const std::string& pool) {
     removePool(egress_, pool);
     removePool(egress_bytes_, pool);
     gpus_.forgetPool(pool);
+    exemplars_.forgetPool(pool);
 }
 
-void Metrics::claim(const std::string& pool, std::string_view source, double seconds) {
+void Metrics::claim(const std::string& pool, std::string_view source, double seconds,
+                    const TraceContext& trace) {
     const std::string from(source);
     claims_.Add({{"pool", pool}, {"source", from}, {"result", "ok"}}).Increment();
-    claim_duration_.Add({{"pool", pool}, {"source", from}}, kClaimBuckets).Observe(seconds);
+    const prometheus::Labels labels{{"pool", pool}, {"source", from}};
+    claim_duration_.Add(labels, kClaimBuckets).Observe(seconds);
+    exemplars_.note("hearth_claim_duration_seconds", labels, kClaimBuckets, seconds, trace);
 }
 
 void Metrics::claimUnserved(const std::string& pool, ErrorCode why) {
@@ -425,11 +430,13 @@ void Metrics::reclaim(const std::string& pool, EndReason reason,
 }
 
 void Metrics::execution(const std::string& pool, std::string_view language, std::string_view status,
-                        double seconds, double overhead_seconds) {
+                        double seconds, double overhead_seconds, const TraceContext& trace) {
     const std::string lang(language);
     executions_.Add({{"pool", pool}, {"language", lang}, {"status", std::string(status)}})
         .Increment();
-    execution_duration_.Add({{"pool", pool}, {"language", lang}}, kWorkBuckets).Observe(seconds);
+    const prometheus::Labels labels{{"pool", pool}, {"language", lang}};
+    execution_duration_.Add(labels, kWorkBuckets).Observe(seconds);
+    exemplars_.note("hearth_execution_duration_seconds", labels, kWorkBuckets, seconds, trace);
     execution_overhead_.Add({{"pool", pool}}, kWorkBuckets).Observe(overhead_seconds);
 }
 
@@ -455,11 +462,12 @@ void Metrics::workQueueRetry() {
     workqueue_retries_.Add({}).Increment();
 }
 
-void Metrics::http(const std::string& route, std::string_view method, int code, double seconds) {
-    http_
-        .Add({{"route", route}, {"method", std::string(method)}, {"code", std::to_string(code)}},
-             kWorkBuckets)
-        .Observe(seconds);
+void Metrics::http(const std::string& route, std::string_view method, int code, double seconds,
+                   const TraceContext& trace) {
+    const prometheus::Labels labels{
+        {"route", route}, {"method", std::string(method)}, {"code", std::to_string(code)}};
+    http_.Add(labels, kWorkBuckets).Observe(seconds);
+    exemplars_.note("hearth_http_request_duration_seconds", labels, kWorkBuckets, seconds, trace);
 }
 
 void Metrics::httpRefused(std::string_view reason) {
@@ -559,11 +567,20 @@ void Metrics::doubleBindRefused() {
     double_bind_.Add({}).Increment();
 }
 
-std::string Metrics::render() {
+std::vector<prometheus::MetricFamily> Metrics::collect() const {
+    std::vector<prometheus::MetricFamily> all = registry_.Collect();
+    for (prometheus::MetricFamily& each : processStats()) all.push_back(std::move(each));
+    return all;
+}
+
+std::string Metrics::render() const {
     std::ostringstream out;
-    prometheus::TextSerializer().Serialize(out, registry_.Collect());
-    out << renderProcessStats();
+    prometheus::TextSerializer().Serialize(out, collect());
     return out.str();
+}
+
+std::string Metrics::renderOpen() const {
+    return renderOpenMetrics(collect(), exemplars_);
 }
 
 }  // namespace hearth::metrics

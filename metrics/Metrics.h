@@ -15,8 +15,11 @@
 
 #include "base/Error.h"
 #include "base/Mutex.h"
+#include "base/trace/TraceContext.h"
 #include "metrics/EndReason.h"
+#include "metrics/Exemplars.h"
 #include "metrics/GpuMetrics.h"
+#include "metrics/TraceMetrics.h"
 
 namespace hearth::metrics {
 
@@ -48,7 +51,9 @@ public:
     void forgetPool(const std::string& pool);
 
     /// One that got its workspace; others have no latency.
-    void claim(const std::string& pool, std::string_view source, double seconds);
+    /// `trace`, here and below: of what took so long; it becomes the exemplar of its bucket.
+    void claim(const std::string& pool, std::string_view source, double seconds,
+               const TraceContext& trace = {});
     /// Refused, or failed by the server's fault. `pool` empty: none was found for it.
     void claimUnserved(const std::string& pool, ErrorCode why);
     void claimCancelled(const std::string& pool);
@@ -79,14 +84,15 @@ public:
     /// `lag_seconds`: of what ended because it was due.
     void reclaim(const std::string& pool, EndReason reason, std::optional<double> lag_seconds = {});
     void execution(const std::string& pool, std::string_view language, std::string_view status,
-                   double seconds, double overhead_seconds);
+                   double seconds, double overhead_seconds, const TraceContext& trace = {});
     void contextMade(const std::string& pool);
     /// `reason`: deleted, died, workspace.
     void contextEnded(const std::string& pool, std::string_view reason, double count = 1);
     void reconcile(std::string_view kind, std::string_view result, double seconds);
     void workQueueDepth(std::string_view lane, double depth);
     void workQueueRetry();
-    void http(const std::string& route, std::string_view method, int code, double seconds);
+    void http(const std::string& route, std::string_view method, int code, double seconds,
+              const TraceContext& trace = {});
     void httpRefused(std::string_view reason);
     /// Whether a client and we agreed on a key.
     void tlsHandshake(bool agreed);
@@ -128,13 +134,18 @@ public:
     void launcherOperationsStuck(std::string_view operation, double count);
 
     GpuMetrics& gpus() { return gpus_; }
+    TraceMetrics& traces() { return traces_; }
 
     /// The Prometheus text format 0.0.4, with `process_*` read now.
-    std::string render();
+    std::string render() const;
+    /// The same as OpenMetrics 1.0, which has exemplars.
+    std::string renderOpen() const;
 
 private:
     template <typename T>
     using Family = prometheus::Family<T>;
+
+    std::vector<prometheus::MetricFamily> collect() const;
 
     prometheus::Registry registry_{prometheus::Registry::InsertBehavior::Throw};
     Family<prometheus::Gauge>& pool_sandboxes_;
@@ -203,6 +214,8 @@ private:
     Family<prometheus::Gauge>& launcher_stuck_;
     Family<prometheus::Gauge>& build_info_;
     GpuMetrics gpus_{registry_};
+    TraceMetrics traces_{registry_};
+    Exemplars exemplars_;
 };
 
 }  // namespace hearth::metrics

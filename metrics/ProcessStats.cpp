@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string>
 
 namespace hearth::metrics {
 namespace {
@@ -36,14 +37,20 @@ double bootSeconds() {
     return 0;
 }
 
-void write(std::ostream& out, const char* name, const char* type, const char* help, double value) {
-    out << "# HELP " << name << ' ' << help << "\n# TYPE " << name << ' ' << type << '\n'
-        << name << ' ' << value << '\n';
+prometheus::MetricFamily family(const char* name, prometheus::MetricType type, const char* help,
+                                double value) {
+    prometheus::ClientMetric metric;
+    if (type == prometheus::MetricType::Counter) {
+        metric.counter.value = value;
+    } else {
+        metric.gauge.value = value;
+    }
+    return {name, help, type, {metric}};
 }
 
 }  // namespace
 
-std::string renderProcessStats() {
+std::vector<prometheus::MetricFamily> processStats() {
     const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
     rlimit files{};
     ::getrlimit(RLIMIT_NOFILE, &files);
@@ -53,20 +60,22 @@ std::string renderProcessStats() {
          std::filesystem::directory_iterator("/proc/self/fd", error)) {
         ++open;
     }
-    std::ostringstream out;
-    out.precision(17);
-    write(out, "process_cpu_seconds_total", "counter", "User and system CPU time",
-          (statField(14) + statField(15)) / ticks);
-    write(out, "process_resident_memory_bytes", "gauge", "Resident memory",
-          statField(24) * static_cast<double>(::sysconf(_SC_PAGESIZE)));
-    write(out, "process_virtual_memory_bytes", "gauge", "Virtual memory", statField(23));
-    write(out, "process_open_fds", "gauge", "Open file descriptors", open);
-    write(out, "process_max_fds", "gauge", "Most open file descriptors",
-          static_cast<double>(files.rlim_cur));
-    write(out, "process_threads", "gauge", "Threads", statField(20));
-    write(out, "process_start_time_seconds", "gauge", "Start, seconds since the epoch",
-          bootSeconds() + statField(22) / ticks);
-    return out.str();
+    using prometheus::MetricType;
+    const auto gauge = [](const char* name, const char* help, double value) {
+        return family(name, MetricType::Gauge, help, value);
+    };
+    return {
+        family("process_cpu_seconds_total", MetricType::Counter, "User and system CPU time",
+               (statField(14) + statField(15)) / ticks),
+        gauge("process_resident_memory_bytes", "Resident memory",
+              statField(24) * static_cast<double>(::sysconf(_SC_PAGESIZE))),
+        gauge("process_virtual_memory_bytes", "Virtual memory", statField(23)),
+        gauge("process_open_fds", "Open file descriptors", open),
+        gauge("process_max_fds", "Most open file descriptors", static_cast<double>(files.rlim_cur)),
+        gauge("process_threads", "Threads", statField(20)),
+        gauge("process_start_time_seconds", "Start, seconds since the epoch",
+              bootSeconds() + statField(22) / ticks),
+    };
 }
 
 }  // namespace hearth::metrics

@@ -1,10 +1,12 @@
 #pragma once
 
-#include <string>
+#include <prometheus/metric_family.h>
+
+#include <vector>
 
 namespace hearth::metrics {
 
-/// The standard `process_*` series of this process as Prometheus text (prometheus-cpp has none).
-std::string renderProcessStats();
+/// The standard `process_*` series of this process, as they are now (prometheus-cpp has none).
+std::vector<prometheus::MetricFamily> processStats();
 
 }  // namespace hearth::metrics

@@ -54,7 +54,7 @@ std::string_view bearerToken(std::string_view header) {
 }
 
 controller::Principal tracedBy(const api::Request& request, controller::Principal who) {
-    who.trace_id = request.traceId();
+    who.trace = request.trace();
     return who;
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/Clock.h"
 #include "base/tenants/AccessRight.h"
+#include "base/trace/TraceContext.h"
 
 namespace hearth::api {
 
@@ -51,8 +52,9 @@ public:
     virtual bool peerIsLoopback() const = 0;
     /// "req_" and 128 random bits, also sent as X-Request-Id; goes into logs and problem details.
     virtual const std::string& id() const = 0;
-    /// 32 hex digits: from a valid traceparent, else new.
-    virtual const std::string& traceId() const = 0;
+    /// This request as a span: in the trace of a valid traceparent, else in a new one.
+    virtual const TraceContext& trace() const = 0;
+    const std::string& traceId() const { return trace().trace_id; }
     /// When the head was complete: the start of every ledger.
     virtual TimePoint startedAt() const = 0;
     /// The declared body length; nullopt when chunked; 0 without a body.

@@ -24,6 +24,7 @@
 #include "api/serve/PartOptions.h"
 #include "api/serve/PrivilegedSetup.h"
 #include "api/serve/StartupGate.h"
+#include "api/serve/TraceSetup.h"
 #include "api/serve/process/ProgramPath.h"
 #include "api/serve/process/SignalThread.h"
 #include "api/serve/runtimes/Runtimes.h"
@@ -80,6 +81,7 @@ public:
           clock_(reports.clock),
           metrics_(reports.metrics),
           log_(reports.log),
+          tracer_(reports.tracer),
           reserve_(stateReserve(config, ground_.instance)),
           database_(controller::databasePath(ground_.instance.data_dir), ground_.used_before, log_,
                     metrics_),
@@ -104,7 +106,8 @@ public:
                                          }})),
           lock_(std::move(ground_.lock)),
           gpus_(makeGpus(config, ground_.gpus)),
-          plane_({*runtime_, poller_, journal_, metrics_, log_, clock_, *gpus_}, planeOptions()),
+          plane_({*runtime_, poller_, journal_, metrics_, log_, clock_, *gpus_, tracer_},
+                 planeOptions()),
           audit_(*config.audit_log, clock_, log_, metrics_),
           services_{plane_.pools,
                     plane_.workspaces,
@@ -118,6 +121,7 @@ public:
                     metrics_,
                     log_,
                     clock_,
+                    tracer_,
                     [this] {
                         return capabilities(config_, facts_.get(), plane_.specs, plane_.warm,
                                             plane_.broker, plane_.gpu_service);
@@ -137,7 +141,7 @@ public:
           endpoints_(config, services_, authenticator_, resource_, worker_shares_, rate_limits_),
           doorway_(endpoints_),
           operations_(*config.ops_listen, metrics_, log_, clock_, [this] { return ready(); }),
-          front_(frontOptions(config), doorway_, metrics_, log_, clock_) {
+          front_(frontOptions(config, tracer_), doorway_, metrics_, log_, clock_) {
         noteUse(ground_);
     }
 
@@ -481,6 +485,7 @@ private:
     const Clock& clock_;
     metrics::Metrics& metrics_;
     metrics::Log& log_;
+    const metrics::Tracer& tracer_;
     const controller::DiskReserve reserve_;  ///< of the state's disk
     std::atomic<bool> stopping_{false};
     std::atomic<bool> warmed_up_{false};
@@ -536,6 +541,7 @@ void keepHeapSmall() {
 
 int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
     keepHeapSmall();
+    TraceSetup traces;
     const Terminal terminal;
     const sys::NotifySocket manager = sys::NotifySocket::ofEnvironment();
     PrivilegedSetup ground = prepare(config, runtime);
@@ -546,7 +552,8 @@ int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
     metrics::Metrics metrics;
     metrics::LogWriter writer(terminal.log, metrics, metrics::LogWriter::kMost, *config.log_format);
     metrics::Log log(writer, *config.log_level);
-    const Reports reports{clock, metrics, log};
+    traces.begin(clock, log, metrics);
+    const Reports reports{clock, metrics, log, traces.tracer()};
     const std::unique_ptr<Leadership> leadership = ground.runtime->leadership(clock, log);
     const std::unique_ptr<controller::SharedHistory> shared = sharedHistory(
         config, leadership.get(), controller::databasePath(ground.instance.data_dir), log);

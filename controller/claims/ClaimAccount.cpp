@@ -1,14 +1,16 @@
 #include "controller/claims/ClaimAccount.h"
 
 #include "base/Error.h"
+#include "controller/claims/ClaimSpans.h"
 
 namespace hearth::controller {
 
-void ClaimAccount::served(const Claimer::Claimed& claimed) const {
+void ClaimAccount::served(const Claimer::Claimed& claimed, const TraceContext& request) const {
     const WorkspaceFacts& facts = claimed.workspace->facts();
     const ClaimLedger& ledger = claimed.ledger;
     const char* source = kClaimSources.of(ledger.source);
-    history_.metrics.claim(facts.pool, source, ledger.total_ms / 1000);
+    history_.metrics.claim(facts.pool, source, ledger.total_ms / 1000, facts.trace);
+    recordClaim(history_, claimed, request);
     const auto stage = [&](const char* name, double ms) {
         history_.metrics.claimStage(facts.pool, name, ms / 1000);
     };
@@ -34,7 +36,7 @@ void ClaimAccount::served(const Claimer::Claimed& claimed) const {
                                           {"queue_s", ledger.queue_ms / 1000},
                                           {"pick_s", ledger.pick_ms / 1000},
                                           {"bind_s", ledger.bind_ms / 1000},
-                                          {"trace", facts.trace_id}});
+                                          {"trace", facts.trace.trace_id}});
 }
 
 void ClaimAccount::unserved(const Principal& who, const std::string& pool, TimePoint since,
@@ -50,7 +52,7 @@ void ClaimAccount::unserved(const Principal& who, const std::string& pool, TimeP
                                         {"code", errorCodeName(code)},
                                         {"why", quotes ? "" : why.what()},
                                         {"seconds", toSeconds(history_.clock.now() - since)},
-                                        {"trace", who.trace_id}});
+                                        {"trace", who.trace.trace_id}});
 }
 
 void ClaimAccount::cancelled(const Principal& who, const std::string& pool, TimePoint since) const {
@@ -58,7 +60,7 @@ void ClaimAccount::cancelled(const Principal& who, const std::string& pool, Time
     history_.log.info("claim.cancelled", {{"pool", pool},
                                           {"tenant", who.tenant},
                                           {"seconds", toSeconds(history_.clock.now() - since)},
-                                          {"trace", who.trace_id}});
+                                          {"trace", who.trace.trace_id}});
 }
 
 }  // namespace hearth::controller

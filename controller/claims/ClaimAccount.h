@@ -14,7 +14,8 @@ class ClaimAccount {
 public:
     explicit ClaimAccount(const History& history) : history_(history) {}
 
-    void served(const Claimer::Claimed& claimed) const;
+    /// `request`: the span that the claim is a part of.
+    void served(const Claimer::Claimed& claimed, const TraceContext& request) const;
     /// `pool` empty: none was found for it. `since`: when its request came.
     void unserved(const Principal& who, const std::string& pool, TimePoint since,
                   const std::exception& why) const;

@@ -55,6 +55,12 @@ std::size_t roughSize(const agent::BindRequest& told, const WorkspaceFacts& fact
     return size;
 }
 
+/// What a claim leaves to do.
+WorkKey causedBy(const Claimer::Wanted& wanted, WorkKey key) {
+    if (wanted.trace.sampled) key.cause = wanted.trace;
+    return key;
+}
+
 }  // namespace
 
 Claimer::Claimer(WorkspaceTable& table, const Supply& supply, const Epoch& epoch,
@@ -168,7 +174,7 @@ Claimer::Binding Claimer::prepare(const Wanted& wanted, const Network& network) 
     facts.allow = network.allow;
     facts.keyring = network.keyring;
     facts.sealed = network.sealed;
-    facts.trace_id = wanted.trace_id;
+    facts.trace = wanted.trace;
 
     agent::BindRequest& told = out.told;
     told.claim_id = facts.claim_id;
@@ -223,7 +229,7 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
         const TimePoint asked = *std::exchange(kept.asked, std::nullopt);
         const TimePoint picked = history_.clock.now();
         const std::shared_ptr<Workspace> workspace = bind(wanted, binding, member, attempt, *place);
-        supply_.work.addAfter({WorkKind::Pool, pool}, kBehind);
+        supply_.work.addAfter(causedBy(wanted, {WorkKind::Pool, pool}), kBehind);
         supply_.work.addAfter({WorkKind::Weight, member.id}, kBehind);
         if (!workspace && attempt < kMostAttempts) continue;
         if (!workspace) {
@@ -231,7 +237,7 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
                 .hint("try again");
         }
         const TimePoint bound = history_.clock.now();
-        return {workspace, ledgerOf(wanted, member, {begin, asked, picked, bound})};
+        return {workspace, ledgerOf(wanted, member, {begin, asked, picked, bound}), bound};
     }
 }
 
@@ -316,17 +322,18 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all) 
                     .hint("none of the workspaces was opened; try again, with a new key");
             }
             supply_.work.addAfter({WorkKind::Weight, members[at].id}, kBehind);
-            out.push_back({workspace, ledgerOf(all[at], members[at],
-                                               {begin, asked, picked, history_.clock.now()})});
+            const TimePoint bound = history_.clock.now();
+            out.push_back(
+                {workspace, ledgerOf(all[at], members[at], {begin, asked, picked, bound}), bound});
         }
     } catch (...) {
         for (; begun < members.size(); ++begun) supply_.claims.giveBack(members[begun]);
         for (const Claimed& claimed : out) {
-            endings_.end(claimed.workspace, EndReason::Failed, first.trace_id);
+            endings_.end(claimed.workspace, EndReason::Failed, first.trace);
         }
         throw;
     }
-    supply_.work.addAfter({WorkKind::Pool, pool}, kBehind);
+    supply_.work.addAfter(causedBy(first, {WorkKind::Pool, pool}), kBehind);
     return out;
 }
 
@@ -427,8 +434,8 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding&
         const agent::BindReply reply = member.agent->bind(bind, kBindTimeout);
         crashPoint("claim.after_bind");
         facts.created_at = reply.bound_at == TimePoint{} ? facts.created_at : reply.bound_at;
-        broker_.open(member.id, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts),
-                     facts.keyring, *member.agent);
+        broker_.open(member.id, {facts.id, facts.tenant, facts.pool, facts.trace},
+                     networkPolicy(facts), facts.keyring, *member.agent);
     } catch (const agent::AgentError& e) {
         if (e.code() == "BOUND_ELSEWHERE") history_.metrics.doubleBindRefused();
         endings_.lost(member.id, "the bind was refused: " + e.code());
@@ -455,7 +462,7 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding&
                              .tenant = facts.tenant,
                              .reason = "claimed",
                              .message = "a workspace was bound",
-                             .trace_id = facts.trace_id,
+                             .trace_id = facts.trace.trace_id,
                              .one_shot = facts.one_shot});
     return endings_.confirm(workspace) ? workspace : nullptr;
 }

@@ -31,7 +31,7 @@ public:
         const WorkspaceRequest* request = nullptr;
         pool::ImageStages image;  ///< what it took to have its image
         std::string tenant;
-        std::string trace_id;
+        TraceContext trace;
         bool one_shot = false;
         bool tell_why = false;  ///< the caller may see why a pool is degraded
     };
@@ -39,6 +39,7 @@ public:
     struct Claimed {
         std::shared_ptr<Workspace> workspace;
         ClaimLedger ledger;
+        TimePoint bound{};  ///< of a new one: the end of its ledger's time
     };
 
     Claimed claim(const Wanted& wanted);

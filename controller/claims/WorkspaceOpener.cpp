@@ -79,7 +79,7 @@ Claimer::Claimed WorkspaceOpener::open(const Principal& who, const WorkspaceRequ
     Claimer::Claimed claimed = accounted(who, request, [&](ClaimWait& kept) {
         return openOnce(who, request, kept, one_shot, replayed);
     });
-    if (!replayed) account_.served(claimed);
+    if (!replayed) account_.served(claimed, who.trace);
     return claimed;
 }
 
@@ -118,11 +118,11 @@ Claimer::Claimed WorkspaceOpener::openOnce(const Principal& who, const Workspace
     try {
         writeFiles(workspace, request);
     } catch (...) {
-        endings_.end(workspace, EndReason::Failed, who.trace_id);
+        endings_.end(workspace, EndReason::Failed, who.trace);
         throw;
     }
     if (!keyed && request.patience.stop.stop_requested()) {
-        endings_.end(workspace, EndReason::Deleted, who.trace_id);
+        endings_.end(workspace, EndReason::Deleted, who.trace);
         throw takenBack();
     }
     return claimed;
@@ -138,7 +138,7 @@ Claimer::Wanted WorkspaceOpener::wantedOf(const Principal& who, const WorkspaceR
     wanted.workspace_id = ids_.workspace(claim_id);
     wanted.request = &request;
     wanted.tenant = who.tenant;
-    wanted.trace_id = who.trace_id;
+    wanted.trace = history_.tracer.within(who.trace);
     wanted.tell_why = who.atLeast(Role::Operator);
     return wanted;
 }
@@ -225,11 +225,11 @@ std::vector<Claimer::Claimed> WorkspaceOpener::claimMissing(
         }
     } catch (...) {
         for (const Claimer::Claimed& claimed : made) {
-            endings_.end(claimed.workspace, EndReason::Failed, who.trace_id);
+            endings_.end(claimed.workspace, EndReason::Failed, who.trace);
         }
         throw;
     }
-    for (const Claimer::Claimed& claimed : made) account_.served(claimed);
+    for (const Claimer::Claimed& claimed : made) account_.served(claimed, who.trace);
     std::vector<Claimer::Claimed> all;
     std::size_t next = 0;
     for (std::shared_ptr<Workspace>& one : known) {

@@ -31,7 +31,7 @@ public:
                                           std::size_t count, bool& replayed, std::string& ended);
     /// Ends a workspace that its opener cannot use.
     void discard(const std::shared_ptr<Workspace>& workspace) {
-        endings_.end(workspace, EndReason::Failed, workspace->facts().trace_id);
+        endings_.end(workspace, EndReason::Failed, workspace->facts().trace);
     }
     /// The id that a keyed request's workspace has.
     std::string idFor(const Principal& who, const WorkspaceRequest& request) const {

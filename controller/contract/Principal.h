@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "base/trace/TraceContext.h"
+
 namespace hearth::controller {
 
 enum class Role {
@@ -15,8 +17,8 @@ enum class Role {
 struct Principal {
     std::string tenant = "default";
     Role role = Role::User;
-    std::string token_id;    ///< for the log; empty for loopback without tokens
-    std::string trace_id{};  ///< of its request; empty where no request asks
+    std::string token_id;  ///< for the log; empty for loopback without tokens
+    TraceContext trace{};  ///< its request, as a span; none where no request asks
     /// The only workspace that it may use; empty: all of its tenant's. Only the REST gate lets such
     /// a caller in, and only to calls about that workspace.
     std::string workspace{};

@@ -51,7 +51,7 @@ public:
         : broker_(broker),
           keyring_(std::move(keyring)),
           egress_(facts, policy, broker.options_.limits, broker.log_, broker.metrics_,
-                  broker.clock_),
+                  broker.clock_, broker.tracer_),
           proxy_{.egress = egress_,
                  .dialer = broker.dialer_,
                  .mirror = broker.mirror_ ? &*broker.mirror_ : nullptr,
@@ -196,11 +196,12 @@ private:
 };
 
 EgressGateway::EgressGateway(EgressOptions options, metrics::Log& log, metrics::Metrics& metrics,
-                             const Clock& clock)
+                             const Clock& clock, const metrics::Tracer& tracer)
     : options_(std::move(options)),
       log_(log),
       metrics_(metrics),
       clock_(clock),
+      tracer_(tracer),
       keyrings_(options_.secrets_directory),
       claim_seal_(options_.seal_key),
       dialer_(options_.deny),

@@ -42,7 +42,7 @@ struct EgressOptions {
 class EgressGateway {
 public:
     EgressGateway(EgressOptions options, metrics::Log& log, metrics::Metrics& metrics,
-                  const Clock& clock);
+                  const Clock& clock, const metrics::Tracer& tracer);
     /// Ends every connection and waits for the threads.
     ~EgressGateway();
     EgressGateway(const EgressGateway&) = delete;
@@ -81,6 +81,7 @@ private:
     metrics::Log& log_;
     metrics::Metrics& metrics_;
     const Clock& clock_;
+    const metrics::Tracer& tracer_;
     const KeyringFactory keyrings_;
     const ClaimSeal claim_seal_;
     const Dialer dialer_;

@@ -104,12 +104,45 @@ void ExecutionSettler::ended(const std::shared_ptr<LiveExecution>& execution) {
                                      .tenant = facts.tenant,
                                      .reason = "died",
                                      .message = "a context ended with its execution",
-                                     .trace_id = execution->facts().trace_id});
+                                     .trace_id = execution->facts().trace.trace_id});
         }
     }
     // Not on this thread, which reads the agent's connection: settle() does what is slow, once the
     // answer is on its way.
     work_.addAfter({WorkKind::Execution, execution->id(), facts.tenant}, kBehindAnswer);
+}
+
+void ExecutionSettler::record(const LiveExecution& execution, const ExecutionView& view) const {
+    const LiveExecution::Facts& facts = execution.facts();
+    const metrics::Tracer& tracer = history_.tracer;
+    if (!tracer.records(facts.trace)) return;
+    const LiveExecution::Times times = execution.times();
+    const WorkspaceFacts& workspace = execution.workspace()->facts();
+    metrics::Span span{
+        .context = facts.trace,
+        .parent = facts.caller,
+        .name = "execution",
+        .start = facts.requested,
+        .end = times.ended,
+        .attributes = {{"hearth.pool", workspace.pool},
+                       {"hearth.tenant", workspace.tenant},
+                       {"hearth.workspace.id", workspace.id},
+                       {"hearth.execution.id", facts.id},
+                       {"hearth.execution.language",
+                        view.language.empty() ? "command" : view.language},
+                       {"hearth.execution.status", kExecutionStatuses.of(view.status)}},
+        .events = {{"started", times.started}},
+        .failed = view.status == ExecutionStatus::Lost};
+    if (view.exit_code)
+        span.attributes.push_back({"process.exit.code", std::int64_t{*view.exit_code}});
+    if (times.first_output != TimePoint{}) {
+        span.events.push_back({"first output", times.first_output});
+    }
+    // An execution of a later request is in that one's trace.
+    if (workspace.trace.valid() && workspace.trace.trace_id != facts.trace.trace_id) {
+        span.links.push_back(workspace.trace);
+    }
+    tracer.end(std::move(span));
 }
 
 ReconcileResult ExecutionSettler::settle(const std::string& id) {
@@ -121,14 +154,15 @@ ReconcileResult ExecutionSettler::settle(const std::string& id) {
     const ExecutionView view = execution->viewUpTo(0);
     history_.metrics.execution(facts.pool, view.language.empty() ? "command" : view.language,
                                kExecutionStatuses.of(view.status), execution->runSeconds(),
-                               execution->overheadSeconds());
+                               execution->overheadSeconds(), execution->facts().trace);
+    record(*execution, view);
     history_.events.publish({.type = "execution.finished",
                              .resource = id,
                              .pool = facts.pool,
                              .tenant = facts.tenant,
                              .reason = kExecutionStatuses.of(view.status),
                              .message = "an execution has ended",
-                             .trace_id = execution->facts().trace_id});
+                             .trace_id = execution->facts().trace.trace_id});
     const bool apart = keepsApart(view);
     ExecutionRecord record{id,
                            facts.id,

@@ -45,6 +45,8 @@ public:
 
 private:
     void ended(const std::shared_ptr<LiveExecution>& execution);
+    /// As a span.
+    void record(const LiveExecution& execution, const ExecutionView& view) const;
     /// Whether the kernel has killed for memory since this was last asked; false if the runtime
     /// cannot tell.
     bool sawOom(Workspace& workspace);

@@ -24,6 +24,14 @@ Error busyContext() {
     return contextError(agent::AgentError("BUSY", "", Json::object()), "");
 }
 
+/// For the work's own instruments, in the variables that OpenTelemetry's propagators of
+/// environments use. Where nobody records the trace, there is nothing to go on with.
+void tellTrace(const TraceContext& trace, std::map<std::string, std::string>& env) {
+    if (!trace.sampled) return;
+    env.emplace("TRACEPARENT", traceParent(trace));
+    if (!trace.state.empty()) env.emplace("TRACESTATE", trace.state);
+}
+
 }  // namespace
 
 ExecutionStarter::ExecutionStarter(LiveExecutions& live, ExecutionSettler& settler,
@@ -68,7 +76,7 @@ ContextFacts ExecutionStarter::contextOf(const Workspace& workspace,
 std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Workspace>& workspace,
                                                     const ExecutionRequest& request,
                                                     const std::string& id,
-                                                    const std::string& trace_id,
+                                                    const TraceContext& trace,
                                                     std::optional<ClaimLedger> ledger) {
     agent::ExecRequest work;
     work.id = id;
@@ -88,6 +96,8 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
     work.argv = request.argv;
     work.cwd = request.cwd;
     work.env = request.env;
+    const TraceContext context = history_.tracer.within(trace);
+    if (request.context.empty()) tellTrace(context, work.env);
     work.stdin_open = request.stdin_open || request.stdin_bytes.has_value();
     work.pty = request.pty;
     work.timeout = request.timeout;
@@ -98,7 +108,8 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
     LiveExecution::Facts facts;
     facts.id = id;
     facts.fingerprint = request.fingerprint;
-    facts.trace_id = trace_id;
+    facts.trace = context;
+    facts.caller = trace.span_id;
     facts.language = work.language;
     facts.context = request.context;
     facts.background = request.background;
@@ -188,6 +199,8 @@ void ExecutionStarter::adopt(const std::shared_ptr<Workspace>& workspace,
     facts.background = known.background;
     facts.had_ended = !known.running;
     facts.adopted = true;
+    facts.trace = history_.tracer.within(workspace->facts().trace);
+    facts.caller = workspace->facts().trace.span_id;
     facts.requested = known.started_at;
     facts.output_limit = kAdoptedOutputLimit;
     workspace->workBegan(Activity::Execution, known.started_at);

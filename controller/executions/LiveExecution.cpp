@@ -135,6 +135,12 @@ double LiveExecution::overheadSeconds() const {
         0.0, toSeconds(clock_.now() - facts_.requested - (result_.ended_at - result_.started_at)));
 }
 
+LiveExecution::Times LiveExecution::times() const {
+    const MutexLock lock(mutex_);
+    const TimePoint now = clock_.now();
+    return {started_, first_output_, has_result_ ? std::min(result_.ended_at, now) : now};
+}
+
 /// The wall time is computed once: lists are in its order, so no two answers may differ.
 void LiveExecution::startsAt(TimePoint at) {
     // Not later than now: the agent's word is not trusted with the clock.
@@ -378,6 +384,7 @@ void LiveExecution::output(int channel, std::uint64_t offset, std::string_view b
     {
         const MutexLock lock(mutex_);
         if (finished_ || offset < log_.total()) return;
+        if (first_output_ == TimePoint{}) first_output_ = clock_.now();
         log_.skipTo(offset);
         log_.append(channel == 2 ? agent::Channel::Stderr : agent::Channel::Stdout, bytes);
     }

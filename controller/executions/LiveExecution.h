@@ -25,7 +25,8 @@ public:
     struct Facts {
         std::string id;
         std::string fingerprint;
-        std::string trace_id;  ///< of its request; empty after a restart
+        TraceContext trace;    ///< it, as a span
+        std::string caller;    ///< the span that it is a part of
         std::string language;  ///< "" for a command
         std::string context;   ///< "" for none, or not yet known
         bool background = false;
@@ -108,6 +109,13 @@ public:
     std::string startedAt() const;
     double runSeconds() const;
     double overheadSeconds() const;
+    /// On the server's clock; zero for what did not happen. The agent's times are in its past.
+    struct Times {
+        TimePoint started;
+        TimePoint first_output;
+        TimePoint ended;
+    };
+    Times times() const;
 
     const std::string& id() const override { return facts_.id; }
     ExecutionView viewUpTo(std::uint64_t most) const override;
@@ -163,6 +171,7 @@ private:
     agent::ExecResult result_ HEARTH_GUARDED_BY(mutex_);
     TimePoint started_ HEARTH_GUARDED_BY(mutex_){};
     WallTime started_at_ HEARTH_GUARDED_BY(mutex_){};  ///< the same
+    TimePoint first_output_ HEARTH_GUARDED_BY(mutex_){};
     bool has_result_ HEARTH_GUARDED_BY(mutex_) = false;
     bool finished_ HEARTH_GUARDED_BY(mutex_) = false;
     bool concluding_ HEARTH_GUARDED_BY(mutex_) = false;  // its end comes from another thread

@@ -3,8 +3,8 @@
 namespace hearth::controller {
 
 ReconcileLoop::ReconcileLoop(WorkQueue& queue, metrics::Metrics& metrics, metrics::Log& log,
-                             const Clock& clock)
-    : queue_(queue), metrics_(metrics), log_(log), clock_(clock) {}
+                             const Clock& clock, const metrics::Tracer& tracer)
+    : queue_(queue), metrics_(metrics), log_(log), clock_(clock), tracer_(tracer) {}
 
 ReconcileLoop::~ReconcileLoop() {
     stop();
@@ -39,7 +39,7 @@ void ReconcileLoop::settle() {
 
 void ReconcileLoop::work(const WorkKey& key) {
     const TimePoint begin = clock_.now();
-    const char* outcome = "ok";
+    std::string trouble;
     ReconcileResult result = ReconcileResult::settled();
     try {
         result = handlers_.at(key.kind)(key.name);
@@ -47,12 +47,14 @@ void ReconcileLoop::work(const WorkKey& key) {
         queue_.done(key);
         if (result.again) queue_.addAfter(key, *result.again);
     } catch (const std::exception& e) {
-        outcome = "error";
+        trouble = e.what();
         log_.error("reconcile.failed",
                    {{"kind", nameOf(key.kind)}, {"name", key.name}, {"error", e.what()}});
         queue_.done(key);
         queue_.retry(key);
     }
+    if (tracer_.records(key.cause)) record(key, begin, trouble);
+    const char* outcome = trouble.empty() ? "ok" : "error";
     const double seconds = toSeconds(clock_.now() - begin);
     metrics_.reconcile(std::string(nameOf(key.kind)), outcome, seconds);
     if (!log_.shows(metrics::LogLevel::Debug)) return;
@@ -61,6 +63,19 @@ void ReconcileLoop::work(const WorkKey& key) {
                                   {"result", outcome},
                                   {"seconds", seconds},
                                   {"again_s", result.again ? toSeconds(*result.again) : 0}});
+}
+
+void ReconcileLoop::record(const WorkKey& key, TimePoint begin, const std::string& trouble) const {
+    std::string name = "reconcile ";
+    name += nameOf(key.kind);
+    tracer_.end({.context = tracer_.aside(key.cause),
+                 .name = std::move(name),
+                 .start = begin,
+                 .end = clock_.now(),
+                 .attributes = {{"hearth.reconcile.name", key.name}},
+                 .links = {key.cause},
+                 .failed = !trouble.empty(),
+                 .why = trouble});
 }
 
 }  // namespace hearth::controller

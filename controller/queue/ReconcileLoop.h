@@ -10,6 +10,7 @@
 
 #include "controller/queue/WorkQueue.h"
 #include "metrics/Log.h"
+#include "metrics/trace/Tracer.h"
 
 namespace hearth::controller {
 
@@ -28,7 +29,7 @@ public:
     using Reconcile = std::function<ReconcileResult(const std::string& name)>;
 
     ReconcileLoop(WorkQueue& queue, metrics::Metrics& metrics, metrics::Log& log,
-                  const Clock& clock);
+                  const Clock& clock, const metrics::Tracer& tracer);
     ~ReconcileLoop();
     ReconcileLoop(const ReconcileLoop&) = delete;
     ReconcileLoop& operator=(const ReconcileLoop&) = delete;
@@ -44,11 +45,14 @@ public:
 
 private:
     void work(const WorkKey& key);
+    /// As a trace of its own, linked to what asked for it: one look may serve many claims.
+    void record(const WorkKey& key, TimePoint begin, const std::string& trouble) const;
 
     WorkQueue& queue_;
     metrics::Metrics& metrics_;
     metrics::Log& log_;
     const Clock& clock_;
+    const metrics::Tracer& tracer_;
     std::map<WorkKind, Reconcile> handlers_;
     std::vector<std::jthread> threads_;  ///< the workers and the queue's time keeper
 };

@@ -14,6 +14,7 @@
 #include "base/Alarm.h"
 #include "base/Clock.h"
 #include "base/Mutex.h"
+#include "base/trace/TraceContext.h"
 #include "controller/queue/DelayedKeys.h"
 #include "controller/queue/Lanes.h"
 #include "controller/queue/WorkLine.h"
@@ -22,11 +23,12 @@
 namespace hearth::controller {
 
 /// What there is to reconcile: a kind and a name. Never an event. The group, a pool or a tenant, is
-/// who takes turns in the kind's lane; it is no part of the key.
+/// who takes turns in the kind's lane; it and the cause are no part of the key.
 struct WorkKey {
     WorkKind kind;
     std::string name;
     std::string group{};
+    TraceContext cause{};  ///< the first span that asked for it; none where nobody records one
 
     friend bool operator==(const WorkKey& a, const WorkKey& b) {
         return a.kind == b.kind && a.name == b.name;

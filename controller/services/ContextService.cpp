@@ -111,7 +111,7 @@ void ContextService::publish(const Principal& who, const Workspace& workspace,
                              .tenant = workspace.facts().tenant,
                              .reason = reason,
                              .message = message,
-                             .trace_id = who.trace_id});
+                             .trace_id = who.trace.trace_id});
 }
 
 std::shared_ptr<Workspace> ContextService::holder(const Principal& who,

@@ -44,8 +44,7 @@ std::shared_ptr<Execution> ExecutionService::start(const Principal& who,
         if (std::shared_ptr<Execution> known = replay(who, id, request.fingerprint)) return known;
     }
     history_.journal.requireRoom(who.tenant);
-    return starter_.launch(access_.require(who, workspace), request, id, who.trace_id,
-                           std::nullopt);
+    return starter_.launch(access_.require(who, workspace), request, id, who.trace, std::nullopt);
 }
 
 std::shared_ptr<Execution> ExecutionService::startOneShot(const Principal& who,
@@ -76,7 +75,7 @@ std::shared_ptr<Execution> ExecutionService::startOneShot(const Principal& who,
             .hint("repeat it with a new Idempotency-Key");
     }
     try {
-        return starter_.launch(claimed.workspace, request, id, who.trace_id,
+        return starter_.launch(claimed.workspace, request, id, who.trace,
                                replayed ? std::nullopt : std::optional(claimed.ledger));
     } catch (const Error& e) {
         // A repeated request must not end what the first one has running in there.

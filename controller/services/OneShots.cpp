@@ -11,7 +11,7 @@ ReconcileResult OneShots::settle(const std::string& id) {
     if (!workspace || !workspace->facts().one_shot) return ReconcileResult::settled();
     // The record of the last execution brings the key again.
     if (executions_.anyOf(id)) return ReconcileResult::settled();
-    endings_.end(workspace, EndReason::OneShot, workspace->facts().trace_id);
+    endings_.end(workspace, EndReason::OneShot, workspace->facts().trace);
     return ReconcileResult::settled();
 }
 

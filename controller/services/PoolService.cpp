@@ -114,7 +114,7 @@ PoolView PoolService::store(const Principal& who, Pool pool, SpecStore::Mode mod
         history_.events.publish({.type = created ? "pool.declared" : "pool.changed",
                                  .resource = kept->name,
                                  .pool = kept->name,
-                                 .trace_id = who.trace_id});
+                                 .trace_id = who.trace.trace_id});
     }
     history_.log.info("pool.applied", {{"pool", kept->name},
                                        {"tenant", who.tenant},
@@ -123,7 +123,7 @@ PoolView PoolService::store(const Principal& who, Pool pool, SpecStore::Mode mod
                                                             : "unchanged"},
                                        {"generation", kept->generation},
                                        {"seconds", toSeconds(history_.clock.now() - begin)},
-                                       {"trace", who.trace_id}});
+                                       {"trace", who.trace.trace_id}});
     supply_.work.add({WorkKind::Pool, kept->name});
     PoolStatus status = reconciler_.statuses().first(*kept);
     return {std::move(kept), std::move(status)};
@@ -183,33 +183,33 @@ void PoolService::markDeleting(const Principal& who, const std::string& name) {
     const TimePoint begin = history_.clock.now();
     specs_.markDeleting(name);
     history_.events.publish(
-        {.type = "pool.deleting", .resource = name, .pool = name, .trace_id = who.trace_id});
+        {.type = "pool.deleting", .resource = name, .pool = name, .trace_id = who.trace.trace_id});
     history_.log.info("pool.deleting", {{"pool", name},
                                         {"tenant", who.tenant},
                                         {"seconds", toSeconds(history_.clock.now() - begin)},
-                                        {"trace", who.trace_id}});
+                                        {"trace", who.trace.trace_id}});
     supply_.work.add({WorkKind::Pool, name});
 }
 
 void PoolService::endSandbox(const pool::Member& member, EndReason reason,
-                             const std::string& trace_id) {
+                             const TraceContext& trace) {
     if (const std::shared_ptr<Workspace> workspace = table_.bySandbox(member.id)) {
-        endings_.end(workspace, reason, trace_id);
-    } else if (!endings_.endExpected(member.id, reason, trace_id)) {
-        endings_.retire(member, reason, trace_id);
+        endings_.end(workspace, reason, trace);
+    } else if (!endings_.endExpected(member.id, reason, trace)) {
+        endings_.retire(member, reason, trace);
     }
 }
 
 std::uint32_t PoolService::endAndWait(const std::vector<pool::Member>& members,
-                                      const std::string& trace_id) {
+                                      const TraceContext& trace) {
     const TimePoint until = history_.clock.now() + kDrainWait;
-    for (const pool::Member& member : members) endSandbox(member, EndReason::Drain, trace_id);
+    for (const pool::Member& member : members) endSandbox(member, EndReason::Drain, trace);
     for (const pool::Member& member : members) {
         for (std::uint64_t seen = supply_.warm.removals();
              supply_.warm.find(member.id) && history_.clock.now() < until;
              seen = supply_.warm.removals()) {
             supply_.warm.awaitRemoval(seen, kEndAgain);
-            endSandbox(member, EndReason::Drain, trace_id);
+            endSandbox(member, EndReason::Drain, trace);
         }
     }
     return static_cast<std::uint32_t>(std::count_if(
@@ -221,12 +221,12 @@ std::uint32_t PoolService::drain(const Principal& who, const std::string& name) 
     require(who, Role::Operator);
     const TimePoint begin = history_.clock.now();
     get(who, name);
-    const std::uint32_t ended = endAndWait(supply_.warm.members(name), who.trace_id);
+    const std::uint32_t ended = endAndWait(supply_.warm.members(name), who.trace);
     history_.log.info("pool.drained", {{"pool", name},
                                        {"tenant", who.tenant},
                                        {"sandboxes", ended},
                                        {"seconds", toSeconds(history_.clock.now() - begin)},
-                                       {"trace", who.trace_id}});
+                                       {"trace", who.trace.trace_id}});
     return ended;
 }
 
@@ -234,11 +234,11 @@ std::uint32_t PoolService::drainAll(const Principal& who) {
     require(who, Role::Admin);
     const TimePoint begin = history_.clock.now();
     reconciler_.stopRefill();
-    const std::uint32_t ended = endAndWait(supply_.warm.all(), who.trace_id);
+    const std::uint32_t ended = endAndWait(supply_.warm.all(), who.trace);
     history_.log.info("server.drained", {{"tenant", who.tenant},
                                          {"sandboxes", ended},
                                          {"seconds", toSeconds(history_.clock.now() - begin)},
-                                         {"trace", who.trace_id}});
+                                         {"trace", who.trace.trace_id}});
     return ended;
 }
 
@@ -286,7 +286,7 @@ void PoolService::destroySandbox(const Principal& who, const std::string& id) {
     const TimePoint begin = history_.clock.now();
     const std::optional<pool::Member> member = supply_.warm.find(id);
     if (!member) throw Error(ErrorCode::NotFound, "no sandbox " + id);
-    endSandbox(*member, EndReason::Operator, who.trace_id);
+    endSandbox(*member, EndReason::Operator, who.trace);
     if (const auto now = supply_.warm.find(id);
         now && now->phase == pool::Phase::Claimed && !table_.bySandbox(id)) {
         throw Error(ErrorCode::Conflict, "sandbox " + id + " is just being claimed")
@@ -297,7 +297,7 @@ void PoolService::destroySandbox(const Principal& who, const std::string& id) {
                                           {"pool", member->pool},
                                           {"tenant", who.tenant},
                                           {"seconds", toSeconds(history_.clock.now() - begin)},
-                                          {"trace", who.trace_id}});
+                                          {"trace", who.trace.trace_id}});
     supply_.work.add({WorkKind::Pool, member->pool});
 }
 

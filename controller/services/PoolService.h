@@ -52,9 +52,9 @@ private:
     PoolView store(const Principal& who, Pool pool, SpecStore::Mode mode,
                    std::optional<std::int64_t> if_match, bool& created);
     /// Ends its workspace, or retires it. One that is just being claimed stays as it is.
-    void endSandbox(const pool::Member& member, EndReason reason, const std::string& trace_id);
+    void endSandbox(const pool::Member& member, EndReason reason, const TraceContext& trace);
     /// Ends these sandboxes and waits until they have gone, at most a minute.
-    std::uint32_t endAndWait(const std::vector<pool::Member>& members, const std::string& trace_id);
+    std::uint32_t endAndWait(const std::vector<pool::Member>& members, const TraceContext& trace);
     /// It holds, or may hold, a workspace, and its agent does not answer.
     bool isSuspect(const pool::Member& member) const;
     SandboxView view(const pool::Member& member) const;

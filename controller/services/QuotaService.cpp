@@ -137,8 +137,9 @@ void QuotaService::change(const std::string& tenant, const std::optional<QuotaSp
 
 void QuotaService::tell(const Principal& who, const char* type, const std::string& tenant) {
     history_.events.publish(
-        {.type = type, .resource = tenant, .tenant = tenant, .trace_id = who.trace_id});
-    history_.log.info(type, {{"quota", tenant}, {"tenant", who.tenant}, {"trace", who.trace_id}});
+        {.type = type, .resource = tenant, .tenant = tenant, .trace_id = who.trace.trace_id});
+    history_.log.info(type,
+                      {{"quota", tenant}, {"tenant", who.tenant}, {"trace", who.trace.trace_id}});
     measure();
 }
 

@@ -165,7 +165,7 @@ void WorkspaceService::close(const Principal& who, const std::string& id) {
     if (workspace && WorkspaceAccess::sees(who, workspace->facts().tenant)) {
         // Answered results must survive a crash right after the end.
         workspace->awaitResults(kResultsDurable);
-        endings_.end(workspace, endedBy(who, workspace->facts().tenant), who.trace_id);
+        endings_.end(workspace, endedBy(who, workspace->facts().tenant), who.trace);
         return;
     }
     const std::optional<WorkspaceRecord> past = history_.journal.workspace(id);
@@ -173,7 +173,7 @@ void WorkspaceService::close(const Principal& who, const std::string& id) {
         throw Error(ErrorCode::NotFound, "no workspace " + id);
     }
     if (const auto expected = table_.expectedWorkspace(id)) {
-        endings_.endExpected(expected->sandbox, endedBy(who, past->tenant), who.trace_id);
+        endings_.endExpected(expected->sandbox, endedBy(who, past->tenant), who.trace);
     }
 }
 

@@ -5,6 +5,7 @@
 #include "controller/store/EventLog.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
+#include "metrics/trace/Tracer.h"
 
 namespace hearth::controller {
 
@@ -16,6 +17,7 @@ struct History {
     metrics::Metrics& metrics;
     metrics::Log& log;
     const Clock& clock;
+    const metrics::Tracer& tracer;
 };
 
 }  // namespace hearth::controller

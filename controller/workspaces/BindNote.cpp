@@ -24,6 +24,7 @@ Json bindNote(const WorkspaceFacts& facts) {
               {"workspace", facts.limits.workspace_bytes},
               {"tmp", facts.limits.tmp_bytes}};
     if (!facts.sealed.empty()) note["sealed"] = facts.sealed;
+    if (facts.trace.sampled) note["traceparent"] = traceParent(facts.trace);
     return note;
 }
 
@@ -52,6 +53,7 @@ WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& s
             note.at("pids").get<std::uint32_t>(), note.at("workspace").get<std::uint64_t>(),
             note.at("tmp").get<std::uint64_t>()};
         facts.sealed = note.value("sealed", "");
+        facts.trace = parseTraceContext(note.value("traceparent", ""), "").value_or(TraceContext());
         return facts;
     } catch (const Json::exception&) {
         throw Error(ErrorCode::InvalidArgument, "the agent's note is none of ours");

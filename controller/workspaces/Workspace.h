@@ -45,8 +45,8 @@ struct WorkspaceFacts {
     std::vector<std::vector<std::string>> allow;
     /// Credentials of its requests to the outside; null: none.
     std::shared_ptr<const broker::Keyring> keyring = {};
-    std::string sealed = {};    ///< of network, allow and keyring, by broker::ClaimSeal
-    std::string trace_id = {};  ///< of the claim's request; not kept over a restart
+    std::string sealed = {};  ///< of network, allow and keyring, by broker::ClaimSeal
+    TraceContext trace = {};  ///< the claim, as a span
 };
 
 /// The work in a sandbox while its connection is gone.

@@ -13,9 +13,9 @@ WorkspaceTerminator::WorkspaceTerminator(WorkspaceTable& table, pool::WarmPool& 
       broker_(broker) {}
 
 bool WorkspaceTerminator::end(const std::shared_ptr<Workspace>& workspace, EndReason reason,
-                              const std::string& trace_id) {
+                              const TraceContext& trace) {
     if (!workspace->beginEnd(reason)) return false;
-    finish(workspace, reason, trace_id, std::nullopt);
+    finish(workspace, reason, trace, std::nullopt);
     return true;
 }
 
@@ -23,7 +23,7 @@ bool WorkspaceTerminator::reclaim(const std::shared_ptr<Workspace>& workspace, E
                                   TimePoint now) {
     const TimePoint due = workspace->nextDue();
     if (!workspace->beginEnd(reason, now)) return false;
-    finish(workspace, reason, "", toSeconds(history_.clock.now() - due));
+    finish(workspace, reason, {}, toSeconds(history_.clock.now() - due));
     return true;
 }
 
@@ -99,7 +99,7 @@ void WorkspaceTerminator::unanswered(const pool::SandboxId& sandbox, const agent
 }
 
 bool WorkspaceTerminator::endExpected(const pool::SandboxId& sandbox, EndReason reason,
-                                      const std::string& trace_id) {
+                                      const TraceContext& trace) {
     const std::optional<WorkspaceTable::Expected> expected = table_.forgetExpected(sandbox);
     if (!expected) return false;
     if (!expected->workspace.empty()) {
@@ -113,13 +113,13 @@ bool WorkspaceTerminator::endExpected(const pool::SandboxId& sandbox, EndReason 
              .tenant = expected->tenant,
              .reason = kEndReasons.of(reason),
              .message = std::string("the workspace has ended: ") + kEndSentences.of(reason),
-             .trace_id = trace_id});
+             .trace_id = trace.trace_id});
         history_.log.info("workspace.ended", {{"workspace", expected->workspace},
                                               {"sandbox", sandbox},
                                               {"pool", expected->pool},
                                               {"tenant", expected->tenant},
                                               {"reason", kEndReasons.of(reason)},
-                                              {"trace", trace_id}});
+                                              {"trace", trace.trace_id}});
     }
     warm_.drain(sandbox);
     work_.add({WorkKind::Sandbox, sandbox});
@@ -128,14 +128,14 @@ bool WorkspaceTerminator::endExpected(const pool::SandboxId& sandbox, EndReason 
 }
 
 bool WorkspaceTerminator::retire(const pool::Member& member, EndReason reason,
-                                 const std::string& trace_id) {
+                                 const TraceContext& trace) {
     if (!warm_.retire(member.id)) return false;
     history_.events.publish({.type = "sandbox.retired",
                              .resource = member.id,
                              .pool = member.pool,
                              .reason = kEndReasons.of(reason),
                              .message = "a warm sandbox was retired",
-                             .trace_id = trace_id});
+                             .trace_id = trace.trace_id});
     history_.log.debug(
         "sandbox.retired",
         {{"sandbox", member.id}, {"pool", member.pool}, {"reason", kEndReasons.of(reason)}});
@@ -153,8 +153,9 @@ bool WorkspaceTerminator::confirm(const std::shared_ptr<Workspace>& workspace) {
 }
 
 void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, EndReason reason,
-                                 const std::string& trace_id, std::optional<double> lag_seconds) {
+                                 const TraceContext& trace, std::optional<double> lag_seconds) {
     const WorkspaceFacts& facts = workspace->facts();
+    const TimePoint begin = history_.clock.now();
     table_.erase(*workspace);
     workspace->giveUpDetached();
     broker_.close(facts.sandbox);
@@ -173,7 +174,7 @@ void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, En
          .tenant = facts.tenant,
          .reason = kEndReasons.of(reason),
          .message = std::string("the workspace has ended: ") + kEndSentences.of(reason),
-         .trace_id = trace_id,
+         .trace_id = trace.trace_id,
          .one_shot = facts.one_shot});
     history_.log.info("workspace.ended",
                       {{"workspace", facts.id},
@@ -182,10 +183,33 @@ void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, En
                        {"tenant", facts.tenant},
                        {"reason", kEndReasons.of(reason)},
                        {"seconds", toSeconds(history_.clock.now() - facts.created_at)},
-                       {"trace", trace_id}});
+                       {"trace", trace.trace_id}});
     warm_.drain(facts.sandbox);
-    work_.add({WorkKind::Sandbox, facts.sandbox, facts.pool});
-    work_.add({WorkKind::Pool, facts.pool});
+    const TraceContext cause = record(facts, reason, trace, begin);
+    work_.add({WorkKind::Sandbox, facts.sandbox, facts.pool, cause});
+    work_.add({WorkKind::Pool, facts.pool, "", cause});
+}
+
+TraceContext WorkspaceTerminator::record(const WorkspaceFacts& facts, EndReason reason,
+                                         const TraceContext& request, TimePoint begin) const {
+    const metrics::Tracer& tracer = history_.tracer;
+    // Due at its time, it is of no request; then it is recorded if its claim was.
+    const bool asked = request.valid();
+    const TraceContext context = asked ? tracer.within(request) : tracer.aside(facts.trace);
+    if (!tracer.records(context)) return {};
+    metrics::Span span{.context = context,
+                       .parent = asked ? request.span_id : "",
+                       .name = "reclaim",
+                       .start = begin,
+                       .end = history_.clock.now(),
+                       .attributes = {{"hearth.pool", facts.pool},
+                                      {"hearth.tenant", facts.tenant},
+                                      {"hearth.workspace.id", facts.id},
+                                      {"hearth.sandbox.id", facts.sandbox},
+                                      {"hearth.reclaim.reason", kEndReasons.of(reason)}}};
+    if (facts.trace.valid()) span.links.push_back(facts.trace);
+    tracer.end(std::move(span));
+    return context;
 }
 
 }  // namespace hearth::controller

@@ -21,9 +21,9 @@ public:
     WorkspaceTerminator(WorkspaceTable& table, pool::WarmPool& warm, pool::SandboxRuntime& runtime,
                         WorkQueue& work, const History& history, broker::EgressGateway& broker);
 
-    /// False if its end had begun. `trace_id`, here and below: of the request that ends it.
+    /// False if its end had begun. `trace`, here and below: the request that ends it.
     bool end(const std::shared_ptr<Workspace>& workspace, EndReason reason,
-             const std::string& trace_id = {});
+             const TraceContext& trace = {});
     /// Only if it is still due: the reclaimer's way.
     bool reclaim(const std::shared_ptr<Workspace>& workspace, EndReason reason, TimePoint now);
     /// Tells its owner, by an event, that it ends soon by itself.
@@ -37,10 +37,10 @@ public:
     void unanswered(const pool::SandboxId& sandbox, const agent::AgentLost& loss);
     /// Ends a workspace whose sandbox has not answered since the start. False if there is none.
     bool endExpected(const pool::SandboxId& sandbox, EndReason reason,
-                     const std::string& trace_id = {});
+                     const TraceContext& trace = {});
     /// A warm sandbox is not needed any more: shrink, age, replaced, shutdown, drain. False for one
     /// that was claimed since `member` was seen: it stays its claim's.
-    bool retire(const pool::Member& member, EndReason reason, const std::string& trace_id = {});
+    bool retire(const pool::Member& member, EndReason reason, const TraceContext& trace = {});
     /// The last step of a claim, after its workspace was inserted into the table: false if its
     /// sandbox's end had begun by then, and the workspace has ended as lost. The end of a sandbox
     /// looks into the table after it has moved the member, so one of both sees the other.
@@ -49,7 +49,11 @@ public:
 private:
     /// `lag_seconds`: since it was due; none where nothing was.
     void finish(const std::shared_ptr<Workspace>& workspace, EndReason reason,
-                const std::string& trace_id, std::optional<double> lag_seconds);
+                const TraceContext& trace, std::optional<double> lag_seconds);
+    /// Records the end as a span of the request, or of its own, with a link to the claim. What
+    /// causes the work behind it; nothing where nobody records it.
+    TraceContext record(const WorkspaceFacts& facts, EndReason reason, const TraceContext& request,
+                        TimePoint begin) const;
     /// Tells the workspace what the kernel has killed in its sandbox, while the runtime still
     /// knows.
     void countKills(Workspace& workspace);

@@ -60,7 +60,7 @@ public:
     const std::string& peer() const override { return peer_; }
     bool peerIsLoopback() const override { return loopback_; }
     const std::string& id() const override { return id_; }
-    const std::string& traceId() const override { return trace_id_; }
+    const TraceContext& trace() const override { return trace_; }
     TimePoint startedAt() const override { return started; }
     std::optional<std::uint64_t> contentLength() const override { return body_.size(); }
     std::string readBody(std::size_t limit) override {
@@ -103,7 +103,7 @@ private:
     std::string peer_ = "127.0.0.1";
     bool loopback_ = true;
     std::string id_ = "req_0";
-    std::string trace_id_ = "0123456789abcdef0123456789abcdef";
+    TraceContext trace_{"0123456789abcdef0123456789abcdef", "0123456789abcdef", false, ""};
 };
 
 /// A stream whose client reads only as much as the test allows.

@@ -37,25 +37,16 @@ struct FakeServices {
     FakeGpus gpus;
     metrics::Metrics metrics;
     metrics::Log log{-1};
+    metrics::Tracer tracer;
     std::string secret = std::string(32, 'k');
     /// The capabilities of the server, without those that each door adds.
     Json capabilities{{"runtime", "oci"},
                       {"images", {{{"name", "python"}, {"languages", {"python", "sh"}}}}}};
     controller::PackageService packages{executions, workspaces, {"pypi", "npm"}};
-    controller::Services services{pools,
-                                  workspaces,
-                                  executions,
-                                  contexts,
-                                  packages,
-                                  events,
-                                  tokens,
-                                  quotas,
-                                  gpus,
-                                  metrics,
-                                  log,
-                                  clock,
-                                  [this] { return capabilities; },
-                                  secret};
+    controller::Services services{
+        pools,  workspaces, executions, contexts, packages, events, tokens,
+        quotas, gpus,       metrics,    log,      clock,    tracer, [this] { return capabilities; },
+        secret};
 };
 
 }  // namespace hearth::test

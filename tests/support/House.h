@@ -83,7 +83,7 @@ struct HouseGround {
         return limits;
     }
     Foundation foundation() {
-        return {ground.runtime, poller, journal, metrics, log, ground.clock, ground.gpus};
+        return {ground.runtime, poller, journal, metrics, log, ground.clock, ground.gpus, tracer};
     }
     PlaneOptions options(OnDemandRules rules) const {
         return {.secret_key = secret,
@@ -112,6 +112,7 @@ struct HouseGround {
         ::open(ground.dir.file("log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)};
     metrics::Log log{log_file.get(), metrics::LogLevel::Debug};
     metrics::Metrics metrics;
+    metrics::Tracer tracer;
     const std::string secret = "a key of thirty-two bytes.......";
     agent::Poller poller;
     Journal journal;

@@ -11,28 +11,7 @@ namespace hearth::api {
 namespace {
 
 constexpr std::size_t kIdBytes = 16;
-constexpr std::size_t kTraceDigits = 32;
 constexpr std::size_t kReadStep = 64U << 10U;
-
-bool isLowerHex(std::string_view text) {
-    for (const char c : text) {
-        if ((c < '0' || c > '9') && (c < 'a' || c > 'f')) return false;
-    }
-    return true;
-}
-
-/// The trace id of "00-<32 hex>-<16 hex>-<2 hex>"; empty if it is not that.
-std::string_view traceOf(std::string_view parent) {
-    if (parent.size() < 55 || parent[2] != '-' || parent[35] != '-' || parent[52] != '-') return {};
-    const std::string_view trace = parent.substr(3, kTraceDigits);
-    const std::string_view span = parent.substr(36, 16);
-    if (!isLowerHex(parent.substr(0, 2)) || parent.starts_with("ff")) return {};
-    if (parent.starts_with("00") && parent.size() != 55) return {};
-    if (!isLowerHex(trace) || !isLowerHex(span) || !isLowerHex(parent.substr(53, 2))) return {};
-    if (trace.find_first_not_of('0') == std::string_view::npos) return {};
-    if (span.find_first_not_of('0') == std::string_view::npos) return {};
-    return trace;
-}
 
 }  // namespace
 
@@ -67,8 +46,10 @@ Exchange::Exchange(Connection& connection, FrontContext& core, IdSource& ids)
     for (const RequestHead::Field& field : connection.head.fields) {
         add(std::string(field.name), std::string(field.value));
     }
-    trace_id_ = traceOf(get("traceparent", ""));
-    if (trace_id_.empty()) trace_id_ = ids.next("");
+    const std::optional<TraceContext> caller =
+        parseTraceContext(get("traceparent", ""), get("tracestate", ""));
+    if (caller) parent_span_ = caller->span_id;
+    trace_ = core.tracer.begin(caller);
 }
 
 std::optional<std::string> Exchange::query(std::string_view name) const {

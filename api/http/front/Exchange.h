@@ -51,7 +51,9 @@ public:
     const std::string& peer() const override { return forwarded_ ? *forwarded_ : connection_.peer; }
     bool peerIsLoopback() const override { return connection_.loopback && !forwarded_; }
     const std::string& id() const override { return id_; }
-    const std::string& traceId() const override { return trace_id_; }
+    const TraceContext& trace() const override { return trace_; }
+    /// The caller's span; empty where it told of none.
+    const std::string& parentSpan() const { return parent_span_; }
     TimePoint startedAt() const override { return connection_.head_at; }
     std::optional<std::uint64_t> contentLength() const override;
     std::string readBody(std::size_t limit) override;
@@ -110,7 +112,8 @@ private:
     BodyReader body_;
     const std::optional<std::string> forwarded_;  ///< the client that a trusted proxy named
     std::string id_;
-    std::string trace_id_;
+    TraceContext trace_;
+    std::string parent_span_;
     std::string route_;
     std::string tenant_;
     std::string token_id_;

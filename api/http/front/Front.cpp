@@ -71,6 +71,9 @@ Poco::Net::HTTPServerParams::Ptr paramsOf(const FrontOptions& options) {
     return params;
 }
 
+/// Of fronts whose requests nobody records.
+const metrics::Tracer kUntraced;
+
 /// A worker as Poco's thread pool runs it.
 class WorkerThread final : public Poco::Runnable {
 public:
@@ -123,6 +126,7 @@ struct Front::Inner {
                metrics,
                log,
                clock,
+               options.tracer != nullptr ? *options.tracer : kUntraced,
                HostRules(options.check_host, allowedHosts(options), options.origins),
                paramsOf(options)},
           queue(options.queue, options.workers / 4) {}

@@ -14,6 +14,7 @@
 #include "base/http/RequestHead.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
+#include "metrics/trace/Tracer.h"
 
 namespace hearth::api {
 
@@ -24,6 +25,8 @@ struct FrontOptions {
     TlsFiles tls = {};                      ///< none: clients speak without TLS
     std::string flag = "--listen";          ///< the flag that sets it, named in errors
     std::string name = "api";               ///< for logs and thread names
+    /// Of requests; null: none are recorded. Outlives the front.
+    const metrics::Tracer* tracer = nullptr;
     std::size_t workers = 16;
     std::size_t worker_stack = 256U << 10U;
 

@@ -25,6 +25,7 @@ struct FrontContext {
     metrics::Metrics& metrics;
     metrics::Log& log;
     const Clock& clock;
+    const metrics::Tracer& tracer;
     HostRules rules;
     const Poco::Net::HTTPServerParams::Ptr params;  ///< `options` as Poco's handlers see them
     Poco::Net::SocketAddress bound{};               ///< where it listens

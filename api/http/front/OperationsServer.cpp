@@ -1,6 +1,7 @@
 #include "api/http/front/OperationsServer.h"
 
 #include "api/http/Problem.h"
+#include "metrics/OpenMetrics.h"
 
 namespace hearth::api {
 namespace {
@@ -45,7 +46,12 @@ Response OperationsHandler::handle(Request& request) {
         return response;
     }
     if (path == "/metrics") {
-        return text(200, metrics_.render(), "text/plain; version=0.0.4; charset=utf-8");
+        const bool open = metrics::asksForOpenMetrics(request.header("Accept").value_or(""));
+        Response response =
+            open ? text(200, metrics_.renderOpen(), metrics::kOpenMetricsType)
+                 : text(200, metrics_.render(), "text/plain; version=0.0.4; charset=utf-8");
+        response.headers.add("Vary", "Accept");
+        return response;
     }
     if (path == "/healthz") return text(200, "ok\n");
     const auto [ready, why] = ready_();

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "api/http/Problem.h"
+#include "api/http/RequestSpan.h"
 #include "api/http/front/SocketWriter.h"
 #include "base/Error.h"
 #include "base/ScopeExit.h"
@@ -238,7 +239,13 @@ void Worker::count(Exchange& exchange, const Response& response) {
     }
     const std::string_view method = known ? std::string_view(exchange.method()) : "_OTHER";
     const double seconds = toSeconds(core_.clock.now() - exchange.startedAt());
-    core_.metrics.http(route.empty() ? "other" : route, method, response.status, seconds);
+    core_.metrics.http(route.empty() ? "other" : route, method, response.status, seconds,
+                       exchange.trace());
+    if (core_.tracer.records(exchange.trace())) {
+        core_.tracer.end(requestSpan(
+            exchange, response,
+            {method, route, exchange.tenant(), exchange.parentSpan(), core_.clock.now()}));
+    }
     if (!core_.log.shows(metrics::LogLevel::Debug)) return;
     core_.log.debug("http.request", {{"request", exchange.id()},
                                      {"listener", core_.options.name},

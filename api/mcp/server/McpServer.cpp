@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "api/mcp/server/McpSpan.h"
 #include "controller/contract/RoleName.h"
 
 namespace hearth::mcp {
@@ -123,6 +124,12 @@ Json McpServer::answer(const Caller& caller, const Json& id, Json result) const 
     return resultMessage(id, std::move(result));
 }
 
+void McpServer::count(const Caller& caller, const Json& id, const CallEnd& end) const {
+    services_.metrics.mcp(end.method, end.tool, end.outcome);
+    if (!services_.tracer.records(caller.context.who.trace)) return;
+    services_.tracer.end(callSpan(caller, id, end, services_.clock.now()));
+}
+
 McpServer::Reply McpServer::handle(const Caller& caller, const Message& message) {
     switch (message.kind) {
         case MessageKind::Response:
@@ -137,10 +144,14 @@ McpServer::Reply McpServer::handle(const Caller& caller, const Message& message)
         case MessageKind::Request:
             break;
     }
+    return answerTo(withSpan(caller, message, services_.tracer), message);
+}
+
+McpServer::Reply McpServer::answerTo(const Caller& caller, const Message& message) {
     if (message.method == "tools/call") return callTool(caller, message);
     const Method* method = find(message.method);
     if (method == nullptr || !(caller.context.modern ? method->modern : method->legacy)) {
-        services_.metrics.mcp("other", "", "error");
+        count(caller, message.id, {"other", "", "error", rpc::kMethodNotFound});
         if (message.method == "initialize" && !caller.context.modern) {
             return errorMessage(message.id,
                                 {rpc::kInvalidRequest, "initialize must come alone", {}});
@@ -154,13 +165,13 @@ McpServer::Reply McpServer::handle(const Caller& caller, const Message& message)
             result["ttlMs"] = *method->ttl_ms;
             result["cacheScope"] = "private";
         }
-        services_.metrics.mcp(message.method, "", "ok");
+        count(caller, message.id, {message.method, "", "ok", {}});
         return answer(caller, message.id, std::move(result));
     } catch (const RpcFailure& failure) {
-        services_.metrics.mcp(message.method, "", "error");
+        count(caller, message.id, {message.method, "", "error", failure.error().code});
         return errorMessage(message.id, failure.error());
     } catch (const Error& error) {
-        services_.metrics.mcp(message.method, "", "error");
+        count(caller, message.id, {message.method, "", "error", rpc::kInternal});
         return errorMessage(message.id, {rpc::kInternal, error.what(), {}});
     }
 }
@@ -295,7 +306,7 @@ McpServer::Reply McpServer::callTool(const Caller& caller, const Message& messag
     const std::string name = stringMember(message.params, "name").value_or("");
     const Tool* tool = catalog_.tools.find(name);
     if (tool == nullptr) {
-        services_.metrics.mcp(message.method, "unknown", "error");
+        count(caller, message.id, {message.method, "unknown", "error", rpc::kInvalidParams});
         return errorMessage(message.id,
                             {rpc::kInvalidParams,
                              "Unknown tool: " + name + ". The tools are " + catalog_.tools.names(),
@@ -325,7 +336,7 @@ McpServer::Reply McpServer::callTool(const Caller& caller, const Message& messag
             return {};
         }
         if (const auto* input = std::get_if<InputRequired>(&outcome)) {
-            services_.metrics.mcp(message.method, tool->name, "input_required");
+            count(caller, message.id, {message.method, tool->name, "input_required", {}});
             return answer(caller, message.id, inputRequiredResult(*input));
         }
         return resultOf(caller, tool->name, message.id, std::get<ToolResult>(outcome));
@@ -397,7 +408,7 @@ void McpServer::audit(const Caller& caller, const Tool& tool, const Json& argume
 
 Json McpServer::resultOf(const Caller& caller, const std::string& tool, const Json& id,
                          const ToolResult& result) const {
-    services_.metrics.mcp("tools/call", tool, result.is_error ? "tool_error" : "ok");
+    count(caller, id, {"tools/call", tool, result.is_error ? "tool_error" : "ok", {}});
     return answer(caller, id, result.message());
 }
 
@@ -406,7 +417,7 @@ Json McpServer::toolAnswer(const Caller& caller, const std::string& tool, const 
     try {
         return make();
     } catch (const RpcFailure& failure) {
-        services_.metrics.mcp("tools/call", tool, "error");
+        count(caller, id, {"tools/call", tool, "error", failure.error().code});
         return errorMessage(id, failure.error());
     } catch (const Error& error) {
         return refusal(caller, tool, id, error);
@@ -414,7 +425,7 @@ Json McpServer::toolAnswer(const Caller& caller, const std::string& tool, const 
         services_.log.error(
             "mcp_tool_failed",
             {{"tool", tool}, {"request", caller.request_id}, {"error", error.what()}});
-        services_.metrics.mcp("tools/call", tool, "error");
+        count(caller, id, {"tools/call", tool, "error", rpc::kInternal});
         return errorMessage(id,
                             {rpc::kInternal,
                              "Internal error; the server's log has it under " + caller.request_id,

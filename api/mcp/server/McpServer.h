@@ -14,12 +14,17 @@
 
 namespace hearth::mcp {
 
+struct CallEnd;
+
 /// Where a message came from.
 struct Caller {
     CallContext context;     ///< without what a single request adds
     std::string version;     ///< negotiated, or named by the request
     std::string request_id;  ///< of the HTTP request
     std::string trace_id;
+    std::string parent_span{};  ///< that the request is a part of
+    /// The HTTP request, where the client's `_meta` puts the call into another trace.
+    std::optional<TraceContext> http_span{};
     std::string peer;         ///< address
     std::string calls_scope;  ///< what a request id is unique in; empty: nothing cancels by id
     /// The least level of log messages that the client wants; none: none of a modern client, all
@@ -67,11 +72,15 @@ private:
     Json readResource(const Caller& caller, const Message& message);
     Json complete(const Caller& caller, const Message& message);
 
+    /// Of a request, whose caller has a span of its own.
+    Reply answerTo(const Caller& caller, const Message& message);
     void cancel(const Caller& caller, const Message& message);
     Reply callTool(const Caller& caller, const Message& message);
     /// Turns a tool's outcome into a message; closes metrics and logs internal errors.
     Json toolAnswer(const Caller& caller, const std::string& tool, const Json& id,
                     const std::function<Json()>& make) const;
+    /// Counts how a request ended, and records its span.
+    void count(const Caller& caller, const Json& id, const CallEnd& end) const;
     /// Tells the audit log of a call that may change something, or that was refused.
     void audit(const Caller& caller, const Tool& tool, const Json& arguments,
                const ToolOutcome& outcome) const;

@@ -11,6 +11,7 @@
 #include "controller/journal/SharedHistory.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
+#include "metrics/trace/Tracer.h"
 
 namespace hearth::program {
 
@@ -19,6 +20,7 @@ struct Reports {
     const Clock& clock;
     metrics::Metrics& metrics;
     metrics::Log& log;
+    const metrics::Tracer& tracer;
 };
 
 /// Stands by until this replica leads: its address serves through the replica that does, and its

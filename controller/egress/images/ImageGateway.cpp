@@ -41,7 +41,7 @@ ImageWay::ImageWay(const std::string& image, std::optional<Destination> registry
     : dialer_(std::move(dialer)),
       registry_(std::move(registry)),
       egress_({"image:" + image, "", kPool}, {}, unlimited(), ground.log, ground.metrics,
-              ground.clock),
+              ground.clock, ground.tracer),
       facts_{.egress = egress_, .dialer = *dialer_, .ca_file = {}, .clock = ground.clock} {
     dialer_->checkRegistry();
     int pair[2];

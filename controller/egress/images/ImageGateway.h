@@ -28,6 +28,7 @@ public:
         metrics::Log& log;
         metrics::Metrics& metrics;
         const Clock& clock;
+        const metrics::Tracer& tracer;
     };
     /// Throws Refused if the registry is not to be reached.
     ImageWay(const std::string& image, std::optional<Destination> registry,

@@ -18,13 +18,15 @@ bool isRefusal(const std::string& decision) {
 }  // namespace
 
 WorkspaceEgress::WorkspaceEgress(Facts facts, NetworkPolicy policy, EgressLimits limits,
-                                 metrics::Log& log, metrics::Metrics& metrics, const Clock& clock)
+                                 metrics::Log& log, metrics::Metrics& metrics, const Clock& clock,
+                                 const metrics::Tracer& tracer)
     : facts_(std::move(facts)),
       policy_(std::move(policy)),
       limits_(limits),
       log_(log),
       metrics_(metrics),
       clock_(clock),
+      tracer_(tracer),
       tokens_(limits.burst),
       refilled_(clock.now()) {}
 
@@ -63,11 +65,31 @@ void WorkspaceEgress::record(EgressEntry entry) {
                                   {"received", entry.received},
                                   {"ms", entry.duration_ms}});
     metrics_.egress(facts_.pool, entry.kind, entry.decision, entry.sent, entry.received);
+    if (tracer_.records(facts_.trace)) trace(entry, refused);
     const MutexLock lock(mutex_);
     ++totals_.requests;
     if (refused) ++totals_.refused;
     latest_.push_back(std::move(entry));
     if (latest_.size() > kKept) latest_.pop_front();
+}
+
+void WorkspaceEgress::trace(const EgressEntry& entry, bool refused) const {
+    const TimePoint end = clock_.now();
+    const auto took = std::chrono::duration<double, std::milli>(entry.duration_ms);
+    tracer_.end(
+        {.context = tracer_.within(facts_.trace),
+         .parent = facts_.trace.span_id,
+         .name = "egress " + entry.kind,
+         .kind = metrics::SpanKind::Client,
+         .start = end - std::chrono::duration_cast<std::chrono::nanoseconds>(took),
+         .end = end,
+         .attributes = {{"hearth.workspace.id", facts_.workspace},
+                        {"hearth.egress.destination", entry.destination},
+                        {"hearth.egress.decision", entry.decision},
+                        {"hearth.egress.sent", static_cast<std::int64_t>(entry.sent)},
+                        {"hearth.egress.received", static_cast<std::int64_t>(entry.received)}},
+         .failed = refused,
+         .why = refused ? entry.decision : ""});
 }
 
 EgressReport WorkspaceEgress::report() const {

@@ -10,6 +10,7 @@
 #include "controller/egress/policy/NetworkPolicy.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
+#include "metrics/trace/Tracer.h"
 
 namespace hearth::broker {
 
@@ -49,10 +50,11 @@ public:
         std::string workspace;
         std::string tenant;
         std::string pool;
+        TraceContext trace = {};  ///< its claim, as a span
     };
 
     WorkspaceEgress(Facts facts, NetworkPolicy policy, EgressLimits limits, metrics::Log& log,
-                    metrics::Metrics& metrics, const Clock& clock);
+                    metrics::Metrics& metrics, const Clock& clock, const metrics::Tracer& tracer);
 
     const Facts& facts() const noexcept { return facts_; }
     const NetworkPolicy& policy() const noexcept { return policy_; }
@@ -64,17 +66,21 @@ public:
     /// Books what a connection carries, as it does; false when the workspace may carry no more.
     bool book(std::uint64_t sent, std::uint64_t received);
     /// Writes the audit line, counts, and keeps the entry among the latest. Its bytes are booked
-    /// already.
+    /// already. Its span is a part of the workspace's claim: whose of its executions asked is not
+    /// known.
     void record(EgressEntry entry);
     EgressReport report() const;
 
 private:
+    void trace(const EgressEntry& entry, bool refused) const;
+
     const Facts facts_;
     const NetworkPolicy policy_;
     const EgressLimits limits_;
     metrics::Log& log_;
     metrics::Metrics& metrics_;
     const Clock& clock_;
+    const metrics::Tracer& tracer_;
     mutable Mutex mutex_;
     double tokens_ HEARTH_GUARDED_BY(mutex_);
     TimePoint refilled_ HEARTH_GUARDED_BY(mutex_);

@@ -110,7 +110,7 @@ TEST_CASE("a known token gives its principal, whatever the scheme's case", "[uni
         const controller::Principal who = auth::Authenticator(tokens).authenticate(bearing);
         CHECK(who.tenant == "acme");
         CHECK(who.token_id == "tk_1");
-        CHECK(who.trace_id == bearing.traceId());
+        CHECK(who.trace.trace_id == bearing.traceId());
     }
 }
 

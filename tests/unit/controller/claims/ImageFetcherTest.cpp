@@ -11,7 +11,8 @@ TEST_CASE("an image whose registry is at a denied address is not fetched, and it
     House house(ground);
     std::string address = "10.1.2.3";
     const broker::ImageGateway gateway(
-        {}, {}, {house.log, house.metrics, house.clock}, [&](const std::string& name) {
+        {}, {}, {house.log, house.metrics, house.clock, house.tracer},
+        [&](const std::string& name) {
             if (address.empty()) throw broker::Refused(502, "unresolved", name + " is unknown");
             return std::vector<broker::IpAddress>{*broker::IpAddress::parse(address)};
         });

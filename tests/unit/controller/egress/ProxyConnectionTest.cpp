@@ -22,7 +22,7 @@ struct Inside {
     explicit Inside(const std::vector<std::string>& allow, EgressLimits limits = {},
                     const std::vector<std::string>& exempt = {"127.0.0.0/8", "::1/128"})
         : dialer(DenySet({}, parseRanges(exempt, "exempt"))),
-          egress({"ws_1", "default", "p"}, policy(allow), limits, log, metrics, clock) {}
+          egress({"ws_1", "default", "p"}, policy(allow), limits, log, metrics, clock, tracer) {}
 
     static NetworkPolicy policy(const std::vector<std::string>& allow) {
         NetworkPolicy out;
@@ -50,6 +50,7 @@ struct Inside {
 
     metrics::Log log{-1};
     metrics::Metrics metrics;
+    metrics::Tracer tracer;
     SystemClock clock;
     Dialer dialer;
     WorkspaceEgress egress;

@@ -15,7 +15,8 @@ broker::EgressOptions mirrored(const Ground& ground) {
 
 /// A builder in sandboxes of the fake runtime, which have no Python.
 struct Shop {
-    explicit Shop(const broker::EgressOptions& options) : broker(options, log, metrics, clock) {}
+    explicit Shop(const broker::EgressOptions& options)
+        : broker(options, log, metrics, clock, tracer) {}
 
     std::string failure(ErrorCode code) {
         try {
@@ -30,6 +31,7 @@ struct Shop {
     SystemClock clock;
     metrics::Log log{-1};
     metrics::Metrics metrics;
+    metrics::Tracer tracer;
     pool::FakeRuntime runtime{clock};
     agent::Poller poller;
     broker::EgressGateway broker;

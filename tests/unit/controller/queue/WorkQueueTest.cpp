@@ -182,7 +182,8 @@ struct Working {
     std::multiset<std::string> begun;
     std::set<WorkKind> slow;
     std::set<std::string> slow_names;
-    ReconcileLoop loop{queue, metrics, log, clock};
+    metrics::Tracer tracer;
+    ReconcileLoop loop{queue, metrics, log, clock, tracer};
 
     Working() {
         for (const WorkKind kind :

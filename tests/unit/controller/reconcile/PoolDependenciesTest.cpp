@@ -31,7 +31,7 @@ PoolSpec withSecret(const std::string& name) {
 
 struct Outside {
     explicit Outside(broker::EgressOptions options)
-        : broker(std::move(options), log, metrics, clock) {}
+        : broker(std::move(options), log, metrics, clock, tracer) {}
     PoolCondition credentials(const PoolSpec& spec) {
         outside.tell(spec, status);
         const PoolCondition* found = conditionIn(status, ConditionType::Credentials);
@@ -41,6 +41,7 @@ struct Outside {
     ManualClock clock;
     metrics::Log log{-1};
     metrics::Metrics metrics;
+    metrics::Tracer tracer;
     broker::EgressGateway broker;
     PoolDependencies outside{broker, log, clock};
     PoolStatus status;

@@ -9,7 +9,10 @@ TEST_CASE("an apply, a drain and a delete are one line of the log each, with the
           "[unit][controller]") {
     Ground ground;
     House house{ground};
-    const Principal who{"ops", Role::Admin, "", "0af7651916cd43dd8448eb211c80319c"};
+    const Principal who{"ops",
+                        Role::Admin,
+                        "",
+                        {"0af7651916cd43dd8448eb211c80319c", "00f067aa0ba902b7", false, ""}};
     const Json document = poolDocument("p", smallSpec(0));
     bool created = false;
     house.pools.put(who, "p", document, {}, created);
@@ -23,7 +26,7 @@ TEST_CASE("an apply, a drain and a delete are one line of the log each, with the
         CHECK(lines[at].find(" level=info ") != std::string::npos);
         CHECK(lines[at].find(" pool=p tenant=ops " + part) != std::string::npos);
         CHECK(lines[at].find(" seconds=") != std::string::npos);
-        CHECK(lines[at].ends_with(" trace=" + who.trace_id));
+        CHECK(lines[at].ends_with(" trace=" + who.trace.trace_id));
     };
     told("pool.applied", 0, "result=created ");
     told("pool.applied", 1, "result=unchanged ");
@@ -31,6 +34,6 @@ TEST_CASE("an apply, a drain and a delete are one line of the log each, with the
     told("pool.deleting", 0, "");
     for (const Event& event : house.events.list(who, {0, "", "p"})) {
         INFO(event.type);
-        CHECK(event.trace_id == who.trace_id);
+        CHECK(event.trace_id == who.trace.trace_id);
     }
 }

@@ -46,9 +46,9 @@ TEST_CASE("a workspace's events have the trace ids of the requests that caused t
           "[unit][controller]") {
     Told told;
     Principal who = kTenant;
-    who.trace_id = "0af7651916cd43dd8448eb211c80319c";
+    who.trace.trace_id = "0af7651916cd43dd8448eb211c80319c";
     const std::string id = told.house.workspaces.create(who, House::request()).id;
-    who.trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+    who.trace.trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
     told.house.workspaces.close(who, id);
     std::vector<std::string> traces;
     for (const Event& event : told.house.events.list(kTenant, {0, "", id})) {
@@ -62,7 +62,7 @@ TEST_CASE("a workspace's events have the trace ids of the requests that caused t
 TEST_CASE("an execution's end has the trace id of its request", "[unit][controller]") {
     Told told;
     Principal who = kTenant;
-    who.trace_id = "0af7651916cd43dd8448eb211c80319c";
+    who.trace.trace_id = "0af7651916cd43dd8448eb211c80319c";
     ExecutionRequest run;
     run.command = "true";
     const std::string id = told.house.executions.start(who, told.workspace, run)->id();
@@ -71,7 +71,7 @@ TEST_CASE("an execution's end has the trace id of its request", "[unit][controll
         events = told.house.events.list(kTenant, {.type = "execution.finished", .resource = id});
         return !events.empty();
     }));
-    CHECK(events.at(0).trace_id == who.trace_id);
+    CHECK(events.at(0).trace_id == who.trace.trace_id);
 }
 
 TEST_CASE("a claim, a refusal and an end are one line of the log each", "[unit][controller]") {
@@ -86,7 +86,7 @@ TEST_CASE("a claim, a refusal and an end are one line of the log each", "[unit][
               {"level=info", "pool=p", "tenant=red", "source=warm", "seconds=", "queue_s=0",
                "pick_s=", "bind_s=", "trace="}));
     Principal who = kTenant;
-    who.trace_id = "0af7651916cd43dd8448eb211c80319c";
+    who.trace.trace_id = "0af7651916cd43dd8448eb211c80319c";
     WorkspaceRequest wrong = House::request();
     wrong.pool = "customer";
     CHECK(codeOf([&] { told.house.workspaces.create(who, wrong); }) == ErrorCode::NotFound);

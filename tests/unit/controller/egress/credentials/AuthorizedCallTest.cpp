@@ -25,7 +25,7 @@ struct House {
         policy.mode = NetworkMode::Egress;
         policy.lists.emplace_back(std::vector<std::string>{outside.authority()});
         egress.emplace(WorkspaceEgress::Facts{"ws_1", "default", "p"}, policy, EgressLimits{}, log,
-                       metrics, clock);
+                       metrics, clock, tracer);
         std::vector<FieldError> errors;
         Credential credential = readCredential(
             Json{{"host", outside.authority()}, {"scheme", "http"}, {"value", kSecret}},
@@ -74,6 +74,7 @@ struct House {
     }};
     metrics::Log log{-1};
     metrics::Metrics metrics;
+    metrics::Tracer tracer;
     SystemClock clock;
     const KeyringFactory keyrings{""};
     const Dialer dialer{DenySet({}, parseRanges({"127.0.0.0/8"}, "exempt"))};
@@ -201,7 +202,7 @@ public:
         policy_.mode = NetworkMode::Egress;
         policy_.lists.emplace_back(std::vector<std::string>{service_.authority()});
         egress_.emplace(WorkspaceEgress::Facts{"ws_1", "default", "p"}, policy_, EgressLimits{},
-                        house_.log, house_.metrics, house_.clock);
+                        house_.log, house_.metrics, house_.clock, house_.tracer);
         std::vector<FieldError> errors;
         keyring_ = house_.keyrings
                        .make({}, {readCredential(Json{{"host", service_.authority()},

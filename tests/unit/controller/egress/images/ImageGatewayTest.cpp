@@ -66,7 +66,8 @@ struct House {
 
     std::unique_ptr<ImageWay> open(const std::string& registry) {
         gateway.emplace(DenySet({}, parseRanges(exempt, "exempt")), proxy,
-                        ImageWay::Ground{log, metrics, clock}, [this](const std::string& name) {
+                        ImageWay::Ground{log, metrics, clock, tracer},
+                        [this](const std::string& name) {
                             names += name + " ";
                             const IpAddress out = *IpAddress::parse(resolved.front());
                             if (resolved.size() > 1) resolved.erase(resolved.begin());
@@ -85,6 +86,7 @@ struct House {
 
     metrics::Log log{-1};
     metrics::Metrics metrics;
+    metrics::Tracer tracer;
     SystemClock clock;
     std::optional<ImageGateway> gateway;
 };

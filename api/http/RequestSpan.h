@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/http/Handler.h"
+#include "metrics/trace/Span.h"
+
+namespace hearth::api {
+
+/// What the front knows of a request when it is answered.
+struct Answered {
+    std::string_view method;  ///< one of a fixed set; "_OTHER" is any other
+    std::string_view route;   ///< empty where none took it
+    std::string_view tenant;
+    std::string_view parent;  ///< the caller's span
+    TimePoint at;
+};
+
+/// The server's span of a request, after OpenTelemetry's semantic conventions for HTTP. Without its
+/// query, which may hold a signature.
+metrics::Span requestSpan(const Request& request, const Response& response, const Answered& end);
+
+}  // namespace hearth::api

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <prometheus/metric_family.h>
+
+#include <string>
+#include <vector>
+
+#include "metrics/Exemplars.h"
+
+namespace hearth::metrics {
+
+/// Of an answer in this format.
+inline constexpr const char* kOpenMetricsType =
+    "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Whether a scraper's header Accept asks for OpenMetrics rather than for the older text format.
+bool asksForOpenMetrics(const std::string& accept);
+
+/// The OpenMetrics text format 1.0, with exemplars on the buckets of histograms; prometheus-cpp
+/// writes the older format only. Source: the specification of OpenMetrics 1.0.
+std::string renderOpenMetrics(const std::vector<prometheus::MetricFamily>& families,
+                              const Exemplars& exemplars);
+
+}  // namespace hearth::metrics

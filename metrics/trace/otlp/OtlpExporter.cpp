@@ -1,0 +1,176 @@
+#include "metrics/trace/otlp/OtlpExporter.h"
+
+#include <Poco/DeflatingStream.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <sstream>
+#include <utility>
+
+#include "base/Error.h"
+#include "metrics/trace/otlp/OtlpMessage.h"
+
+namespace hearth::metrics {
+namespace {
+
+constexpr std::chrono::seconds kFarewell{3};
+constexpr std::chrono::milliseconds kFirstPause{500};
+constexpr std::chrono::milliseconds kLongestPause{8'000};
+constexpr std::size_t kMostAnswer = 64U << 10U;
+
+std::string gzipped(const std::string& bytes) {
+    std::ostringstream out;
+    Poco::DeflatingOutputStream to(out, Poco::DeflatingStreamBuf::STREAM_GZIP);
+    to << bytes;
+    to.close();
+    return out.str();
+}
+
+http::ClientOptions optionsOf(const OtlpSettings& settings) {
+    http::ClientOptions options;
+    options.connect_timeout = settings.timeout;
+    options.timeout = settings.timeout;
+    options.max_body = kMostAnswer;
+    for (const auto& each : settings.headers) options.headers.push_back(each);
+    if (!settings.authority.empty() || !settings.certificate.empty()) {
+        options.tls = std::make_shared<http::TlsContext>(
+            http::TlsContext::Files{.authority = settings.authority,
+                                    .certificate = settings.certificate,
+                                    .key = settings.key,
+                                    .machine_authorities = true});
+    }
+    return options;
+}
+
+/// The header Retry-After in whole seconds; zero where there is none. Dates count as none.
+std::chrono::milliseconds retryAfter(const http::ClientResponse& response) {
+    const std::string told = response.header("Retry-After").value_or("");
+    unsigned seconds = 0;
+    const auto read = std::from_chars(told.data(), told.data() + told.size(), seconds);
+    constexpr unsigned kMost = 3'600;
+    return read.ec == std::errc() ? std::chrono::seconds(std::min(seconds, kMost))
+                                  : std::chrono::seconds(0);
+}
+
+bool passing(int status) {
+    return status == 429 || status == 502 || status == 503 || status == 504;
+}
+
+}  // namespace
+
+OtlpExporter::OtlpExporter(OtlpSettings settings, const Clock& clock, Log& log, Metrics& metrics)
+    : settings_(std::move(settings)),
+      clock_(clock),
+      log_(log),
+      metrics_(metrics),
+      client_(settings_.url, optionsOf(settings_)),
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+OtlpExporter::~OtlpExporter() {
+    thread_.request_stop();
+    {
+        const MutexLock lock(mutex_);
+        wake_.waitFor(mutex_, kFarewell, [this]() HEARTH_REQUIRES(mutex_) { return done_; });
+    }
+    abandoned_ = true;
+}
+
+void OtlpExporter::take(Span span) {
+    const MutexLock lock(mutex_);
+    if (queue_.size() >= settings_.queue) return drop("queue_full", 1);
+    queue_.push_back(std::move(span));
+    if (queue_.size() == settings_.batch) wake_.notifyAll();
+}
+
+void OtlpExporter::run(const std::stop_token& stop) {
+    std::vector<Span> spans;
+    while (true) {
+        {
+            const MutexLock lock(mutex_);
+            wake_.waitFor(mutex_, stop, settings_.delay, [this]() HEARTH_REQUIRES(mutex_) {
+                return queue_.size() >= settings_.batch;
+            });
+            if (queue_.empty() && stop.stop_requested()) {
+                done_ = true;
+                wake_.notifyAll();
+                return;
+            }
+            const auto end = queue_.begin() +
+                             static_cast<std::ptrdiff_t>(std::min(queue_.size(), settings_.batch));
+            spans.assign(std::make_move_iterator(queue_.begin()), std::make_move_iterator(end));
+            queue_.erase(queue_.begin(), end);
+        }
+        if (!spans.empty()) send(spans, stop);
+    }
+}
+
+void OtlpExporter::send(const std::vector<Span>& spans, const std::stop_token& stop) {
+    const SpanBatch batch{settings_.resource, spans,
+                          clock_.wall().time_since_epoch() - clock_.now().time_since_epoch()};
+    std::string body = settings_.json ? otlpJson(batch) : otlpProtobuf(batch);
+    if (settings_.gzip) body = gzipped(body);
+    const TimePoint until = clock_.now() + settings_.patience;
+    std::chrono::milliseconds pause = kFirstPause;
+    while (true) {
+        const Answer answer = attempt(body, spans.size(), until);
+        tell(answer.why);
+        if (answer.why.empty()) return;
+        if (!answer.again) return drop("refused", spans.size());
+        const std::chrono::milliseconds wait = std::max(answer.after, pause);
+        if (clock_.now() + wait >= until) return drop("unreachable", spans.size());
+        pause = std::min(pause * 2, kLongestPause);
+        const MutexLock lock(mutex_);
+        wake_.waitFor(mutex_, stop, wait, [] { return false; });
+        if (stop.stop_requested()) return drop("unreachable", spans.size());
+    }
+}
+
+OtlpExporter::Answer OtlpExporter::attempt(const std::string& body, std::size_t spans,
+                                           TimePoint until) {
+    http::ClientRequest request;
+    request.method = "POST";
+    request.target = "";
+    request.headers = {
+        {"Content-Type", settings_.json ? "application/json" : "application/x-protobuf"}};
+    if (settings_.gzip) request.headers.emplace_back("Content-Encoding", "gzip");
+    request.body = body;
+    request.until = until;
+    request.stop = &abandoned_;
+    try {
+        return judge(client_.request(request), spans);
+    } catch (const std::exception& trouble) {
+        return {.again = true, .why = trouble.what()};
+    }
+}
+
+OtlpExporter::Answer OtlpExporter::judge(const http::ClientResponse& response, std::size_t spans) {
+    if (response.status < 200 || response.status > 299) {
+        return {.again = passing(response.status),
+                .why = "it answered " + std::to_string(response.status),
+                .after = retryAfter(response)};
+    }
+    const PartialSuccess told = settings_.json ? partialSuccessOfJson(response.body)
+                                               : partialSuccessOfProtobuf(response.body);
+    const std::size_t rejected = std::min(told.rejected, spans);
+    if (rejected > 0) {
+        drop("refused", rejected);
+        log_.warn("trace.partly_refused", {{"spans", rejected}, {"why", told.why}});
+    }
+    metrics_.traces().exported(static_cast<double>(spans - rejected));
+    return {};
+}
+
+void OtlpExporter::drop(const char* reason, std::size_t spans) {
+    metrics_.traces().dropped(reason, static_cast<double>(spans));
+}
+
+void OtlpExporter::tell(const std::string& trouble) {
+    if (trouble == trouble_) return;
+    trouble_ = trouble;
+    if (trouble.empty()) return log_.info("trace.sent_again", {{"to", settings_.url}});
+    log_.warn("trace.not_sent", {{"to", settings_.url}, {"why", trouble}});
+}
+
+}  // namespace hearth::metrics

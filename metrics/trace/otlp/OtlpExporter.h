@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/Clock.h"
+#include "base/Mutex.h"
+#include "base/http/client/HttpClient.h"
+#include "metrics/Log.h"
+#include "metrics/Metrics.h"
+#include "metrics/trace/Tracer.h"
+#include "metrics/trace/otlp/OtlpSettings.h"
+
+namespace hearth::metrics {
+
+/// Sends spans to a receiver of OTLP over HTTP, in batches, from a thread of its own. Whatever the
+/// receiver does costs nobody else time: at most `queue` spans wait, and further ones are dropped
+/// and counted.
+class OtlpExporter final : public SpanSink {
+public:
+    /// The references outlive it. Throws Error(InvalidArgument) for a URL or a file that cannot be
+    /// used.
+    OtlpExporter(OtlpSettings settings, const Clock& clock, Log& log, Metrics& metrics);
+    /// Sends what waits, for three seconds at most.
+    ~OtlpExporter() override;
+    OtlpExporter(const OtlpExporter&) = delete;
+    OtlpExporter& operator=(const OtlpExporter&) = delete;
+
+    void take(Span span) override;
+
+private:
+    /// What became of one try.
+    struct Answer {
+        bool again = false;                  ///< it may succeed later
+        std::string why{};                   ///< of a failure
+        std::chrono::milliseconds after{0};  ///< the receiver asks to wait so long
+    };
+
+    void run(const std::stop_token& stop);
+    void send(const std::vector<Span>& spans, const std::stop_token& stop);
+    Answer attempt(const std::string& body, std::size_t spans, TimePoint until);
+    Answer judge(const http::ClientResponse& response, std::size_t spans);
+    void drop(const char* reason, std::size_t spans);
+    /// One line when a trouble begins, and one when it is over.
+    void tell(const std::string& trouble);
+
+    const OtlpSettings settings_;
+    const Clock& clock_;
+    Log& log_;
+    Metrics& metrics_;
+    http::HttpClient client_;
+    std::string trouble_;  ///< that the log knows of; the thread's alone
+    Mutex mutex_;
+    StoppableCondition wake_;
+    std::deque<Span> queue_ HEARTH_GUARDED_BY(mutex_);
+    bool done_ HEARTH_GUARDED_BY(mutex_) = false;
+    std::atomic<bool> abandoned_{false};  ///< ends a try that is under way
+    std::jthread thread_;
+};
+
+}  // namespace hearth::metrics

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "metrics/trace/Sampler.h"
+#include "metrics/trace/Span.h"
+
+namespace hearth::metrics {
+
+/// How spans are sent, after the variables that OpenTelemetry's SDKs read.
+struct OtlpSettings {
+    std::string url;  ///< whole, with its path
+    std::vector<std::pair<std::string, std::string>> headers;
+    bool json = false;  ///< instead of protobuf
+    bool gzip = false;
+    std::string authority;    ///< PEM file; empty: this machine's
+    std::string certificate;  ///< the client's own, with `key`; PEM files
+    std::string key;
+    std::chrono::milliseconds timeout{10'000};   ///< of one try
+    std::chrono::milliseconds patience{30'000};  ///< of a batch, with all its tries
+    std::chrono::milliseconds delay{5'000};      ///< the longest that a span waits for others
+    std::size_t queue = 2'048;                   ///< spans; further ones are dropped
+    std::size_t batch = 512;
+    Attributes resource;  ///< what all spans are of: service.name and the like
+    Sampler sampler;
+};
+
+/// The value of a variable of the environment; empty where it is not set, as OpenTelemetry reads
+/// both.
+using Environment = std::function<std::string(const char* name)>;
+
+/// Nullopt where traces are not sent: OTEL_EXPORTER_OTLP_ENDPOINT and the like name no place,
+/// OTEL_TRACES_EXPORTER is "none", or OTEL_SDK_DISABLED is true. Throws Error(InvalidArgument) that
+/// names the variable whose value cannot be used. Source: OpenTelemetry specification 1.x,
+/// "Environment Variable Specification" and "OTLP Exporter".
+std::optional<OtlpSettings> otlpSettings(const Environment& variable);
+
+}  // namespace hearth::metrics
