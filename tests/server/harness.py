@@ -390,8 +390,8 @@ class Server:
     def post(self, path, body=None, **kw):
         return self.call("POST", path, {} if body is None and "raw" not in kw else body, **kw)
 
-    def ops(self, path):
-        return self.call("GET", path, port=self.ops_port, timeout=5)
+    def ops(self, path, headers=None):
+        return self.call("GET", path, headers=headers, port=self.ops_port, timeout=5)
 
     def open_workspace(self, **fields):
         answer = self.post("/v1/workspaces", fields)

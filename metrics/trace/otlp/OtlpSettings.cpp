@@ -7,6 +7,7 @@
 
 #include "base/Error.h"
 #include "base/http/Url.h"
+#include "base/http/client/ServerUrl.h"
 
 namespace hearth::metrics {
 namespace {
@@ -87,12 +88,19 @@ std::vector<std::pair<std::string, std::string>> pairs(const std::string& name,
 }
 
 std::string urlOf(Variables& from) {
-    const std::string whole = from.plain("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
-    if (!whole.empty()) return whole;
-    std::string base = from.plain("OTEL_EXPORTER_OTLP_ENDPOINT");
-    if (base.empty()) return {};
-    if (base.back() == '/') base.pop_back();
-    return base + "/v1/traces";
+    std::string url = from.plain("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
+    if (url.empty()) {
+        url = from.plain("OTEL_EXPORTER_OTLP_ENDPOINT");
+        if (url.empty()) return {};
+        if (url.back() == '/') url.pop_back();
+        url += "/v1/traces";
+    }
+    try {
+        static_cast<void>(http::ServerUrl::parse(url));
+    } catch (const Error& e) {
+        refuse(from.name(), std::string("is ") + e.what(), e.hint());
+    }
+    return url;
 }
 
 bool sends(Variables& from) {
