@@ -1,4 +1,7 @@
+#include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "controller/contract/Workspaces.h"
 
@@ -17,6 +20,31 @@ Json ledgerJson(const ClaimLedger& ledger) {
     json["bindMs"] = ledger.bind_ms;
     json["totalMs"] = ledger.total_ms;
     return json;
+}
+
+std::string serverTiming(const ClaimLedger& ledger) {
+    std::string text;
+    const auto add = [&](std::string_view name, double ms) {
+        std::array<char, 32> digits{};
+        const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), ms,
+                                       std::chars_format::fixed, 3)
+                             .ptr;
+        if (!text.empty()) text += ", ";
+        text.append(name).append(";dur=").append(digits.data(), end);
+    };
+    std::string whole = "claim;desc=";
+    whole += kClaimSources.of(ledger.source);
+    add(whole, ledger.total_ms);
+    if (ledger.pull_ms > 0) add("pull", ledger.pull_ms);
+    if (ledger.unpack_ms > 0) add("unpack", ledger.unpack_ms);
+    if (ledger.source == ClaimSource::Cold) {
+        add("create", ledger.create_ms);
+        add("warm", ledger.warm_ms);
+    }
+    add("queue", ledger.queue_ms);
+    add("pick", ledger.pick_ms);
+    add("bind", ledger.bind_ms);
+    return text;
 }
 
 ClaimLedger ledgerFrom(const Json& json) {

@@ -77,6 +77,8 @@ struct ClaimLedger {
 /// As clients and the journal have it.
 Json ledgerJson(const ClaimLedger& ledger);
 ClaimLedger ledgerFrom(const Json& json);
+/// The value of the header Server-Timing (W3C): the whole claim, with its source, and its stages.
+std::string serverTiming(const ClaimLedger& ledger);
 
 /// Paused: idle and frozen until the next call; in every other way it is as an active one.
 enum class WorkspacePhase : std::uint8_t { Pending, Active, Paused, Reclaiming, Gone };

@@ -2,7 +2,6 @@
 """Traces of a real server, read by OpenTelemetry's own messages: what belongs to a claim, how spans are sent, and what happens
 when they cannot be. Exemplars, read by a real Prometheus."""
 
-import contextlib
 import json
 import os
 import subprocess
@@ -13,6 +12,7 @@ import urllib.request
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from environments import environment  # noqa: E402
 from harness import BUILD, Server, free_port, main, record, wait_for  # noqa: E402
+from prometheus import prometheus  # noqa: E402
 
 # suite: seconds=60 needs=hearth-fake
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -257,35 +257,12 @@ def exemplars():
         plain = s.ops("/metrics").body.decode()
         assert TRACE not in plain and "# EOF" not in plain
         with prometheus(s) as get:
-            found = wait_for("the exemplar", lambda: get("query_exemplars?query=hearth_claim_duration_seconds_bucket&start=0&end=9999999999"), 40)
+            found = wait_for("the exemplar", lambda: get("query_exemplars", query="hearth_claim_duration_seconds_bucket", start=0, end=9999999999), 40)
             told = [each["labels"] for series in found for each in series["exemplars"]]
             [claimed] = receiver.named("claim")
             assert {"trace_id": TRACE, "span_id": claimed["span"]} in told, found
-            [sample] = get("query?query=hearth_claims_total%7Bresult%3D%22ok%22,source%3D%22warm%22%7D")["result"]
+            [sample] = get("query", query='hearth_claims_total{result="ok",source="warm"}')["result"]
             assert sample["value"][1] == "1", sample
-
-
-@contextlib.contextmanager
-def prometheus(server):
-    """One that scrapes the server each second; gives what asks its API."""
-    port = free_port()
-    folder = os.path.join(server.data, "prometheus")
-    os.mkdir(folder)
-    with open(f"{folder}/prometheus.yml", "w", encoding="utf-8") as f:
-        f.write(f"global: {{scrape_interval: 1s}}\nscrape_configs: [{{job_name: hearth, static_configs: [{{targets: ['127.0.0.1:{server.ops_port}']}}]}}]\n")
-    with open(f"{folder}/log", "wb") as log:
-        process = subprocess.Popen(["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data", "--enable-feature=exemplar-storage",
-                                    f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
-
-    def get(what):
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{what}", timeout=10) as answer:
-            return json.load(answer)["data"]
-        return None
-    try:
-        yield get
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 TESTS = [claim, restart, failures, sampled, sending, unreachable, farewell, variables, tools, exemplars]

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 7> kMethods{"GET",   "HEAD",   "POST",   
 /// The headers of an answer that a page may read, beyond those that every page may.
 constexpr const char* kExposedHeaders =
     "ETag, Idempotency-Replayed, Location, Mcp-Session-Id, RateLimit-Limit, RateLimit-Remaining, "
-    "RateLimit-Reset, Retry-After, WWW-Authenticate, X-Request-Id";
+    "RateLimit-Reset, Retry-After, Server-Timing, WWW-Authenticate, X-Request-Id";
 /// Small bodies are copied behind their head: one buffer is cheaper than two.
 constexpr std::size_t kJoinUpTo = 4096;
 /// A longer answer counts for its tenant until the client has taken it.

@@ -93,10 +93,12 @@ struct Telling {
     api::Response operator()(const std::shared_ptr<Execution>& execution, int status = 200) const {
         controller::ExecutionView view = execution->viewUpTo(kLongOutput);
         const bool replayed = view.replayed;
+        const std::optional<controller::ClaimLedger> claim = view.claim;
         api::Response response =
             view.withheld
                 ? answers.stream(piecesOf(execution, std::move(view), trace_id, origin), status)
                 : jsonResponse(executionJson(view, trace_id, origin), status);
+        if (claim) sayTimed(response, *claim);
         if (replayed) sayReplayed(response);
         return response;
     }

@@ -37,6 +37,10 @@ void sayReplayed(api::Response& response) {
     response.headers.add("Idempotency-Replayed", "true");
 }
 
+void sayTimed(api::Response& response, const controller::ClaimLedger& claim) {
+    response.headers.add("Server-Timing", controller::serverTiming(claim));
+}
+
 Parameter queryParameter(std::string name, Schema schema, std::string description) {
     return {Parameter::In::Query, std::move(name), std::move(schema), std::move(description)};
 }

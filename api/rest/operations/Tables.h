@@ -39,6 +39,8 @@ api::Response wrongMedia(const api::Request& request, std::string title, std::st
                          std::string hint);
 /// Marks the answer to a repeated Idempotency-Key as the first one's.
 void sayReplayed(api::Response& response);
+/// Tells the stages of a claim where browsers and tools look for them: Server-Timing.
+void sayTimed(api::Response& response, const controller::ClaimLedger& claim);
 
 Parameter queryParameter(std::string name, Schema schema, std::string description);
 Parameter headerParameter(std::string name, Schema schema, std::string description);

@@ -65,6 +65,7 @@ Operation createWorkspaceOperation(const Services& services) {
                 const controller::WorkspaceView view = services.workspaces.create(who, *request);
                 api::Response response = jsonResponse(workspaceJson(view, trace_id), 201);
                 response.headers.add("Location", "/v1/workspaces/" + view.id);
+                if (view.claim) sayTimed(response, *view.claim);
                 if (view.replayed) sayReplayed(response);
                 return response;
             });
