@@ -231,6 +231,12 @@ def operating():
     run_page("docs/operating.md")
 
 
+def observing():
+    """the commands of docs/observing.md and docs/runbooks.md do what they say"""
+    run_page("docs/observing.md")
+    run_page("docs/runbooks.md")
+
+
 def images_and_packages():
     """the commands of docs/images-and-packages.md do what it says"""
     run_page("docs/images-and-packages.md")
@@ -388,7 +394,7 @@ def ends():
         assert not left, f"no test runs the commands of {left}"
 
 
-TESTS = [links, service, settings, definitions, flags, reference, tools, metrics, picture, front_page, from_code, command_line, mcp_clients, operating, images_and_packages, security, ends]
+TESTS = [links, service, settings, definitions, flags, reference, tools, metrics, picture, front_page, from_code, command_line, mcp_clients, operating, observing, images_and_packages, security, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 
