@@ -555,8 +555,9 @@ void Metrics::launcher(bool up, double operations, double leases) {
     uid_leases_.Add({}).Set(leases);
 }
 
-void Metrics::leader(bool leads) {
-    leader_.Add({}).Set(leads ? 1 : 0);
+void Metrics::leader(bool leads, const std::string& lease) {
+    if (!lease.empty()) leader_.Remove(&leader_.Add({{"lease", ""}}));
+    leader_.Add({{"lease", lease}}).Set(leads ? 1 : 0);
 }
 
 void Metrics::launcherOperationsStuck(std::string_view operation, double count) {

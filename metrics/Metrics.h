@@ -128,8 +128,8 @@ public:
     /// Whether it runs, how many operations wait for its answer, and how many ranges of uids it has
     /// leased to sandboxes.
     void launcher(bool up, double operations, double leases);
-    /// Whether this replica leads.
-    void leader(bool leads);
+    /// Whether this replica leads; by which Lease (empty: there is only this one).
+    void leader(bool leads, const std::string& lease = {});
     /// Operations of one kind that the launcher has not answered within their deadline.
     void launcherOperationsStuck(std::string_view operation, double count);
 

@@ -120,7 +120,10 @@ private:
 }  // namespace
 
 bool asksForOpenMetrics(const std::string& accept) {
-    return accept.find("application/openmetrics-text") != std::string::npos;
+    const std::size_t at = accept.find("application/openmetrics-text");
+    if (at == std::string::npos) return false;
+    const std::string item = accept.substr(at, accept.find(',', at) - at);
+    return !item.ends_with("q=0") && !item.ends_with("q=0.0");
 }
 
 std::string renderOpenMetrics(const std::vector<prometheus::MetricFamily>& families,

@@ -4,6 +4,7 @@ namespace hearth::api {
 namespace {
 
 constexpr int kServerError = 500;
+constexpr std::string_view kLinks = "/v1/links";
 
 }  // namespace
 
@@ -19,7 +20,6 @@ metrics::Span requestSpan(const Request& request, const Response& response, cons
                        .start = request.startedAt(),
                        .end = end.at,
                        .attributes = {{"http.request.method", std::string(end.method)},
-                                      {"url.path", request.rawPath()},
                                       {"url.scheme", request.secure() ? "https" : "http"},
                                       {"http.response.status_code", std::int64_t{response.status}},
                                       {"client.address", request.peer()},
@@ -29,6 +29,8 @@ metrics::Span requestSpan(const Request& request, const Response& response, cons
     const auto add = [&](const char* key, std::string value) {
         if (!value.empty()) span.attributes.push_back({key, std::move(value)});
     };
+    // The path of a link to an artifact is a right to read it.
+    if (!request.path().starts_with(kLinks)) add("url.path", request.rawPath());
     add("http.route", std::string(end.route));
     add("user_agent.original", request.header("User-Agent").value_or(""));
     add("hearth.tenant", std::string(end.tenant));

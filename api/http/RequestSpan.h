@@ -17,8 +17,8 @@ struct Answered {
     TimePoint at;
 };
 
-/// The server's span of a request, after OpenTelemetry's semantic conventions for HTTP. Without its
-/// query, which may hold a signature.
+/// The server's span of a request, after OpenTelemetry's semantic conventions for HTTP. Without
+/// what gives a right: its query, and the path of a signed link.
 metrics::Span requestSpan(const Request& request, const Response& response, const Answered& end);
 
 }  // namespace hearth::api

@@ -541,7 +541,7 @@ void keepHeapSmall() {
 
 int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
     keepHeapSmall();
-    TraceSetup traces;
+    const std::optional<metrics::OtlpSettings> trace_settings = traceSettings();
     const Terminal terminal;
     const sys::NotifySocket manager = sys::NotifySocket::ofEnvironment();
     PrivilegedSetup ground = prepare(config, runtime);
@@ -552,7 +552,7 @@ int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
     metrics::Metrics metrics;
     metrics::LogWriter writer(terminal.log, metrics, metrics::LogWriter::kMost, *config.log_format);
     metrics::Log log(writer, *config.log_level);
-    traces.begin(clock, log, metrics);
+    const TraceSetup traces(trace_settings, clock, log, metrics);
     const Reports reports{clock, metrics, log, traces.tracer()};
     const std::unique_ptr<Leadership> leadership = ground.runtime->leadership(clock, log);
     const std::unique_ptr<controller::SharedHistory> shared = sharedHistory(

@@ -11,18 +11,19 @@
 
 namespace hearth::program {
 
-/// Traces and their way out, as OpenTelemetry's variables of the environment ask for. Without them
-/// nothing is recorded.
+/// What OpenTelemetry's variables of the environment ask for; none: nothing is sent. Throws
+/// Error(InvalidArgument) that names the variable.
+std::optional<metrics::OtlpSettings> traceSettings();
+
+/// Traces and their way out. Without settings nothing is recorded.
 class TraceSetup {
 public:
-    /// Reads the environment. Throws Error(InvalidArgument) that names the variable.
-    TraceSetup();
-    /// From now on spans are sent, if the environment says where to. The references outlive this.
-    void begin(const Clock& clock, metrics::Log& log, metrics::Metrics& metrics);
+    /// The references outlive it: its end still sends, counts and logs.
+    TraceSetup(const std::optional<metrics::OtlpSettings>& settings, const Clock& clock,
+               metrics::Log& log, metrics::Metrics& metrics);
     const metrics::Tracer& tracer() const { return tracer_; }
 
 private:
-    std::optional<metrics::OtlpSettings> settings_;
     std::unique_ptr<metrics::OtlpExporter> exporter_;
     metrics::Tracer tracer_;
 };

@@ -9,7 +9,8 @@ void ClaimAccount::served(const Claimer::Claimed& claimed, const TraceContext& r
     const WorkspaceFacts& facts = claimed.workspace->facts();
     const ClaimLedger& ledger = claimed.ledger;
     const char* source = kClaimSources.of(ledger.source);
-    history_.metrics.claim(facts.pool, source, ledger.total_ms / 1000, facts.trace);
+    history_.metrics.claim(facts.pool, source, ledger.total_ms / 1000,
+                           history_.tracer.recorded(facts.trace));
     recordClaim(history_, claimed, request);
     const auto stage = [&](const char* name, double ms) {
         history_.metrics.claimStage(facts.pool, name, ms / 1000);
@@ -44,6 +45,7 @@ void ClaimAccount::unserved(const Principal& who, const std::string& pool, TimeP
     const auto* told = dynamic_cast<const Error*>(&why);
     const ErrorCode code = told ? told->code() : ErrorCode::Internal;
     history_.metrics.claimUnserved(pool, code);
+    recordRefusedClaim(history_, who, pool, since, code);
     // What is wrong with a request may quote it.
     const bool quotes = code == ErrorCode::InvalidArgument || code == ErrorCode::InvalidSpec ||
                         code == ErrorCode::NotFound;

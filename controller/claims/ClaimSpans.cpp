@@ -50,4 +50,21 @@ void recordClaim(const History& history, const Claimer::Claimed& claimed,
                                {"hearth.claim.source", kClaimSources.of(ledger.source)}}});
 }
 
+void recordRefusedClaim(const History& history, const Principal& who, const std::string& pool,
+                        TimePoint since, ErrorCode why) {
+    const metrics::Tracer& tracer = history.tracer;
+    if (!tracer.records(who.trace)) return;
+    const std::string code(errorCodeName(why));
+    tracer.end({.context = tracer.within(who.trace),
+                .parent = who.trace.span_id,
+                .name = "claim",
+                .start = since,
+                .end = history.clock.now(),
+                .attributes = {{"hearth.pool", pool},
+                               {"hearth.tenant", who.tenant},
+                               {"hearth.error.code", code}},
+                .failed = true,
+                .why = code});
+}
+
 }  // namespace hearth::controller

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "base/Error.h"
 #include "controller/claims/Claimer.h"
+#include "controller/contract/Principal.h"
 #include "controller/store/History.h"
 
 namespace hearth::controller {
@@ -10,5 +12,9 @@ namespace hearth::controller {
 /// the ledger adds up (a cold start's waits) is one span.
 void recordClaim(const History& history, const Claimer::Claimed& claimed,
                  const TraceContext& parent);
+
+/// Records a claim that got nothing, from `since` to now. `pool` empty: none was found for it.
+void recordRefusedClaim(const History& history, const Principal& who, const std::string& pool,
+                        TimePoint since, ErrorCode why);
 
 }  // namespace hearth::controller

@@ -135,6 +135,7 @@ void ExecutionSettler::record(const LiveExecution& execution, const ExecutionVie
         .failed = view.status == ExecutionStatus::Lost};
     if (view.exit_code)
         span.attributes.push_back({"process.exit.code", std::int64_t{*view.exit_code}});
+    if (times.started != TimePoint{}) span.events.push_back({"started", times.started});
     if (times.first_output != TimePoint{}) {
         span.events.push_back({"first output", times.first_output});
     }
@@ -154,7 +155,8 @@ ReconcileResult ExecutionSettler::settle(const std::string& id) {
     const ExecutionView view = execution->viewUpTo(0);
     history_.metrics.execution(facts.pool, view.language.empty() ? "command" : view.language,
                                kExecutionStatuses.of(view.status), execution->runSeconds(),
-                               execution->overheadSeconds(), execution->facts().trace);
+                               execution->overheadSeconds(),
+                               history_.tracer.recorded(execution->facts().trace));
     record(*execution, view);
     history_.events.publish({.type = "execution.finished",
                              .resource = id,

@@ -24,12 +24,12 @@ Error busyContext() {
     return contextError(agent::AgentError("BUSY", "", Json::object()), "");
 }
 
-/// For the work's own instruments, in the variables that OpenTelemetry's propagators of
-/// environments use. Where nobody records the trace, there is nothing to go on with.
+/// For the work's own instruments, in the variable that OpenTelemetry's propagators of environments
+/// use. Not the state, which is between the caller and what stands before us. Where nobody records
+/// the trace, there is nothing to go on with.
 void tellTrace(const TraceContext& trace, std::map<std::string, std::string>& env) {
     if (!trace.sampled) return;
     env.emplace("TRACEPARENT", traceParent(trace));
-    if (!trace.state.empty()) env.emplace("TRACESTATE", trace.state);
 }
 
 }  // namespace

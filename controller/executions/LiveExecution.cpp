@@ -138,7 +138,8 @@ double LiveExecution::overheadSeconds() const {
 LiveExecution::Times LiveExecution::times() const {
     const MutexLock lock(mutex_);
     const TimePoint now = clock_.now();
-    return {started_, first_output_, has_result_ ? std::min(result_.ended_at, now) : now};
+    if (!has_result_) return {TimePoint(), first_output_, now};
+    return {started_, first_output_, std::min(result_.ended_at, now)};
 }
 
 /// The wall time is computed once: lists are in its order, so no two answers may differ.

@@ -45,7 +45,8 @@ void ReconcileLoop::work(const WorkKey& key) {
         result = handlers_.at(key.kind)(key.name);
         queue_.settled(key);
         queue_.done(key);
-        if (result.again) queue_.addAfter(key, *result.again);
+        // What it looks at then is no longer the cause's.
+        if (result.again) queue_.addAfter({key.kind, key.name, key.group}, *result.again);
     } catch (const std::exception& e) {
         trouble = e.what();
         log_.error("reconcile.failed",

@@ -207,7 +207,9 @@ TraceContext WorkspaceTerminator::record(const WorkspaceFacts& facts, EndReason 
                                       {"hearth.workspace.id", facts.id},
                                       {"hearth.sandbox.id", facts.sandbox},
                                       {"hearth.reclaim.reason", kEndReasons.of(reason)}}};
-    if (facts.trace.valid()) span.links.push_back(facts.trace);
+    if (facts.trace.valid() && facts.trace.span_id != request.span_id) {
+        span.links.push_back(facts.trace);
+    }
     tracer.end(std::move(span));
     return context;
 }

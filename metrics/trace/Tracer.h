@@ -17,7 +17,8 @@ public:
 /// Places in traces, and the way out of ended spans. Thread-safe.
 class Tracer {
 public:
-    /// Records nothing; traces of callers are carried on all the same.
+    /// Records nothing. A caller's trace goes on through it as it came, with the caller's span: one
+    /// of ours would be nowhere to be found.
     Tracer() = default;
     /// `sink` outlives it.
     Tracer(Sampler sampler, SpanSink& sink) : sampler_(sampler), sink_(&sink) {}
@@ -32,6 +33,8 @@ public:
 
     /// False: making a span of it is for nothing.
     bool records(const TraceContext& context) const { return sink_ != nullptr && context.sampled; }
+    /// The context, or none where it is not recorded: for whoever leads people to a trace.
+    TraceContext recorded(const TraceContext& context) const;
     /// Drops it where records() is false.
     void end(Span span) const;
 

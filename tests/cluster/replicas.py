@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -72,7 +73,7 @@ class Replicas:
 
 def leads(server):
     try:
-        return "\nhearth_leader 1\n" in server.get("/metrics", port=server.ops_port, timeout=2).body.decode()
+        return re.search(r'^hearth_leader\{lease="[^"]+"\} 1$', server.get("/metrics", port=server.ops_port, timeout=2).body.decode(), re.MULTILINE) is not None
     except OSError:
         return False
 

@@ -32,13 +32,15 @@ QUIET = {"Late ends, p99", "Resumes, p99", "Time in line, p99", "Claims that fou
 # Of each burn rate's long window: hours of claims, and a share of slow ones that uses the rest up too fast.
 BURNS = {"1h": (2, 0.2), "6h": (7, 0.08), "1d": (30, 0.04), "3d": (84, 0.015)}
 CASES = {
-    "HearthDown": ({'up{job="hearth"}': "0x20"}, {'up{job="hearth"}': "1x20"}),
-    "HearthNoLeader": ({'hearth_leader{job="h",instance="a"}': "0x20", 'hearth_leader{job="h",instance="b"}': "0x20"},
-                       {'hearth_leader{job="h",instance="a"}': "0x20", 'hearth_leader{job="h",instance="b"}': "1x20"}),
-    "HearthTwoLeaders": ({'hearth_leader{job="h",instance="a"}': "1x20", 'hearth_leader{job="h",instance="b"}': "1x20"},
-                         {'hearth_leader{job="h",instance="a"}': "1x20", 'hearth_leader{job="h",instance="b"}': "0x20"}),
-    "HearthPoolEmpty": ({'hearth_pool_sandboxes{job="h",pool="p",state="ready"}': "0x20", 'hearth_pool_desired_sandboxes{job="h",pool="p"}': "3x20"},
-                        {'hearth_pool_sandboxes{job="h",pool="p",state="ready"}': "0x20", 'hearth_pool_desired_sandboxes{job="h",pool="p"}': "0x20"}),
+    "HearthDown": ({'up{job="hearth"}': "0x20", 'hearth_build_info{job="hearth"}': "1x20"}, {'up{job="hearth"}': "1x20", 'hearth_build_info{job="hearth"}': "1x20"}),
+    "HearthNoLeader": ({'hearth_leader{job="h",instance="a",lease="l"}': "0x20", 'hearth_leader{job="h",instance="b",lease="l"}': "0x20"},
+                       {'hearth_leader{job="h",instance="a",lease="l"}': "0x20", 'hearth_leader{job="h",instance="b",lease="l"}': "1x20"}),
+    "HearthTwoLeaders": ({'hearth_leader{job="h",instance="a",lease="l"}': "1x20", 'hearth_leader{job="h",instance="b",lease="l"}': "1x20"},
+                         {'hearth_leader{job="h",instance="a",lease=""}': "1x20", 'hearth_leader{job="h",instance="b",lease=""}': "1x20"}),  # each alone
+    "HearthPoolEmpty": ({'hearth_pool_sandboxes{job="h",pool="p",state="ready"}': "0x20", 'hearth_pool_desired_sandboxes{job="h",pool="p"}': "3x20",
+                         'hearth_sandbox_start_seconds_count{job="h",pool="p"}': "3x20"},
+                        {'hearth_pool_sandboxes{job="h",pool="p",state="ready"}': "0x20", 'hearth_pool_desired_sandboxes{job="h",pool="p"}': "3x20",
+                         'hearth_sandbox_start_seconds_count{job="h",pool="p"}': "0x20"}),  # its image is being made ready
     "HearthClaimsWait": ({'hearth_claim_queue_depth{job="h",pool="p"}': "2x20"}, {'hearth_claim_queue_depth{job="h",pool="p"}': "2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0"}),
     "HearthPoolDegraded": ({'hearth_pool_degraded{job="h",pool="p"}': "1x20"}, {'hearth_pool_degraded{job="h",pool="p"}': "0x20"}),
     "HearthSandboxesFail": ({'hearth_sandbox_failures_total{job="h",pool="p",reason="lost"}': "0+5x20", 'hearth_sandbox_start_seconds_count{job="h",pool="p"}': "0+10x20"},
@@ -59,7 +61,6 @@ CASES = {
     "HearthLosesRecords": ({'hearth_journal_records_lost_total{job="h",instance="a"}': "0x10 1x10", 'hearth_audit_entries_total{job="h",instance="a",result="lost"}': "0x20"},
                            {'hearth_journal_records_lost_total{job="h",instance="a"}': "1x20", 'hearth_audit_entries_total{job="h",instance="a",result="lost"}': "0x20"}),
     "HearthDatabaseDamaged": ({'hearth_database_damage_total{job="h",instance="a",found="running"}': "0x10 1x10"}, {'hearth_database_damage_total{job="h",instance="a",found="running"}': "0x20"}),
-    "HearthLauncherDown": ({'hearth_launcher_up{job="h",instance="a"}': "0x20"}, {'hearth_launcher_up{job="h",instance="a"}': "1x20"}),
     "HearthLauncherStuck": ({'hearth_launcher_operations_stuck{job="h",instance="a",operation="destroy"}': "1x20"}, {'hearth_launcher_operations_stuck{job="h",instance="a",operation="destroy"}': "0x20"}),
     "HearthWorkersBusy": ({'hearth_http_workers_busy{job="h",instance="a",listener="api"}': "127x20", 'hearth_http_workers{job="h",instance="a",listener="api"}': "128x20"},
                           {'hearth_http_workers_busy{job="h",instance="a",listener="api"}': "30x20", 'hearth_http_workers{job="h",instance="a",listener="api"}': "128x20"}),
@@ -67,7 +68,7 @@ CASES = {
     "HearthLogStalls": ({'hearth_log_lines_dropped_total{job="h",instance="a"}': "0+3x20"}, {'hearth_log_lines_dropped_total{job="h",instance="a"}': "3x20"}),
     "HearthSpansDropped": ({'hearth_spans_dropped_total{job="h",instance="a",reason="refused"}': "0+3x20"}, {'hearth_spans_dropped_total{job="h",instance="a",reason="refused"}': "3x20"}),
     "HearthMirrorFails": ({'hearth_egress_requests_total{job="h",pool="p",kind="mirror",decision="unreachable"}': "0+3x40", 'hearth_egress_requests_total{job="h",pool="p",kind="mirror",decision="hit"}': "0+3x40"},
-                          {'hearth_egress_requests_total{job="h",pool="p",kind="mirror",decision="unreachable"}': "0+1x40", 'hearth_egress_requests_total{job="h",pool="p",kind="mirror",decision="hit"}': "0+30x40"}),
+                          {'hearth_egress_requests_total{job="h",pool="p",kind="mirror",decision="not_found"}': "0+30x40", 'hearth_egress_requests_total{job="h",pool="p",kind="mirror",decision="hit"}': "0+30x40"}),
 }
 
 
@@ -94,7 +95,9 @@ def burn(window, share):
     hours, bad = BURNS[window]
     step = 15 if "d" in window else 1
     steps, claims = hours * 60 // step, 60 * step
-    series = {'hearth_claim_duration_seconds_count{job="h"}': claims, 'hearth_claim_duration_seconds_bucket{job="h",le="0.25"}': claims * (1 - share),
+    # Half of them cold, which may take longer.
+    series = {'hearth_claim_duration_seconds_count{job="h",source="warm"}': claims / 2, 'hearth_claim_duration_seconds_bucket{job="h",source="warm",le="0.25"}': claims / 2 * (1 - share),
+              'hearth_claim_duration_seconds_count{job="h",source="cold"}': claims / 2, 'hearth_claim_duration_seconds_bucket{job="h",source="cold",le="10.0"}': claims / 2 * (1 - share),
               'hearth_claims_total{job="h",result="ok"}': claims, 'hearth_claims_total{job="h",result="failed"}': 0,
               'hearth_claims_total{job="h",result="refused",reason="POOL_EXHAUSTED"}': 0}
     return {"interval": f"{step}m", "name": f"{window} {share}", "input_series": [{"series": name, "values": f"0+{each:g}x{steps}"} for name, each in series.items()],

@@ -4,6 +4,7 @@ when they cannot be. Exemplars, read by a real Prometheus."""
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -89,10 +90,9 @@ def claim():
         assert done["stdout"] == f"00-{TRACE}-{execution['span']}-01\n", (done, execution)
         [reclaim] = receiver.named("reclaim", trace="1" * 32)
         assert reclaim["links"] == [[TRACE, claimed["span"]]] and reclaim["attributes"]["hearth.reclaim.reason"] == "deleted", reclaim
-        looks = wait_for("its reconciles", lambda: {each["name"]: each for each in receiver.spans() if each["name"].startswith("reconcile ")
-                                                    and each["links"] == [["1" * 32, reclaim["span"]]]})
-        assert any(each["attributes"]["hearth.reconcile.name"] == w["sandboxId"] for each in looks.values()), looks
-        assert all(not each["parent"] for each in looks.values()), looks
+        [look] = wait_for("its reconcile", lambda: [each for each in receiver.spans() if each["attributes"].get("hearth.reconcile.name") == w["sandboxId"]
+                                                    and each["links"] == [["1" * 32, reclaim["span"]]]])
+        assert look["name"] == "reconcile sandbox" and not look["parent"], look
         everything = receiver.spans()
         assert len({each["span"] for each in everything}) == len(everything)
         for each in everything:
@@ -128,7 +128,29 @@ def failures():
         assert other["name"].split()[0] == "HTTP" and other["attributes"]["http.request.method"] == "_OTHER", other
         nowhere, = wait_for("the unknown path", lambda: receiver.spans("3" * 32))
         assert nowhere["name"] == "GET" and "http.route" not in nowhere["attributes"], nowhere
+        assert s.post("/v1/workspaces", {"pool": "none"}, headers=asked("4" * 32)).status == 404
+        [refused] = receiver.named("claim", trace="4" * 32)
+        assert refused["failed"] and refused["why"] == "NOT_FOUND", refused
         assert "secret" not in json.dumps(receiver.spans())
+
+
+def foreign():
+    """what anybody may send does no harm: bytes that are no text, long texts, and links that give a right are in no span; a batch that is too large is sent in parts"""
+    with Receiver() as receiver, Server(env=receiver.environment(), runtime="fake") as s:
+        head = f"GET /v1/pools HTTP/1.1\r\nHost: localhost\r\nUser-Agent: \xff\xfe{'x' * 4000}\r\ntraceparent: {asked()['traceparent']}\r\nConnection: close\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", s.port)) as client:
+            client.sendall(head.encode("latin-1"))
+            assert client.recv(100).startswith(b"HTTP/1.1 200")
+        [odd] = receiver.named("GET /v1/pools")
+        assert odd["attributes"]["user_agent.original"].startswith("\ufffd\ufffdx") and len(odd["attributes"]["user_agent.original"]) < 1100, odd
+        for path in ("/v1/links/s3cret/name", "/v1/%6cinks/s3cret", "/v1/links/s3cret"):
+            s.get(path, headers=asked("8" * 32))
+        wait_for("the links", lambda: len(receiver.spans("8" * 32)) == 3)
+        assert "s3cret" not in json.dumps(receiver.spans())
+    with Receiver() as receiver, Server(env=receiver.environment("small", OTEL_BSP_SCHEDULE_DELAY="1000"), runtime="fake") as s:
+        for _ in range(20):
+            s.get("/v1/pools", headers=asked())
+        wait_for("all of them", lambda: len(receiver.spans(TRACE)) == 20)
 
 
 def sampled():
@@ -142,6 +164,9 @@ def sampled():
         others = [each for each in receiver.spans() if each["trace"] != "5" * 32]
         assert 20 < len(others) < 80, len(others)  # of 100, at a half: beyond 6 sigma on either side
         assert not receiver.spans(TRACE)
+    with Server(runtime="fake") as s:  # which sends nothing
+        s.post("/v1/workspaces", {}, headers=asked())
+        assert TRACE not in s.ops("/metrics", headers={"Accept": "application/openmetrics-text"}).body.decode()
     with Receiver() as receiver, Server(env=receiver.environment(OTEL_TRACES_SAMPLER="always_off")) as s:
         told = s.post("/v1/executions", {"command": "echo [$TRACEPARENT]"}, headers=asked()).json
         assert told["stdout"] == "[]\n" and told["traceId"] == TRACE, told
@@ -256,6 +281,7 @@ def exemplars():
         assert "# TYPE hearth_claims counter" in text and "# TYPE process_cpu_seconds counter" in text and "\nhearth_claims_total{" in text
         plain = s.ops("/metrics").body.decode()
         assert TRACE not in plain and "# EOF" not in plain
+        assert "# EOF" not in s.ops("/metrics", headers={"Accept": "application/openmetrics-text;q=0, text/plain"}).body.decode()
         with prometheus(s) as get:
             found = wait_for("the exemplar", lambda: get("query_exemplars", query="hearth_claim_duration_seconds_bucket", start=0, end=9999999999), 40)
             told = [each["labels"] for series in found for each in series["exemplars"]]
@@ -265,7 +291,7 @@ def exemplars():
             assert sample["value"][1] == "1", sample
 
 
-TESTS = [claim, restart, failures, sampled, sending, unreachable, farewell, variables, tools, exemplars]
+TESTS = [claim, restart, failures, foreign, sampled, sending, unreachable, farewell, variables, tools, exemplars]
 for each in TESTS:
     each.only = "oci"  # they choose the runtime themselves where it matters
 

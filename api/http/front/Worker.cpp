@@ -240,7 +240,7 @@ void Worker::count(Exchange& exchange, const Response& response) {
     const std::string_view method = known ? std::string_view(exchange.method()) : "_OTHER";
     const double seconds = toSeconds(core_.clock.now() - exchange.startedAt());
     core_.metrics.http(route.empty() ? "other" : route, method, response.status, seconds,
-                       exchange.trace());
+                       core_.tracer.recorded(exchange.trace()));
     if (core_.tracer.records(exchange.trace())) {
         core_.tracer.end(requestSpan(
             exchange, response,

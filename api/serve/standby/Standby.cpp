@@ -22,7 +22,7 @@ bool standBy(const cli::ServeConfig& config, Leadership& leadership,
             return leader.empty() ? std::pair(false, std::string("no replica leads"))
                                   : std::pair(true, "standing by for " + leader);
         });
-    reports.metrics.leader(false);
+    reports.metrics.leader(false, *config.lease);
     operations.start();
     relay.start();
     const bool leads = leadership.awaitTurn(signals.ended(), [&](const std::string& leader) {
@@ -38,7 +38,7 @@ bool standBy(const cli::ServeConfig& config, Leadership& leadership,
     relay.stop();
     operations.stop();
     if (!leads) return false;
-    reports.metrics.leader(true);
+    reports.metrics.leader(true, *config.lease);
     reports.log.info("leader.elected", {{"term", leadership.term()}});
     return true;
 }

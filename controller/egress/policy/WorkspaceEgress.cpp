@@ -8,6 +8,9 @@ namespace hearth::broker {
 namespace {
 
 constexpr std::size_t kKept = 200;
+/// Spans of one workspace, which has no more than its share of what can be sent.
+constexpr std::uint32_t kTraced = 100;
+constexpr std::chrono::minutes kTracedWithin{1};
 constexpr int kForbidden = 403;
 constexpr int kTooMany = 429;
 
@@ -65,12 +68,21 @@ void WorkspaceEgress::record(EgressEntry entry) {
                                   {"received", entry.received},
                                   {"ms", entry.duration_ms}});
     metrics_.egress(facts_.pool, entry.kind, entry.decision, entry.sent, entry.received);
-    if (tracer_.records(facts_.trace)) trace(entry, refused);
     const MutexLock lock(mutex_);
+    if (tracer_.records(facts_.trace) && mayTrace()) trace(entry, refused);
     ++totals_.requests;
     if (refused) ++totals_.refused;
     latest_.push_back(std::move(entry));
     if (latest_.size() > kKept) latest_.pop_front();
+}
+
+bool WorkspaceEgress::mayTrace() {
+    const TimePoint now = clock_.now();
+    if (now - traced_since_ >= kTracedWithin) {
+        traced_since_ = now;
+        traced_ = 0;
+    }
+    return traced_++ < kTraced;
 }
 
 void WorkspaceEgress::trace(const EgressEntry& entry, bool refused) const {

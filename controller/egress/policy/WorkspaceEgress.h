@@ -73,6 +73,7 @@ public:
 
 private:
     void trace(const EgressEntry& entry, bool refused) const;
+    bool mayTrace() HEARTH_REQUIRES(mutex_);
 
     const Facts facts_;
     const NetworkPolicy policy_;
@@ -84,6 +85,8 @@ private:
     mutable Mutex mutex_;
     double tokens_ HEARTH_GUARDED_BY(mutex_);
     TimePoint refilled_ HEARTH_GUARDED_BY(mutex_);
+    TimePoint traced_since_ HEARTH_GUARDED_BY(mutex_){};
+    std::uint32_t traced_ HEARTH_GUARDED_BY(mutex_) = 0;
     EgressReport totals_ HEARTH_GUARDED_BY(mutex_);             // without the latest
     std::deque<EgressEntry> latest_ HEARTH_GUARDED_BY(mutex_);  // newest last
 };

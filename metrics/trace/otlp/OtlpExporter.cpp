@@ -19,6 +19,10 @@ constexpr std::chrono::seconds kFarewell{3};
 constexpr std::chrono::milliseconds kFirstPause{500};
 constexpr std::chrono::milliseconds kLongestPause{8'000};
 constexpr std::size_t kMostAnswer = 64U << 10U;
+constexpr std::size_t kLongestWhy = 200;
+constexpr int kTooLarge = 413;
+/// Between two lines of the log about what goes wrong.
+constexpr std::chrono::minutes kQuiet{1};
 
 std::string gzipped(const std::string& bytes) {
     std::ostringstream out;
@@ -85,8 +89,8 @@ void OtlpExporter::take(Span span) {
 }
 
 void OtlpExporter::run(const std::stop_token& stop) {
-    std::vector<Span> spans;
     while (true) {
+        std::vector<Span> spans;
         {
             const MutexLock lock(mutex_);
             wake_.waitFor(mutex_, stop, settings_.delay, [this]() HEARTH_REQUIRES(mutex_) {
@@ -97,12 +101,26 @@ void OtlpExporter::run(const std::stop_token& stop) {
                 wake_.notifyAll();
                 return;
             }
-            const auto end = queue_.begin() +
-                             static_cast<std::ptrdiff_t>(std::min(queue_.size(), settings_.batch));
-            spans.assign(std::make_move_iterator(queue_.begin()), std::make_move_iterator(end));
-            queue_.erase(queue_.begin(), end);
+            spans.swap(queue_);
         }
-        if (!spans.empty()) send(spans, stop);
+        sendAll(std::move(spans), stop);
+    }
+}
+
+void OtlpExporter::sendAll(std::vector<Span> spans, const std::stop_token& stop) {
+    for (std::size_t begin = 0; begin < spans.size(); begin += settings_.batch) {
+        const std::size_t end = std::min(begin + settings_.batch, spans.size());
+        const auto at = [&](std::size_t i) {
+            return spans.begin() + static_cast<std::ptrdiff_t>(i);
+        };
+        std::vector<Span> batch(std::make_move_iterator(at(begin)),
+                                std::make_move_iterator(at(end)));
+        try {
+            send(batch, stop);
+        } catch (const std::exception& e) {  // it could not even be written
+            tell(e.what());
+            drop("refused", batch.size());
+        }
     }
 }
 
@@ -115,8 +133,9 @@ void OtlpExporter::send(const std::vector<Span>& spans, const std::stop_token& s
     std::chrono::milliseconds pause = kFirstPause;
     while (true) {
         const Answer answer = attempt(body, spans.size(), until);
+        if (answer.too_large && spans.size() > 1) return sendHalves(spans, stop);
         tell(answer.why);
-        if (answer.why.empty()) return;
+        if (answer.taken) return;
         if (!answer.again) return drop("refused", spans.size());
         const std::chrono::milliseconds wait = std::max(answer.after, pause);
         if (clock_.now() + wait >= until) return drop("unreachable", spans.size());
@@ -125,6 +144,12 @@ void OtlpExporter::send(const std::vector<Span>& spans, const std::stop_token& s
         wake_.waitFor(mutex_, stop, wait, [] { return false; });
         if (stop.stop_requested()) return drop("unreachable", spans.size());
     }
+}
+
+void OtlpExporter::sendHalves(const std::vector<Span>& spans, const std::stop_token& stop) {
+    const auto middle = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
+    send({spans.begin(), middle}, stop);
+    send({middle, spans.end()}, stop);
 }
 
 OtlpExporter::Answer OtlpExporter::attempt(const std::string& body, std::size_t spans,
@@ -148,18 +173,17 @@ OtlpExporter::Answer OtlpExporter::attempt(const std::string& body, std::size_t 
 OtlpExporter::Answer OtlpExporter::judge(const http::ClientResponse& response, std::size_t spans) {
     if (response.status < 200 || response.status > 299) {
         return {.again = passing(response.status),
+                .too_large = response.status == kTooLarge,
                 .why = "it answered " + std::to_string(response.status),
                 .after = retryAfter(response)};
     }
     const PartialSuccess told = settings_.json ? partialSuccessOfJson(response.body)
                                                : partialSuccessOfProtobuf(response.body);
     const std::size_t rejected = std::min(told.rejected, spans);
-    if (rejected > 0) {
-        drop("refused", rejected);
-        log_.warn("trace.partly_refused", {{"spans", rejected}, {"why", told.why}});
-    }
+    if (rejected > 0) drop("refused", rejected);
     metrics_.traces().exported(static_cast<double>(spans - rejected));
-    return {};
+    return {.why = rejected > 0 ? "it rejects spans: " + told.why.substr(0, kLongestWhy) : "",
+            .taken = true};
 }
 
 void OtlpExporter::drop(const char* reason, std::size_t spans) {
@@ -167,10 +191,12 @@ void OtlpExporter::drop(const char* reason, std::size_t spans) {
 }
 
 void OtlpExporter::tell(const std::string& trouble) {
-    if (trouble == trouble_) return;
+    if (trouble.empty() == trouble_.empty() && clock_.now() - told_ < kQuiet) return;
+    if (trouble.empty() && trouble_.empty()) return;
     trouble_ = trouble;
-    if (trouble.empty()) return log_.info("trace.sent_again", {{"to", settings_.url}});
-    log_.warn("trace.not_sent", {{"to", settings_.url}, {"why", trouble}});
+    told_ = clock_.now();
+    if (trouble.empty()) return log_.info("trace.sent_again", {{"to", settings_.place()}});
+    log_.warn("trace.not_sent", {{"to", settings_.place()}, {"why", trouble}});
 }
 
 }  // namespace hearth::metrics

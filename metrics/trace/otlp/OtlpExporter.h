@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <deque>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,7 +25,7 @@ public:
     /// The references outlive it. Throws Error(InvalidArgument) for a URL or a file that cannot be
     /// used.
     OtlpExporter(OtlpSettings settings, const Clock& clock, Log& log, Metrics& metrics);
-    /// Sends what waits, for three seconds at most.
+    /// Sends what waits, for three seconds at most, and as long as its name takes to be looked up.
     ~OtlpExporter() override;
     OtlpExporter(const OtlpExporter&) = delete;
     OtlpExporter& operator=(const OtlpExporter&) = delete;
@@ -37,16 +36,20 @@ private:
     /// What became of one try.
     struct Answer {
         bool again = false;                  ///< it may succeed later
+        bool too_large = false;              ///< fewer spans at once may be taken
         std::string why{};                   ///< of a failure
         std::chrono::milliseconds after{0};  ///< the receiver asks to wait so long
+        bool taken = false;
     };
 
     void run(const std::stop_token& stop);
+    void sendAll(std::vector<Span> spans, const std::stop_token& stop);
     void send(const std::vector<Span>& spans, const std::stop_token& stop);
+    void sendHalves(const std::vector<Span>& spans, const std::stop_token& stop);
     Answer attempt(const std::string& body, std::size_t spans, TimePoint until);
     Answer judge(const http::ClientResponse& response, std::size_t spans);
     void drop(const char* reason, std::size_t spans);
-    /// One line when a trouble begins, and one when it is over.
+    /// One line when a trouble begins, one each minute while it lasts, and one when it is over.
     void tell(const std::string& trouble);
 
     const OtlpSettings settings_;
@@ -54,10 +57,11 @@ private:
     Log& log_;
     Metrics& metrics_;
     http::HttpClient client_;
-    std::string trouble_;  ///< that the log knows of; the thread's alone
+    std::string trouble_;  ///< that the log knows of; the thread's alone, as the next
+    TimePoint told_{};
     Mutex mutex_;
     StoppableCondition wake_;
-    std::deque<Span> queue_ HEARTH_GUARDED_BY(mutex_);
+    std::vector<Span> queue_ HEARTH_GUARDED_BY(mutex_);
     bool done_ HEARTH_GUARDED_BY(mutex_) = false;
     std::atomic<bool> abandoned_{false};  ///< ends a try that is under way
     std::jthread thread_;

@@ -17,7 +17,9 @@ Json attributesJson(const Attributes& all) {
     Json out = Json::array();
     for (const Attribute& each : all) {
         Json value;
-        if (const auto* text = std::get_if<std::string>(&each.value)) value["stringValue"] = *text;
+        if (const auto* text = std::get_if<std::string>(&each.value)) {
+            value["stringValue"] = sentText(*text);
+        }
         if (const auto* truth = std::get_if<bool>(&each.value)) value["boolValue"] = *truth;
         if (const auto* number = std::get_if<double>(&each.value)) value["doubleValue"] = *number;
         if (const auto* whole = std::get_if<std::int64_t>(&each.value)) {
@@ -32,7 +34,7 @@ Json spanJson(const Span& span, std::chrono::nanoseconds to_wall) {
     Json out = {{"traceId", span.context.trace_id}, {"spanId", span.context.span_id}};
     if (!span.context.state.empty()) out["traceState"] = span.context.state;
     if (!span.parent.empty()) out["parentSpanId"] = span.parent;
-    out["name"] = span.name;
+    out["name"] = sentText(span.name);
     out["kind"] = static_cast<int>(span.kind);
     out["startTimeUnixNano"] = wallNanos(span.start, to_wall);
     out["endTimeUnixNano"] = wallNanos(span.end, to_wall);
@@ -48,7 +50,7 @@ Json spanJson(const Span& span, std::chrono::nanoseconds to_wall) {
     }
     if (span.failed) {
         out["status"]["code"] = kStatusError;
-        if (!span.why.empty()) out["status"]["message"] = span.why;
+        if (!span.why.empty()) out["status"]["message"] = sentText(span.why);
     }
     return out;
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "metrics/trace/Span.h"
@@ -15,6 +16,9 @@ struct SpanBatch {
     /// What makes nanoseconds since 1970 of a TimePoint's.
     std::chrono::nanoseconds to_wall;
 };
+
+/// A text as it may be sent: UTF-8, which receivers insist on, and no longer than anybody reads.
+std::string sentText(std::string_view text);
 
 /// An ExportTraceServiceRequest of OTLP 1.x, in its two forms. Source: opentelemetry-proto, the
 /// field numbers of trace/v1, common/v1 and collector/trace/v1, and the rules of its JSON mapping:

@@ -1,6 +1,7 @@
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
+#include "base/Json.h"
 #include "metrics/trace/otlp/OtlpMessage.h"
 
 namespace hearth::metrics {
@@ -10,6 +11,7 @@ using protozero::pbf_writer;
 
 constexpr std::int32_t kFailed = 2;
 constexpr const char* kScope = "hearth";
+constexpr std::size_t kLongestText = 1'024;
 
 std::uint64_t nanos(TimePoint at, std::chrono::nanoseconds to_wall) {
     return static_cast<std::uint64_t>((at.time_since_epoch() + to_wall).count());
@@ -34,7 +36,8 @@ void writeAttributes(pbf_writer& to, protozero::pbf_tag_type field, const Attrib
         pbf_writer pair(to, field);
         pair.add_string(1, each.key);
         pbf_writer value(pair, 2);
-        if (const auto* text = std::get_if<std::string>(&each.value)) value.add_string(1, *text);
+        if (const auto* text = std::get_if<std::string>(&each.value))
+            value.add_string(1, sentText(*text));
         if (const auto* truth = std::get_if<bool>(&each.value)) value.add_bool(2, *truth);
         if (const auto* whole = std::get_if<std::int64_t>(&each.value)) value.add_int64(3, *whole);
         if (const auto* number = std::get_if<double>(&each.value)) value.add_double(4, *number);
@@ -46,7 +49,7 @@ void writeSpan(pbf_writer& to, const Span& span, std::chrono::nanoseconds to_wal
     writeId(to, 2, span.context.span_id);
     if (!span.context.state.empty()) to.add_string(3, span.context.state);
     if (!span.parent.empty()) writeId(to, 4, span.parent);
-    to.add_string(5, span.name);
+    to.add_string(5, sentText(span.name));
     to.add_enum(6, static_cast<std::int32_t>(span.kind));
     to.add_fixed64(7, nanos(span.start, to_wall));
     to.add_fixed64(8, nanos(span.end, to_wall));
@@ -64,11 +67,15 @@ void writeSpan(pbf_writer& to, const Span& span, std::chrono::nanoseconds to_wal
     }
     if (!span.failed) return;
     pbf_writer status(to, 15);
-    if (!span.why.empty()) status.add_string(2, span.why);
+    if (!span.why.empty()) status.add_string(2, sentText(span.why));
     status.add_enum(3, kFailed);
 }
 
 }  // namespace
+
+std::string sentText(std::string_view text) {
+    return toUtf8(text.substr(0, kLongestText));
+}
 
 std::string otlpProtobuf(const SpanBatch& batch) {
     std::string out;

@@ -81,6 +81,11 @@ std::vector<std::pair<std::string, std::string>> pairs(const std::string& name,
         if (equals == std::string_view::npos || trim(item.substr(0, equals)).empty()) {
             refuse(name, "has an item without '='", "Write it as key=value,key=value");
         }
+        const auto control = [](char c) { return static_cast<unsigned char>(c) < ' '; };
+        const std::string decoded = percentDecoded(item);
+        if (std::any_of(decoded.begin(), decoded.end(), control)) {
+            refuse(name, "holds a control character", "Write texts of printable characters");
+        }
         all.emplace_back(percentDecoded(trim(item.substr(0, equals))),
                          percentDecoded(trim(item.substr(equals + 1))));
     }

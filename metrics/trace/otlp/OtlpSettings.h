@@ -16,6 +16,8 @@ namespace hearth::metrics {
 /// How spans are sent, after the variables that OpenTelemetry's SDKs read.
 struct OtlpSettings {
     std::string url;  ///< whole, with its path
+    /// The URL without its query, which may hold a secret: for people.
+    std::string place() const { return url.substr(0, url.find('?')); }
     std::vector<std::pair<std::string, std::string>> headers;
     bool json = false;  ///< instead of protobuf
     bool gzip = false;

@@ -1,6 +1,6 @@
 """A receiver of OTLP over HTTP that stands on OpenTelemetry's own messages, run by traces_test.py in an environment that has
 them. It prints its port. POST /MODE/v1/traces takes spans as MODE says: ok, refuse (400), busy (503 twice, then ok), partial
-(one span is rejected), slow (never answers in time). GET /spans is what it has, GET /requests how it was asked."""
+(one span is rejected), small (413 for more than four spans), slow (never answers in time). GET /spans is what it has, GET /requests how it was asked."""
 
 import base64
 import gzip
@@ -101,6 +101,8 @@ class Handler(BaseHTTPRequestHandler):
             body = gzip.decompress(body)
         kind = self.headers["Content-Type"]
         found = list(shown(decode(body, kind)))
+        if mode == "small" and len(found) > 4:
+            return self.answer(413)
         with lock:
             spans.extend(found)
         response = service.ExportTraceServiceResponse()
