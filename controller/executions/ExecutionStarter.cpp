@@ -77,7 +77,7 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
                                                     const ExecutionRequest& request,
                                                     const std::string& id,
                                                     const TraceContext& trace,
-                                                    std::optional<ClaimLedger> ledger) {
+                                                    const std::optional<ClaimLedger>& ledger) {
     agent::ExecRequest work;
     work.id = id;
     work.fingerprint = request.fingerprint;
@@ -117,7 +117,7 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
     facts.stdin_open = request.stdin_open || request.pty.has_value();
     facts.output_limit = request.output_limit;
     facts.stdin_bytes = request.stdin_bytes ? request.stdin_bytes->size() : 0;
-    facts.claim = std::move(ledger);
+    facts.claim = ledger;
     facts.requested = request.started_at == TimePoint{} ? history_.clock.now() : request.started_at;
     if (request.timeout.count() > 0)
         facts.overdue_at = history_.clock.now() + request.timeout + kAgentGrace;

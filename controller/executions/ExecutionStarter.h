@@ -29,7 +29,8 @@ public:
     /// LiveExecutions::add().
     std::shared_ptr<Execution> launch(const std::shared_ptr<Workspace>& workspace,
                                       const ExecutionRequest& request, const std::string& id,
-                                      const TraceContext& trace, std::optional<ClaimLedger> ledger);
+                                      const TraceContext& trace,
+                                      const std::optional<ClaimLedger>& ledger);
     /// Recovery: takes up an execution that an agent reported.
     void adopt(const std::shared_ptr<Workspace>& workspace, const agent::KnownExecution& known);
     /// Recovery: see ExecutionSettler.

@@ -195,7 +195,7 @@ TraceContext WorkspaceTerminator::record(const WorkspaceFacts& facts, EndReason 
     const metrics::Tracer& tracer = history_.tracer;
     // Due at its time, it is of no request; then it is recorded if its claim was.
     const bool asked = request.valid();
-    const TraceContext context = asked ? tracer.within(request) : tracer.aside(facts.trace);
+    TraceContext context = asked ? tracer.within(request) : tracer.aside(facts.trace);
     if (!tracer.records(context)) return {};
     metrics::Span span{.context = context,
                        .parent = asked ? request.span_id : "",

@@ -135,7 +135,7 @@ void readProtocol(Variables& from, OtlpSettings& made) {
 }
 
 void readLimits(Variables& from, OtlpSettings& made) {
-    const auto millis = [&](std::string value, std::chrono::milliseconds otherwise) {
+    const auto millis = [&](const std::string& value, std::chrono::milliseconds otherwise) {
         return std::chrono::milliseconds(
             from.number(value, 1, static_cast<std::size_t>(otherwise.count())));
     };
