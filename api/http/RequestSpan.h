@@ -8,7 +8,7 @@
 
 namespace hearth::api {
 
-/// What the front knows of a request when it is answered.
+/// A request's end, as the front knows it.
 struct Answered {
     std::string_view method;  ///< one of a fixed set; "_OTHER" is any other
     std::string_view route;   ///< empty where none took it

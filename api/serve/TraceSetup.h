@@ -11,7 +11,7 @@
 
 namespace hearth::program {
 
-/// What OpenTelemetry's variables of the environment ask for; none: nothing is sent. Throws
+/// Reads OpenTelemetry's variables of the environment. Nullopt: nothing is to be sent. Throws
 /// Error(InvalidArgument) that names the variable.
 std::optional<metrics::OtlpSettings> traceSettings();
 

@@ -16,7 +16,7 @@ struct TraceContext {
     bool valid() const { return !trace_id.empty(); }
 };
 
-/// What the headers `traceparent` and `tracestate` say; nullopt where the first is not one, and the
+/// Reads the headers `traceparent` and `tracestate`; nullopt where the first is not one, and the
 /// second counts only beside it. A state of more than 512 bytes or of other than printable ASCII is
 /// dropped.
 std::optional<TraceContext> parseTraceContext(std::string_view parent, std::string_view state);

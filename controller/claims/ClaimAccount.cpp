@@ -12,18 +12,9 @@ void ClaimAccount::served(const Claimer::Claimed& claimed, const TraceContext& r
     history_.metrics.claim(facts.pool, source, ledger.total_ms / 1000,
                            history_.tracer.recorded(facts.trace));
     recordClaim(history_, claimed, request);
-    const auto stage = [&](const char* name, double ms) {
+    eachStage(ledger, [&](const char* name, double ms) {
         history_.metrics.claimStage(facts.pool, name, ms / 1000);
-    };
-    if (ledger.pull_ms > 0) stage("pull", ledger.pull_ms);
-    if (ledger.unpack_ms > 0) stage("unpack", ledger.unpack_ms);
-    if (ledger.source == ClaimSource::Cold) {
-        stage("create", ledger.create_ms);
-        stage("warm", ledger.warm_ms);
-    }
-    stage("queue", ledger.queue_ms);
-    stage("pick", ledger.pick_ms);
-    stage("bind", ledger.bind_ms);
+    });
     history_.log.info("workspace.bound", {{"workspace", facts.id},
                                           {"sandbox", facts.sandbox},
                                           {"pool", facts.pool},

@@ -1,8 +1,6 @@
 #include "controller/claims/ClaimSpans.h"
 
-#include <array>
 #include <chrono>
-#include <utility>
 
 namespace hearth::controller {
 namespace {
@@ -20,24 +18,18 @@ void recordClaim(const History& history, const Claimer::Claimed& claimed,
     const metrics::Tracer& tracer = history.tracer;
     if (!tracer.records(facts.trace)) return;
     const ClaimLedger& ledger = claimed.ledger;
-    const std::array<std::pair<const char*, double>, 7> backwards{{{"bind", ledger.bind_ms},
-                                                                   {"pick", ledger.pick_ms},
-                                                                   {"warm", ledger.warm_ms},
-                                                                   {"create", ledger.create_ms},
-                                                                   {"queue", ledger.queue_ms},
-                                                                   {"unpack", ledger.unpack_ms},
-                                                                   {"pull", ledger.pull_ms}}};
-    TimePoint end = claimed.bound;
-    for (const auto& [stage, ms] : backwards) {
-        if (ms <= 0) continue;
-        const TimePoint start = end - ofMillis(ms);
+    double left = 0;
+    eachStage(ledger, [&](const char*, double ms) { left += ms; });
+    eachStage(ledger, [&](const char* stage, double ms) {
+        const TimePoint start = claimed.bound - ofMillis(left);
+        left -= ms;
+        if (ms <= 0) return;
         tracer.end({.context = tracer.within(facts.trace),
                     .parent = facts.trace.span_id,
                     .name = stage,
                     .start = start,
-                    .end = end});
-        end = start;
-    }
+                    .end = claimed.bound - ofMillis(left)});
+    });
     tracer.end({.context = facts.trace,
                 .parent = parent.span_id,
                 .name = "claim",

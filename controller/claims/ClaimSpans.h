@@ -8,8 +8,8 @@
 namespace hearth::controller {
 
 /// Records a served claim as a span within its request, `parent`, with a span for each stage that
-/// took time. Stages are laid out backwards from the bind, in the order in which they happen; what
-/// the ledger adds up (a cold start's waits) is one span.
+/// took time. Stages are laid out up to the bind, in the order in which they happen; what the
+/// ledger adds up (a cold start's waits) is one span.
 void recordClaim(const History& history, const Claimer::Claimed& claimed,
                  const TraceContext& parent);
 

@@ -35,15 +35,7 @@ std::string serverTiming(const ClaimLedger& ledger) {
     std::string whole = "claim;desc=";
     whole += kClaimSources.of(ledger.source);
     add(whole, ledger.total_ms);
-    if (ledger.pull_ms > 0) add("pull", ledger.pull_ms);
-    if (ledger.unpack_ms > 0) add("unpack", ledger.unpack_ms);
-    if (ledger.source == ClaimSource::Cold) {
-        add("create", ledger.create_ms);
-        add("warm", ledger.warm_ms);
-    }
-    add("queue", ledger.queue_ms);
-    add("pick", ledger.pick_ms);
-    add("bind", ledger.bind_ms);
+    eachStage(ledger, add);
     return text;
 }
 

@@ -74,6 +74,19 @@ struct ClaimLedger {
     double bind_ms = 0;
     double total_ms = 0;
 };
+/// Calls `tell(name, milliseconds)` for each stage that the claim went through, in their order.
+template <typename Tell>
+void eachStage(const ClaimLedger& ledger, const Tell& tell) {
+    if (ledger.pull_ms > 0) tell("pull", ledger.pull_ms);
+    if (ledger.unpack_ms > 0) tell("unpack", ledger.unpack_ms);
+    tell("queue", ledger.queue_ms);
+    if (ledger.source == ClaimSource::Cold) {
+        tell("create", ledger.create_ms);
+        tell("warm", ledger.warm_ms);
+    }
+    tell("pick", ledger.pick_ms);
+    tell("bind", ledger.bind_ms);
+}
 /// As clients and the journal have it.
 Json ledgerJson(const ClaimLedger& ledger);
 ClaimLedger ledgerFrom(const Json& json);

@@ -71,7 +71,7 @@ Poco::Net::HTTPServerParams::Ptr paramsOf(const FrontOptions& options) {
     return params;
 }
 
-/// Of fronts whose requests nobody records.
+/// The tracer of fronts whose requests nobody records.
 const metrics::Tracer kUntraced;
 
 /// A worker as Poco's thread pool runs it.

@@ -25,7 +25,7 @@ struct FrontOptions {
     TlsFiles tls = {};                      ///< none: clients speak without TLS
     std::string flag = "--listen";          ///< the flag that sets it, named in errors
     std::string name = "api";               ///< for logs and thread names
-    /// Of requests; null: none are recorded. Outlives the front.
+    /// Records requests; null: nobody does. Outlives the front.
     const metrics::Tracer* tracer = nullptr;
     std::size_t workers = 16;
     std::size_t worker_stack = 256U << 10U;

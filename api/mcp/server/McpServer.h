@@ -72,7 +72,7 @@ private:
     Json readResource(const Caller& caller, const Message& message);
     Json complete(const Caller& caller, const Message& message);
 
-    /// Of a request, whose caller has a span of its own.
+    /// The answer to a request, whose caller has a span of its own.
     Reply answerTo(const Caller& caller, const Message& message);
     void cancel(const Caller& caller, const Message& message);
     Reply callTool(const Caller& caller, const Message& message);
