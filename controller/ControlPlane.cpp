@@ -28,7 +28,8 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       supply{warm, queue, breaker, work, forecasts, gpus},
       table(quotas),
       broker(options.egress, on.log, on.metrics, on.clock, on.tracer),
-      endings(table, warm, on.runtime, work, history, broker),
+      usage(table, on.runtime, broker, quotas, history),
+      endings(table, warm, on.runtime, work, history, broker, usage),
       layer_builder(on.runtime, on.poller, broker, epoch, options.layers, on.log, on.clock),
       layers(on.runtime, options.layer_builder != nullptr ? *options.layer_builder : layer_builder,
              LayerLocks(options.layers), specs, work, breaker, history),
@@ -36,7 +37,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       unpacking(on.runtime, work),
       starter(on.runtime, supply, agents, unpacking, specs, layers, history),
       reconnector(fleet, supply, agents, endings, history),
-      sandboxes(fleet, supply, agents, starter, reconnector, endings),
+      sandboxes(fleet, supply, agents, starter, reconnector, endings, usage),
       outside(broker, on.log, on.clock),
       statuses(supply, table, layers, outside, history),
       pool_reconciler(specs, supply, endings, layers, options.disk, statuses, history),
@@ -69,6 +70,8 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
             {on.runtime.facts().name, on.runtime.freezes(), on.runtime.inCluster()}),
       quota_service(quotas, specs, supply, history),
       gpu_service(gpus, warm),
+      timelines(executions, history),
+      usage_reports(usage.book(), on.clock),
       loop(work, on.metrics, on.log, on.clock, on.tracer),
       reclaimer(table, endings, pauser, on.clock) {
     handleWork();
@@ -113,6 +116,10 @@ void ControlPlane::handleWork() {
         quota_service.measure();
         return ReconcileResult::after(kMeasureEvery);
     });
+    loop.handle(WorkKind::Usage, [this](const Name&) {
+        usage.look();
+        return ReconcileResult::after(kMeasureEvery);
+    });
     loop.handle(WorkKind::Gpu, [this](const Name& uuid) { return gpu_reconciler.scrub(uuid); });
     loop.handle(WorkKind::Gpus, [this](const Name&) { return gpu_reconciler.look(); });
     loop.handle(WorkKind::Probe, [this](const Name& id) { return probes.probe(id); });
@@ -127,7 +134,7 @@ void ControlPlane::begin() {
     for (const PoolPtr& pool : specs.all()) work.add({WorkKind::Pool, pool->name});
     for (const WorkKind kind :
          {WorkKind::Overdue, WorkKind::Images, WorkKind::Layers, WorkKind::Artifacts,
-          WorkKind::Sweep, WorkKind::Measure, WorkKind::Gpus, WorkKind::Probes}) {
+          WorkKind::Sweep, WorkKind::Measure, WorkKind::Usage, WorkKind::Gpus, WorkKind::Probes}) {
         work.add({kind, "all"});
     }
     work.addAfter({WorkKind::Orphans, "all"}, kOrphanSweep);

@@ -50,6 +50,8 @@
 #include "controller/services/PackageService.h"
 #include "controller/services/PoolService.h"
 #include "controller/services/QuotaService.h"
+#include "controller/services/TimelineService.h"
+#include "controller/services/UsageService.h"
 #include "controller/services/WorkspaceService.h"
 #include "controller/store/Epoch.h"
 #include "controller/store/EventLog.h"
@@ -57,6 +59,7 @@
 #include "controller/store/SpecStore.h"
 #include "controller/workspaces/Pauser.h"
 #include "controller/workspaces/Reclaimer.h"
+#include "controller/workspaces/UsageMeter.h"
 #include "controller/workspaces/WorkspaceAccess.h"
 #include "controller/workspaces/WorkspaceTable.h"
 #include "controller/workspaces/WorkspaceTerminator.h"
@@ -133,6 +136,7 @@ struct ControlPlane {
     const Supply supply;
     WorkspaceTable table;
     broker::EgressGateway broker;
+    UsageMeter usage;
     WorkspaceTerminator endings;
     SandboxLayerBuilder layer_builder;
     Layers layers;
@@ -171,6 +175,8 @@ struct ControlPlane {
     PoolService pools;
     QuotaService quota_service;
     GpuService gpu_service;
+    TimelineService timelines;
+    UsageService usage_reports;
     ReconcileLoop loop;
     Reclaimer reclaimer;
     /// With an agent that may be silent, at the start and later.

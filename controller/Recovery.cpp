@@ -350,6 +350,7 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
     member.phase = pool::Phase::Ready;
     member.ready = history_.clock.wall();
     member.agent = agent;
+    if (const auto used = fleet_.runtime.usage(info.id)) member.start.cpu_ns = used->cpu_ns;
     if (!fleet_.warm.adopt(std::move(member))) return Verdict::Swept;
     table_.forgetExpected(info.id);
     agents_.notice(info.id, *agent);

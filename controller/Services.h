@@ -11,7 +11,9 @@
 #include "controller/contract/Gpus.h"
 #include "controller/contract/Pools.h"
 #include "controller/contract/Quotas.h"
+#include "controller/contract/Timeline.h"
 #include "controller/contract/Tokens.h"
+#include "controller/contract/Usage.h"
 #include "controller/contract/Workspaces.h"
 #include "controller/executions/SignedLink.h"
 #include "controller/services/PackageService.h"
@@ -34,6 +36,8 @@ struct Services {
     Tokens& tokens;
     Quotas& quotas;
     Gpus& gpus;
+    Timelines& timelines;
+    UsageReports& usage;
     metrics::Metrics& metrics;
     metrics::Log& log;
     const Clock& clock;

@@ -8,12 +8,12 @@
 #include "base/Clock.h"
 #include "base/JsonText.h"
 #include "metrics/LogOutput.h"
+#include "metrics/LogTail.h"
 #include "metrics/LogWriter.h"
 
 namespace hearth::metrics {
 namespace {
 
-constexpr std::array<std::string_view, 4> kLevelNames{"debug", "info", "warn", "error"};
 constexpr char kDelete = 0x7F;
 
 /// Of JSON; readers of logfmt know no other escapes.
@@ -64,11 +64,11 @@ LogField::LogField(std::string_view k, double v) : key(k), number(std::isfinite(
     value = text.data();
 }
 
-Log::Log(int fd, LogLevel least, LogFormat format)
-    : output_(std::make_shared<const LogOutput>(fd)), least_(least), format_(format) {}
+Log::Log(int fd, LogLevel least, LogFormat format, LogTail* tail)
+    : output_(std::make_shared<const LogOutput>(fd)), tail_(tail), least_(least), format_(format) {}
 
-Log::Log(LogWriter& writer, LogLevel least)
-    : writer_(&writer), least_(least), format_(writer.format()) {}
+Log::Log(LogWriter& writer, LogLevel least, LogTail* tail)
+    : writer_(&writer), tail_(tail), least_(least), format_(writer.format()) {}
 
 void Log::debug(std::string_view event, std::initializer_list<LogField> fields) {
     write(LogLevel::Debug, event, fields);
@@ -87,8 +87,8 @@ void Log::audit(std::string_view event, std::initializer_list<LogField> fields) 
 }
 
 void Log::write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
-    if (level < least_) return;
-    writeLine(kLevelNames[static_cast<std::size_t>(level)], event, fields);
+    if (!shows(level)) return;
+    writeLine(kLogLevels.of(level), event, fields);
 }
 
 std::string Log::line(LogFormat format, std::string_view level, std::string_view event,
@@ -109,6 +109,7 @@ std::string Log::line(LogFormat format, std::string_view level, std::string_view
 void Log::writeLine(std::string_view level, std::string_view event,
                     std::initializer_list<LogField> fields) const {
     std::string text = line(format_, level, event, fields);
+    if (tail_ != nullptr) tail_->add(text);
     if (writer_ != nullptr) return writer_->add(std::move(text));
     // A log that cannot be written has nowhere to say so.
     static_cast<void>(output_->write(text));

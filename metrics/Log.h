@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -7,12 +8,16 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/Texts.h"
+
 namespace hearth::metrics {
 
 class LogOutput;
+class LogTail;
 class LogWriter;
 
 enum class LogLevel { Debug, Info, Warn, Error };
+inline constexpr Texts<LogLevel, 4> kLogLevels{{"debug", "info", "warn", "error"}};
 enum class LogFormat : std::uint8_t { Logfmt, Json };
 
 /// One key and value of a log line. Never user code, output or secrets.
@@ -38,12 +43,19 @@ struct LogField {
 class Log {
 public:
     /// A line that the reader does not take at once is lost. Does not own `fd`.
-    explicit Log(int fd = 2, LogLevel least = LogLevel::Info, LogFormat format = LogFormat::Logfmt);
-    /// Lines wait in the writer, which outlives the log, and are of its format.
-    explicit Log(LogWriter& writer, LogLevel least = LogLevel::Info);
+    explicit Log(int fd = 2, LogLevel least = LogLevel::Info, LogFormat format = LogFormat::Logfmt,
+                 LogTail* tail = nullptr);
+    /// Lines wait in the writer, which outlives the log, and are of its format. `tail` gets them,
+    /// too, and outlives it as well.
+    explicit Log(LogWriter& writer, LogLevel least = LogLevel::Info, LogTail* tail = nullptr);
 
     /// Whether lines of this level are written: where making the fields costs something.
-    bool shows(LogLevel level) const { return level >= least_; }
+    bool shows(LogLevel level) const { return level >= least_.load(std::memory_order_relaxed); }
+    LogLevel level() const { return least_; }
+    /// Lines of lower levels are not written from now on.
+    void setLevel(LogLevel least) { least_ = least; }
+    /// Null if nobody keeps the last lines.
+    LogTail* tail() const { return tail_; }
 
     void debug(std::string_view event, std::initializer_list<LogField> fields = {});
     void info(std::string_view event, std::initializer_list<LogField> fields = {});
@@ -64,7 +76,8 @@ private:
 
     std::shared_ptr<const LogOutput> output_;  ///< null with a writer
     LogWriter* writer_ = nullptr;
-    LogLevel least_;
+    LogTail* tail_ = nullptr;
+    std::atomic<LogLevel> least_;
     LogFormat format_;
 };
 

@@ -310,6 +310,7 @@ void Metrics::forgetPool(const std::string& pool) {
     removePool(egress_, pool);
     removePool(egress_bytes_, pool);
     gpus_.forgetPool(pool);
+    usage_.forgetPool(pool);
     exemplars_.forgetPool(pool);
 }
 

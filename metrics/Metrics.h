@@ -20,6 +20,7 @@
 #include "metrics/Exemplars.h"
 #include "metrics/GpuMetrics.h"
 #include "metrics/TraceMetrics.h"
+#include "metrics/UsageMetrics.h"
 
 namespace hearth::metrics {
 
@@ -135,6 +136,7 @@ public:
 
     GpuMetrics& gpus() { return gpus_; }
     TraceMetrics& traces() { return traces_; }
+    UsageMetrics& usage() { return usage_; }
 
     /// The Prometheus text format 0.0.4, with `process_*` read now.
     std::string render() const;
@@ -215,6 +217,7 @@ private:
     Family<prometheus::Gauge>& build_info_;
     GpuMetrics gpus_{registry_};
     TraceMetrics traces_{registry_};
+    UsageMetrics usage_{registry_};
     Exemplars exemplars_;
 };
 

@@ -8,6 +8,8 @@
 #include <sstream>
 #include <string>
 
+#include "base/host/HostPressure.h"
+
 namespace hearth::metrics {
 namespace {
 
@@ -48,6 +50,22 @@ prometheus::MetricFamily family(const char* name, prometheus::MetricType type, c
     return {name, help, type, {metric}};
 }
 
+prometheus::MetricFamily stalls(const HostPressure& since_boot) {
+    prometheus::MetricFamily out{
+        "hearth_host_pressure_seconds_total",
+        "Time since boot in which some task of the machine waited for the resource",
+        prometheus::MetricType::Counter,
+        {}};
+    for (const auto& [resource, seconds] :
+         {std::pair("cpu", since_boot.cpu), {"memory", since_boot.memory}, {"io", since_boot.io}}) {
+        prometheus::ClientMetric metric;
+        metric.label = {{"resource", resource}};
+        metric.counter.value = seconds;
+        out.metric.push_back(std::move(metric));
+    }
+    return out;
+}
+
 }  // namespace
 
 std::vector<prometheus::MetricFamily> processStats() {
@@ -64,7 +82,7 @@ std::vector<prometheus::MetricFamily> processStats() {
     const auto gauge = [](const char* name, const char* help, double value) {
         return family(name, MetricType::Gauge, help, value);
     };
-    return {
+    std::vector<prometheus::MetricFamily> all{
         family("process_cpu_seconds_total", MetricType::Counter, "User and system CPU time",
                (statField(14) + statField(15)) / ticks),
         gauge("process_resident_memory_bytes", "Resident memory",
@@ -76,6 +94,8 @@ std::vector<prometheus::MetricFamily> processStats() {
         gauge("process_start_time_seconds", "Start, seconds since the epoch",
               bootSeconds() + statField(22) / ticks),
     };
+    if (const auto since_boot = hostStalls()) all.push_back(stalls(*since_boot));
+    return all;
 }
 
 }  // namespace hearth::metrics

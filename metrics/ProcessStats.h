@@ -6,7 +6,8 @@
 
 namespace hearth::metrics {
 
-/// The standard `process_*` series of this process, as they are now (prometheus-cpp has none).
+/// The standard `process_*` series of this process, as they are now (prometheus-cpp has none), and
+/// hearth_host_pressure_seconds_total where the kernel tells it.
 std::vector<prometheus::MetricFamily> processStats();
 
 }  // namespace hearth::metrics

@@ -274,13 +274,14 @@ int runProgram(int argc, char** argv, const Command& command) {
 }
 
 std::vector<Command> allCommands() {
-    return {makeRun(),      makeExec(),        makeShell(),    makeOpen(),     makeList(),
-            makeRemove(),   makeCopy(),        makePs(),       makeLogs(),     makeAttach(),
-            makeStop(),     makeGet(),         makeDescribe(), makeApply(),    makeScale(),
-            makeSchedule(), makeDelete(),      makeDrain(),    makeImage(),    makeToken(),
-            makeQuota(),    makeGpu(),         makeMcp(),      makePackages(), makeMcpConfig(),
-            makeSimulate(), makeAgentFolder(), makeCrds(),     makeServe(),    makeConfig(),
-            makeDoctor(),   makeCompletion(),  makeVersion()};
+    return {makeRun(),      makeExec(),      makeShell(),    makeOpen(),        makeList(),
+            makeRemove(),   makeCopy(),      makePs(),       makeLogs(),        makeAttach(),
+            makeStop(),     makeGet(),       makeDescribe(), makeExplain(),     makeApply(),
+            makeScale(),    makeSchedule(),  makeDelete(),   makeDrain(),       makeImage(),
+            makeToken(),    makeQuota(),     makeUsage(),    makeGpu(),         makeMcp(),
+            makePackages(), makeMcpConfig(), makeSimulate(), makeAgentFolder(), makeCrds(),
+            makeServe(),    makeConfig(),    makeDoctor(),   makeCompletion(),  makeLogLevel(),
+            makeVersion()};
 }
 
 }  // namespace hearth::cli

@@ -80,6 +80,9 @@ RestHandler::RestHandler(const controller::Services& services,
     append(operations_, poolOperations(services));
     append(operations_, quotaOperations(services));
     append(operations_, gpuOperations(services));
+    append(operations_, timelineOperations(services));
+    append(operations_, usageOperations(services));
+    append(operations_, logOperations(services));
     append(operations_, systemOperations(services));
     append(operations_, pages(open_api_, docs_));
 

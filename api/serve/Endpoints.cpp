@@ -1,5 +1,6 @@
 #include "api/serve/Endpoints.h"
 
+#include "api/console/ConsolePages.h"
 #include "api/mcp/conformance/Conformance.h"
 #include "api/mcp/seeds/Seeds.h"
 
@@ -20,6 +21,7 @@ Endpoints::Endpoints(const cli::ServeConfig& config, const controller::Services&
 api::Response Endpoints::handle(api::Request& request) {
     const std::string& path = request.path();
     if (mcp_.takes(path)) return mcp_.handle(request);
+    if (std::optional<api::Response> page = console::consolePage(request)) return std::move(*page);
     if (std::optional<api::Response> told = resource_.answer(request)) return std::move(*told);
     return mcp::PlainTools::takes(path) ? plain_tools_.handle(request) : rest_.handle(request);
 }

@@ -40,6 +40,7 @@
 #include "controller/store/SecretKey.h"
 #include "controller/store/StateFiles.h"
 #include "controller/store/TokenStore.h"
+#include "metrics/LogTail.h"
 #include "metrics/LogWriter.h"
 #include "pool/gpu/NvidiaGpus.h"
 #include "pool/sys/NotifySocket.h"
@@ -118,6 +119,8 @@ public:
                     tokens_,
                     plane_.quota_service,
                     plane_.gpu_service,
+                    plane_.timelines,
+                    plane_.usage_reports,
                     metrics_,
                     log_,
                     clock_,
@@ -451,6 +454,7 @@ private:
         }
         gpus_->stop();  // a scrub would take minutes
         plane_.loop.stop();
+        plane_.usage.look();
         journal_.flush(kShutdownWait);
         operations_.stop();
         if (leadership_ != nullptr) leadership_->release();
@@ -551,7 +555,8 @@ int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
     const SystemClock clock;
     metrics::Metrics metrics;
     metrics::LogWriter writer(terminal.log, metrics, metrics::LogWriter::kMost, *config.log_format);
-    metrics::Log log(writer, *config.log_level);
+    metrics::LogTail tail;
+    metrics::Log log(writer, *config.log_level, &tail);
     const TraceSetup traces(trace_settings, clock, log, metrics);
     const Reports reports{clock, metrics, log, traces.tracer()};
     const std::unique_ptr<Leadership> leadership = ground.runtime->leadership(clock, log);

@@ -200,12 +200,18 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
         }
         line.push(claimant.tenant, waiter, quotas_.weightOf(claimant.tenant));
         tellDepth(pool.name);
+        if (claimant.scene != nullptr) {
+            claimant.scene->place =
+                static_cast<std::uint32_t>(line.before(claimant.tenant, waiter) + 1);
+            claimant.scene->pool.waiting = static_cast<std::uint32_t>(line.size());
+        }
         // One may have become ready since the caller looked.
         served = serve(pool.name);
     }
     if (displaced) tell({*displaced});
     tell(served);
     work_.add({WorkKind::Pool, pool.name});  // the reconciler counts waiting claims
+    if (claimant.scene != nullptr) claimant.scene->pressure = hostPressure();
     return std::make_shared<Ticket>(*this, std::move(waiter));
 }
 

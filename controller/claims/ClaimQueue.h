@@ -14,6 +14,7 @@
 #include "base/tenants/FairLine.h"
 #include "base/tenants/TenantPlaces.h"
 #include "controller/contract/ClaimPatience.h"
+#include "controller/contract/Timeline.h"
 #include "controller/queue/CircuitBreaker.h"
 #include "controller/queue/WorkQueue.h"
 #include "controller/quota/QuotaLedger.h"
@@ -46,7 +47,8 @@ public:
         std::string workspace;
         std::string tenant;
         ClaimPatience patience{};
-        bool tell_why = false;  ///< may know why a pool is degraded: it may tell of the host
+        bool tell_why = false;        ///< may know why a pool is degraded: it may tell of the host
+        ClaimScene* scene = nullptr;  ///< is told the place of a claim that comes to the line
     };
 
     /// A sandbox that now belongs to the caller alone. Waits up to the spec's maxWait, or the

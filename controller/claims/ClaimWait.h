@@ -12,6 +12,7 @@
 
 #include "base/Clock.h"
 #include "base/Mutex.h"
+#include "controller/contract/Timeline.h"
 #include "controller/spec/PoolSpec.h"
 #include "controller/workspaces/WorkspaceTable.h"
 #include "pool/runtime/ContainerRuntime.h"
@@ -94,6 +95,7 @@ public:
         pool.reset();
         image = {};
         asked.reset();
+        scene = {};
         attempt = 1;
     }
 
@@ -107,6 +109,7 @@ public:
     std::vector<WorkspaceTable::Place> places;   ///< the same of a claim of several workspaces
     bool admitted = false;                       ///< the rate of its tenant's quota has let it in
     std::optional<TimePoint> asked;              ///< for the sandbox that it waits for
+    ClaimScene scene;                            ///< when it first asked
     std::uint32_t attempt = 1;
 
 private:

@@ -29,6 +29,8 @@ constexpr std::size_t kRoomForArchive = 64;
 /// Refill and CPU weight wait until after the answer: at once they would take its processor.
 constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
+/// A claim that took longer is told how busy the machine was.
+constexpr auto kSlow = std::chrono::milliseconds(50);
 /// A claim that got a sandbox later than this after asking has stood in line for it.
 constexpr auto kInLine = std::chrono::milliseconds(1);
 
@@ -220,15 +222,16 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
         if (!std::exchange(kept.admitted, true)) {
             table_.quotas().admit(wanted.tenant, 1, history_.clock.now());
         }
-        if (!kept.asked) kept.asked = history_.clock.now();
+        ask(kept, pool);
         const pool::Member member = supply_.claims.acquire(
-            *wanted.pool,
-            {wanted.workspace_id, wanted.tenant, wanted.request->patience, wanted.tell_why});
+            *wanted.pool, {wanted.workspace_id, wanted.tenant, wanted.request->patience,
+                           wanted.tell_why, &kept.scene});
         requireLanguage(*wanted.request, member);
         requireQuota(wanted, member, *place);
         const TimePoint asked = *std::exchange(kept.asked, std::nullopt);
         const TimePoint picked = history_.clock.now();
-        const std::shared_ptr<Workspace> workspace = bind(wanted, binding, member, attempt, *place);
+        const Attempt in{member, attempt, {begin, asked, picked, {}}, kept.scene};
+        const std::shared_ptr<Workspace> workspace = bind(wanted, binding, in, *place);
         supply_.work.addAfter(causedBy(wanted, {WorkKind::Pool, pool}), kBehind);
         supply_.work.addAfter({WorkKind::Weight, member.id}, kBehind);
         if (!workspace && attempt < kMostAttempts) continue;
@@ -262,6 +265,26 @@ ClaimLedger Claimer::ledgerOf(const Wanted& wanted, const pool::Member& member,
     ledger.bind_ms = toMillis(times.bound - times.picked);
     ledger.total_ms = toMillis(times.bound - times.begin);
     return ledger;
+}
+
+void Claimer::ask(ClaimWait& kept, const std::string& pool) const {
+    if (kept.asked) return;
+    kept.asked = history_.clock.now();
+    const pool::PoolCounts counts = supply_.warm.counts(pool);
+    kept.scene = {};
+    kept.scene.pool.ready = static_cast<std::uint32_t>(counts.ready);
+    kept.scene.pool.claimed = static_cast<std::uint32_t>(counts.claimed);
+    kept.scene.pool.creating = static_cast<std::uint32_t>(counts.creating + counts.warming);
+}
+
+ClaimStory Claimer::storyOf(const Wanted& wanted, const Attempt& attempt) const {
+    Times times = attempt.times;
+    times.bound = history_.clock.now();
+    ClaimStory story{ledgerOf(wanted, attempt.member, times), attempt.scene, wanted.trace.trace_id};
+    if (!story.scene.pressure && times.bound - times.begin > kSlow) {
+        story.scene.pressure = hostPressure();
+    }
+    return story;
 }
 
 std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all) {
@@ -302,9 +325,9 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all) 
         table_.quotas().admit(first.tenant, static_cast<std::uint32_t>(all.size()),
                               history_.clock.now());
     }
-    if (!kept.asked) kept.asked = history_.clock.now();
+    ask(kept, pool);
     std::vector<pool::Member> members = supply_.claims.acquireAll(
-        *first.pool, {"", first.tenant, first.request->patience, first.tell_why}, ids);
+        *first.pool, {"", first.tenant, first.request->patience, first.tell_why, &kept.scene}, ids);
     const TimePoint asked = *std::exchange(kept.asked, std::nullopt);
     const TimePoint picked = history_.clock.now();
     std::vector<Claimed> out;
@@ -314,8 +337,9 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all) 
             const std::size_t at = begun++;
             requireLanguage(*first.request, members[at]);
             requireQuota(first, members[at], kept.places[at]);
+            const Attempt in{members[at], 1, {begin, asked, picked, {}}, kept.scene};
             const std::shared_ptr<Workspace> workspace =
-                bind(all[at], bindings[at], members[at], 1, kept.places[at]);
+                bind(all[at], bindings[at], in, kept.places[at]);
             if (!workspace) {
                 throw Error(ErrorCode::SandboxLost,
                             "a sandbox of pool " + pool + " did not take the claim")
@@ -362,13 +386,12 @@ void Claimer::requireLanguage(const WorkspaceRequest& request, const pool::Membe
 }
 
 std::shared_ptr<Workspace> Claimer::bind(const Wanted& wanted, const Binding& binding,
-                                         const pool::Member& member, std::uint32_t attempt,
-                                         WorkspaceTable::Place& place) {
+                                         const Attempt& attempt, WorkspaceTable::Place& place) {
     try {
-        return tryBind(wanted, binding, member, attempt, place);
+        return tryBind(wanted, binding, attempt, place);
     } catch (...) {
         // Claimed, and of no workspace: nobody else would ever end it.
-        endings_.lost(member.id, "the claim failed");
+        endings_.lost(attempt.member.id, "the claim failed");
         throw;
     }
 }
@@ -396,21 +419,22 @@ bool Claimer::narrow(const ClaimLimits& asked, const pool::Member& member, Works
 }
 
 std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding& binding,
-                                            const pool::Member& member, std::uint32_t attempt,
-                                            WorkspaceTable::Place& place) {
+                                            const Attempt& attempt, WorkspaceTable::Place& place) {
     const WorkspaceRequest& request = *wanted.request;
+    const pool::Member& member = attempt.member;
     const PoolSpec& spec = wanted.pool->spec;
     WorkspaceFacts facts = binding.facts;
     facts.sandbox = member.id;
     facts.limits = member.limits;
     facts.gpus = member.gpus;
+    facts.cpu_before_ns = member.start.cpu_ns;
     // In whole milliseconds, as in the note: deadlines are computed from it, also after a restart.
     facts.created = fromUnixMillis(toUnixMillis(history_.clock.wall()));
     facts.created_at = history_.clock.now();
 
     agent::BindRequest bind = binding.told;
     bind.epoch = epoch_.get();
-    bind.attempt = attempt;
+    bind.attempt = attempt.number;
     // An agent of an earlier version would end its sandbox when it is thawed.
     facts.pause_when_idle =
         facts.pause_when_idle && member.agent->hello().deadlines.idle_ends.has_value();
@@ -452,9 +476,9 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding&
     auto workspace = std::make_shared<Workspace>(facts, member.agent, request.labels,
                                                  bind.deadlines, facts.created_at);
     // Before others see it: its end must not be written ahead of its beginning.
-    history_.journal.record(WorkspaceRecord{facts.id, facts.tenant, facts.pool, facts.sandbox,
-                                            facts.claim_id, facts.fingerprint, facts.name,
-                                            toUnixMillis(facts.created), std::nullopt, ""});
+    history_.journal.record(WorkspaceRecord{
+        facts.id, facts.tenant, facts.pool, facts.sandbox, facts.claim_id, facts.fingerprint,
+        facts.name, toUnixMillis(facts.created), std::nullopt, "", storyOf(wanted, attempt)});
     table_.insert(workspace, &place);
     history_.events.publish({.type = "workspace.created",
                              .resource = facts.id,

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "controller/claims/ClaimWait.h"
 #include "controller/claims/Supply.h"
+#include "controller/contract/Timeline.h"
 #include "controller/egress/EgressGateway.h"
 #include "controller/store/Epoch.h"
 #include "controller/store/History.h"
@@ -78,6 +80,16 @@ private:
         TimePoint picked;
         TimePoint bound;
     };
+    /// One try to bind a claim to a sandbox.
+    struct Attempt {
+        const pool::Member& member;
+        std::uint32_t number;
+        Times times;  ///< up to the pick
+        const ClaimScene& scene;
+    };
+    /// Notes what the claim meets, when it asks for its sandbox for the first time.
+    void ask(ClaimWait& kept, const std::string& pool) const;
+    ClaimStory storyOf(const Wanted& wanted, const Attempt& attempt) const;
     static ClaimLedger ledgerOf(const Wanted& wanted, const pool::Member& member,
                                 const Times& times);
     /// The workspace's part of its tenant's quota, in a sandbox with these limits and
@@ -89,11 +101,9 @@ private:
     /// Null where this sandbox failed and another may do. The member is never left claimed by
     /// nobody, whatever is thrown.
     std::shared_ptr<Workspace> bind(const Wanted& wanted, const Binding& binding,
-                                    const pool::Member& member, std::uint32_t attempt,
-                                    WorkspaceTable::Place& place);
+                                    const Attempt& attempt, WorkspaceTable::Place& place);
     std::shared_ptr<Workspace> tryBind(const Wanted& wanted, const Binding& binding,
-                                       const pool::Member& member, std::uint32_t attempt,
-                                       WorkspaceTable::Place& place);
+                                       const Attempt& attempt, WorkspaceTable::Place& place);
 
     /// Limits the sandbox as the claim asks, if it does; the limits are in `facts` then. False if
     /// the sandbox is gone or has lower limits than requested: another one will do. Throws

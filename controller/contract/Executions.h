@@ -110,6 +110,11 @@ struct ExecutionView {
     std::optional<Json> error;            ///< {"name", "message", "traceback"}: untrusted text
     std::string started_at;
     std::optional<double> duration_ms;  ///< none while running
+    /// From the request on; none where it did not happen, or nobody knows.
+    std::optional<double> start_ms{};
+    std::optional<double> first_output_ms{};
+    std::optional<double> elapsed_ms{};  ///< the same, while it runs
+    std::string trace_id{};              ///< empty: none
     std::uint64_t cpu_ms = 0;
     std::uint64_t peak_memory_bytes = 0;
     /// How the code was run: zygote, context, cold; "" for a command, and until it has begun.

@@ -131,7 +131,7 @@ void ExecutionSettler::record(const LiveExecution& execution, const ExecutionVie
                        {"hearth.execution.language",
                         view.language.empty() ? "command" : view.language},
                        {"hearth.execution.status", kExecutionStatuses.of(view.status)}},
-        .events = {{"started", times.started}},
+        .events = {},
         .failed = view.status == ExecutionStatus::Lost};
     if (view.exit_code)
         span.attributes.push_back({"process.exit.code", std::int64_t{*view.exit_code}});

@@ -191,6 +191,14 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     if (view.withheld) view.results = {};
     view.dropped_results = results_.dropped();
     view.interpreter = interpreter_;
+    view.trace_id = facts_.trace.trace_id;
+    const auto after_request = [&](TimePoint at) {
+        const bool known = !facts_.adopted && at >= facts_.requested && at != TimePoint();
+        return known ? std::optional(toMillis(at - facts_.requested)) : std::nullopt;
+    };
+    if (begun_) view.start_ms = after_request(started_);
+    if (!finished_) view.elapsed_ms = toMillis(clock_.now() - facts_.requested);
+    view.first_output_ms = after_request(first_output_);
     if (!context_.empty()) view.context = context_;
     if (finished_ && has_result_) {
         if (result_.signal == 0) {
@@ -341,6 +349,7 @@ void LiveExecution::keptBy(std::shared_ptr<Execution> stored) {
 void LiveExecution::started(const agent::ExecStart& start) {
     const MutexLock lock(mutex_);
     startsAt(start.at);
+    begun_ = true;
     interpreter_ = start.interpreter;
     if (patterns_.empty()) patterns_ = patternsIn(start.note);
     if (const auto paced = start.note.find("paced"); paced != start.note.end()) {

@@ -172,6 +172,7 @@ private:
     TimePoint started_ HEARTH_GUARDED_BY(mutex_){};
     WallTime started_at_ HEARTH_GUARDED_BY(mutex_){};  ///< the same
     TimePoint first_output_ HEARTH_GUARDED_BY(mutex_){};
+    bool begun_ HEARTH_GUARDED_BY(mutex_) = false;  // its agent has told the start
     bool has_result_ HEARTH_GUARDED_BY(mutex_) = false;
     bool finished_ HEARTH_GUARDED_BY(mutex_) = false;
     bool concluding_ HEARTH_GUARDED_BY(mutex_) = false;  // its end comes from another thread

@@ -248,6 +248,9 @@ std::string executionDocument(const ExecutionView& view) {
     if (view.exit_code) out["exitCode"] = *view.exit_code;
     if (view.signal) out["signal"] = *view.signal;
     if (view.duration_ms) out["durationMs"] = *view.duration_ms;
+    if (view.start_ms) out["startMs"] = *view.start_ms;
+    if (view.first_output_ms) out["firstOutputMs"] = *view.first_output_ms;
+    if (!view.trace_id.empty()) out["trace"] = view.trace_id;
     if (view.error) out["error"] = *view.error;
     if (view.packages) {
         out["packages"] = {{"installed", view.packages->installed},
@@ -299,6 +302,9 @@ std::shared_ptr<Execution> storedExecution(const ExecutionRecord& record, Journa
     if (in.contains("exitCode")) view.exit_code = in["exitCode"].get<int>();
     if (in.contains("signal")) view.signal = in["signal"].get<std::string>();
     if (in.contains("durationMs")) view.duration_ms = in["durationMs"].get<double>();
+    if (in.contains("startMs")) view.start_ms = in["startMs"].get<double>();
+    if (in.contains("firstOutputMs")) view.first_output_ms = in["firstOutputMs"].get<double>();
+    view.trace_id = in.value("trace", "");
     if (in.contains("error")) view.error = in["error"];
     if (const auto told = in.find("packages"); told != in.end()) {
         RunPackages& packages = view.packages.emplace();

@@ -13,7 +13,7 @@ namespace hearth::controller {
 /// The tables that all replicas are to have. The others say what is on one machine.
 inline constexpr std::array kSharedTables{"meta",       "pools",      "tokens",  "quotas",
                                           "workspaces", "executions", "outputs", "kept",
-                                          "contexts",   "events"};
+                                          "contexts",   "events",     "usage"};
 
 /// Records what one transaction does to the shared tables, by SQLite's session extension
 /// (https://www.sqlite.org/sessionintro.html). Begins with it and ends before the next one. Not

@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS gpu_leases (
 CREATE TABLE IF NOT EXISTS workspaces (
     id TEXT PRIMARY KEY, tenant TEXT NOT NULL, pool TEXT NOT NULL, sandbox TEXT NOT NULL,
     claim_id TEXT NOT NULL, fingerprint TEXT NOT NULL, name TEXT NOT NULL,
-    created_ms INTEGER NOT NULL, ended_ms INTEGER, reason TEXT) WITHOUT ROWID;
+    created_ms INTEGER NOT NULL, ended_ms INTEGER, reason TEXT, story TEXT) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS workspaces_by_claim ON workspaces (claim_id);
 CREATE INDEX IF NOT EXISTS workspaces_by_end ON workspaces (ended_ms, id);
 CREATE INDEX IF NOT EXISTS workspaces_ended_of ON workspaces (tenant, ended_ms, id)
@@ -61,6 +61,11 @@ CREATE TABLE IF NOT EXISTS events (
     pool TEXT NOT NULL, tenant TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,
     trace TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS events_of ON events (tenant);
+CREATE TABLE IF NOT EXISTS usage (
+    hour INTEGER NOT NULL, tenant TEXT NOT NULL, pool TEXT NOT NULL, claims INTEGER NOT NULL,
+    sandbox_ms INTEGER NOT NULL, cpu_us INTEGER NOT NULL, gpu_ms INTEGER NOT NULL,
+    memory_kib_secs INTEGER NOT NULL, egress_bytes INTEGER NOT NULL,
+    PRIMARY KEY (hour, tenant, pool)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS shared_place (
     one INTEGER PRIMARY KEY, term INTEGER NOT NULL, segment INTEGER NOT NULL,
     bytes INTEGER NOT NULL);
@@ -72,8 +77,9 @@ struct Column {
     const char* type;
 };
 /// Files of earlier versions do not have these.
-constexpr std::array<Column, 2> kLaterColumns{
-    {{"executions", "started_at", "TEXT"}, {"gpu_leases", "parent", "TEXT NOT NULL DEFAULT ''"}}};
+constexpr std::array<Column, 3> kLaterColumns{{{"executions", "started_at", "TEXT"},
+                                               {"gpu_leases", "parent", "TEXT NOT NULL DEFAULT ''"},
+                                               {"workspaces", "story", "TEXT"}}};
 
 void addColumn(Database& database, const Column& column) {
     const auto missing = [&] {

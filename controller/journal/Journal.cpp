@@ -25,6 +25,7 @@ WorkspaceRecord workspaceRow(const Statement& row) {
     WorkspaceRecord record{row.text(0), row.text(1), row.text(2),    row.text(3),  row.text(4),
                            row.text(5), row.text(6), row.integer(7), std::nullopt, row.text(9)};
     if (!row.null(8)) record.ended_ms = row.integer(8);
+    if (!row.null(10)) record.story = storyFrom(parseJson(row.text(10)));
     return record;
 }
 
@@ -43,8 +44,8 @@ DROP INDEX IF EXISTS executions_by_workspace;
 )";
 
 constexpr const char* kWorkspaceColumns =
-    "SELECT id, tenant, pool, sandbox, claim_id, fingerprint, name, created_ms, ended_ms, reason "
-    "FROM workspaces WHERE ";
+    "SELECT id, tenant, pool, sandbox, claim_id, fingerprint, name, created_ms, ended_ms, reason, "
+    "story FROM workspaces WHERE ";
 constexpr const char* kContextColumns =
     "SELECT id, workspace, tenant, language, name, cwd, fingerprint, created_ms, ended_ms, reason "
     "FROM contexts WHERE ";
@@ -235,10 +236,11 @@ void Journal::record(const WorkspaceRecord& r) {
                               r.claim_id.size() + r.fingerprint.size() + r.name.size() +
                               r.reason.size();
     writeOf(r.tenant, bytes, [r](Database& database) {
-        Statement(database,
-                  "INSERT OR REPLACE INTO workspaces (id, tenant, pool, sandbox, claim_id, "
-                  "fingerprint, name, created_ms, ended_ms, reason) VALUES (?,?,?,?,?,?,?,?,?,?)")
-            .bind(r.id)
+        Statement insert(database,
+                         "INSERT OR REPLACE INTO workspaces (id, tenant, pool, sandbox, claim_id, "
+                         "fingerprint, name, created_ms, ended_ms, reason, story) "
+                         "VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+        insert.bind(r.id)
             .bind(r.tenant)
             .bind(r.pool)
             .bind(r.sandbox)
@@ -247,8 +249,13 @@ void Journal::record(const WorkspaceRecord& r) {
             .bind(r.name)
             .bind(r.created_ms)
             .bind(r.ended_ms)
-            .bind(r.reason)
-            .run();
+            .bind(r.reason);
+        if (r.story) {
+            insert.bind(dumpJson(storyJson(*r.story)));
+        } else {
+            insert.bind(std::nullopt);
+        }
+        insert.run();
     });
 }
 

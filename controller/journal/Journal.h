@@ -11,6 +11,7 @@
 #include "base/Clock.h"
 #include "base/Mutex.h"
 #include "controller/contract/Events.h"
+#include "controller/contract/Timeline.h"
 #include "controller/journal/Database.h"
 #include "controller/journal/DiskReserve.h"
 #include "controller/journal/HistoryPruner.h"
@@ -37,6 +38,7 @@ struct WorkspaceRecord {
     std::int64_t created_ms = 0;
     std::optional<std::int64_t> ended_ms;
     std::string reason;
+    std::optional<ClaimStory> story{};  ///< none of one that was found after its record was lost
 };
 
 /// A context as history knows it.

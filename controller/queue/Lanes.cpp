@@ -35,7 +35,8 @@ constexpr std::array<KindRules, kWorkKinds> kKinds{
      {"sweep", Lane::Images},      {"forget", Lane::Forgets},  {"oom", Lane::Looks},
      {"suspect", Lane::Asks},      {"orphans", Lane::Asks},    {"measure", Lane::Asks},
      {"pause", Lane::Asks},        {"result", Lane::Results},  {"gpu", Lane::Gpus},
-     {"gpus", Lane::Asks},         {"probe", Lane::Probes},    {"probes", Lane::Probes}}};
+     {"gpus", Lane::Asks},         {"probe", Lane::Probes},    {"probes", Lane::Probes},
+     {"usage", Lane::Asks}}};
 
 }  // namespace
 

@@ -61,8 +61,9 @@ enum class WorkKind : std::uint8_t {
     Gpus,            ///< whether the GPUs are as they were
     Probe,           ///< a ready sandbox, whether its agent answers
     Probes,          ///< all of them
+    Usage,           ///< what workspaces use
 };
-inline constexpr std::size_t kWorkKinds = 27;
+inline constexpr std::size_t kWorkKinds = 28;
 
 /// As in logs and metrics.
 std::string_view nameOf(WorkKind kind);

@@ -8,13 +8,15 @@ namespace hearth::controller {
 
 SandboxReconciler::SandboxReconciler(const pool::Fleet& fleet, const Supply& supply,
                                      AgentConnector& agents, SandboxStarter& starter,
-                                     WarmReconnector& reconnector, WorkspaceTerminator& endings)
+                                     WarmReconnector& reconnector, WorkspaceTerminator& endings,
+                                     UsageMeter& usage)
     : fleet_(fleet),
       supply_(supply),
       agents_(agents),
       starter_(starter),
       reconnector_(reconnector),
-      endings_(endings) {}
+      endings_(endings),
+      usage_(usage) {}
 
 ReconcileResult SandboxReconciler::reconcile(const pool::SandboxId& id) {
     const std::optional<pool::Member> member = fleet_.warm.find(id);
@@ -62,6 +64,7 @@ void SandboxReconciler::look(const pool::Member& member) {
 void SandboxReconciler::destroy(const pool::SandboxId& id) {
     // Nothing may name a sandbox that is being destroyed.
     endings_.lost(id, "its sandbox is being destroyed");
+    usage_.settle(id);
     crashPoint("destroy.before");
     fleet_.runtime.destroy(id);
     crashPoint("destroy.after");

@@ -17,7 +17,7 @@ class SandboxReconciler {
 public:
     SandboxReconciler(const pool::Fleet& fleet, const Supply& supply, AgentConnector& agents,
                       SandboxStarter& starter, WarmReconnector& reconnector,
-                      WorkspaceTerminator& endings);
+                      WorkspaceTerminator& endings, UsageMeter& usage);
 
     /// The work on keys ("sandbox", id): ends it or looks after it.
     ReconcileResult reconcile(const pool::SandboxId& id);
@@ -40,6 +40,7 @@ private:
     SandboxStarter& starter_;
     WarmReconnector& reconnector_;
     WorkspaceTerminator& endings_;
+    UsageMeter& usage_;
 };
 
 }  // namespace hearth::controller

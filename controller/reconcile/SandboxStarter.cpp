@@ -225,14 +225,25 @@ void SandboxStarter::bearExecutions(const std::string& pool,
     }
 }
 
+std::uint64_t SandboxStarter::cpuOf(const pool::SandboxId& id) {
+    try {
+        const std::optional<pool::SandboxUsage> usage = runtime_.usage(id);
+        return usage ? usage->cpu_ns : 0;
+    } catch (const std::exception& e) {  // then its workspace pays for its start
+        history_.log.debug("usage.unknown", {{"sandbox", id}, {"error", e.what()}});
+        return 0;
+    }
+}
+
 void SandboxStarter::ready(const pool::Member& member,
                            const std::shared_ptr<agent::AgentClient>& agent, TimePoint since,
                            TimePoint listened) {
     rehearse(*agent);
     static_cast<void>(runtime_.goFirst(member.id, true));  // without it, it is only slower
-    if (!supply_.warm.ready(
-            member.id, agent, history_.clock.wall(),
-            {.create = listened - since, .warm = history_.clock.now() - listened})) {
+    if (!supply_.warm.ready(member.id, agent, history_.clock.wall(),
+                            {.create = listened - since,
+                             .warm = history_.clock.now() - listened,
+                             .cpu_ns = cpuOf(member.id)})) {
         return;  // lost while it warmed
     }
     bearExecutions(member.pool, agent->hello().languages);

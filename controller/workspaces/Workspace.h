@@ -47,6 +47,8 @@ struct WorkspaceFacts {
     std::shared_ptr<const broker::Keyring> keyring = {};
     std::string sealed = {};  ///< of network, allow and keyring, by broker::ClaimSeal
     TraceContext trace = {};  ///< the claim, as a span
+    /// Processor time of its sandbox before the claim; none: found after a restart.
+    std::optional<std::uint64_t> cpu_before_ns = {};
 };
 
 /// The work in a sandbox while its connection is gone.

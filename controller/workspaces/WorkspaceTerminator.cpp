@@ -4,13 +4,15 @@ namespace hearth::controller {
 
 WorkspaceTerminator::WorkspaceTerminator(WorkspaceTable& table, pool::WarmPool& warm,
                                          pool::SandboxRuntime& runtime, WorkQueue& work,
-                                         const History& history, broker::EgressGateway& broker)
+                                         const History& history, broker::EgressGateway& broker,
+                                         UsageMeter& usage)
     : table_(table),
       warm_(warm),
       runtime_(runtime),
       work_(work),
       history_(history),
-      broker_(broker) {}
+      broker_(broker),
+      usage_(usage) {}
 
 bool WorkspaceTerminator::end(const std::shared_ptr<Workspace>& workspace, EndReason reason,
                               const TraceContext& trace) {
@@ -158,6 +160,7 @@ void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, En
     const TimePoint begin = history_.clock.now();
     table_.erase(*workspace);
     workspace->giveUpDetached();
+    usage_.ended(*workspace);
     broker_.close(facts.sandbox);
     const std::size_t contexts = workspace->contexts().clear();
     if (contexts > 0) {

@@ -7,6 +7,7 @@
 #include "controller/egress/EgressGateway.h"
 #include "controller/queue/WorkQueue.h"
 #include "controller/store/History.h"
+#include "controller/workspaces/UsageMeter.h"
 #include "controller/workspaces/WorkspaceTable.h"
 #include "metrics/EndReason.h"
 #include "pool/runtime/SandboxRuntime.h"
@@ -19,7 +20,8 @@ namespace hearth::controller {
 class WorkspaceTerminator {
 public:
     WorkspaceTerminator(WorkspaceTable& table, pool::WarmPool& warm, pool::SandboxRuntime& runtime,
-                        WorkQueue& work, const History& history, broker::EgressGateway& broker);
+                        WorkQueue& work, const History& history, broker::EgressGateway& broker,
+                        UsageMeter& usage);
 
     /// False if its end had begun. `trace`, here and below: the request that ends it.
     bool end(const std::shared_ptr<Workspace>& workspace, EndReason reason,
@@ -64,6 +66,7 @@ private:
     WorkQueue& work_;
     const History history_;
     broker::EgressGateway& broker_;
+    UsageMeter& usage_;
 };
 
 }  // namespace hearth::controller

@@ -25,10 +25,11 @@ constexpr bool isWarm(Phase phase) noexcept {
     return phase == Phase::Creating || phase == Phase::Warming || phase == Phase::Ready;
 }
 
-/// How long the steps of a start took.
+/// What the steps of a start took.
 struct StartTimes {
     std::chrono::nanoseconds create{0};  ///< until its agent could be connected to
     std::chrono::nanoseconds warm{0};    ///< until it had answered
+    std::uint64_t cpu_ns = 0;            ///< processor time that it used for them
 };
 
 /// One sandbox of a pool. What stands under "fixed" never changes after the member is made; the

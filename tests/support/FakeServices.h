@@ -5,6 +5,7 @@
 
 #include "base/Clock.h"
 #include "controller/Services.h"
+#include "metrics/LogTail.h"
 #include "tests/support/FakeContexts.h"
 #include "tests/support/FakeEvents.h"
 #include "tests/support/FakeExecutions.h"
@@ -12,7 +13,9 @@
 #include "tests/support/FakePools.h"
 #include "tests/support/FakeQuotas.h"
 #include "tests/support/FakeStock.h"
+#include "tests/support/FakeTimelines.h"
 #include "tests/support/FakeTokens.h"
+#include "tests/support/FakeUsage.h"
 #include "tests/support/FakeWorkspaces.h"
 
 namespace hearth::test {
@@ -35,18 +38,22 @@ struct FakeServices {
     FakeTokens tokens;
     FakeQuotas quotas;
     FakeGpus gpus;
+    FakeTimelines timelines;
+    FakeUsage usage;
     metrics::Metrics metrics;
-    metrics::Log log{-1};
+    metrics::LogTail tail;
+    metrics::Log log{-1, metrics::LogLevel::Info, metrics::LogFormat::Logfmt, &tail};
     metrics::Tracer tracer;
     std::string secret = std::string(32, 'k');
     /// The capabilities of the server, without those that each door adds.
     Json capabilities{{"runtime", "oci"},
                       {"images", {{{"name", "python"}, {"languages", {"python", "sh"}}}}}};
     controller::PackageService packages{executions, workspaces, {"pypi", "npm"}};
-    controller::Services services{
-        pools,  workspaces, executions, contexts, packages, events, tokens,
-        quotas, gpus,       metrics,    log,      clock,    tracer, [this] { return capabilities; },
-        secret};
+    controller::Services services{pools,    workspaces, executions, contexts,
+                                  packages, events,     tokens,     quotas,
+                                  gpus,     timelines,  usage,      metrics,
+                                  log,      clock,      tracer,     [this] { return capabilities; },
+                                  secret};
 };
 
 }  // namespace hearth::test

@@ -25,7 +25,36 @@ std::string executionsTarget(const std::string& workspace) {
     return "/v1/workspaces/" + percentEncode(workspace) + "/executions";
 }
 
+/// The server's own log.
+int serverLogs(const Invocation& call) {
+    if (!call.options.positional().empty()) {
+        throw UsageError("--server prints the server's log, not that of an execution",
+                         "leave out " + call.options.positional()[0]);
+    }
+    Remote remote(call.options);
+    const std::string target =
+        "/v1/logs?limit=" + percentEncode(call.options.get("tail").value_or("100"));
+    if (!call.options.on("follow")) {
+        for (const Json& line : remote.list(target)) {
+            call.console.out << printable(textAt(line, "text")) << '\n';
+        }
+        return kOk;
+    }
+    http::ClientRequest request;
+    request.target = target;
+    remote.events(request, [&](const http::SseEvent& event) {
+        call.console.out << printable(textAt(parseJson(event.data), "text")) << '\n' << std::flush;
+        return call.console.out.good();
+    });
+    return kOk;
+}
+
 int logs(const Invocation& call) {
+    if (call.options.on("server")) return serverLogs(call);
+    if (call.options.positional().empty()) {
+        throw UsageError("which execution's output?",
+                         "hearth logs EXECUTION, or hearth logs --server");
+    }
     Remote remote(call.options);
     const std::string id = executionId(remote, call.options.positional()[0]);
     if (call.options.on("follow")) {
@@ -176,23 +205,30 @@ int stop(const Invocation& call) {
 }  // namespace
 
 Command makeLogs() {
-    return {{.name = "logs",
-             .arguments = "EXECUTION",
-             .summary = "Print what an execution has printed.",
-             .details = "  hearth logs ex_77d1…\n"
-                        "  hearth logs -f ex_77d1…       and go on until it ends\n\n"
-                        "Output is kept for an hour after its workspace's end: all of it up to\n"
-                        "--output-limit of `hearth run`, else its beginning and end, and then the\n"
-                        "status is 5.",
-             .flags = withClientFlags({Flag{.name = "follow",
-                                            .letter = 'f',
-                                            .help = "Go on until the execution ends",
-                                            .environment = false}}),
-             .least = 1,
-             .most = 1,
-             .operands = {"@execution"},
-             .others = {{"--tail", "hearth logs EXECUTION | tail -n LINES"}}},
-            logs};
+    return {
+        {.name = "logs",
+         .arguments = "EXECUTION|--server",
+         .summary = "Print what an execution has printed, or the server's log.",
+         .details = "  hearth logs ex_77d1…\n"
+                    "  hearth logs -f ex_77d1…       and go on until it ends\n"
+                    "  hearth logs --server -f       the server's log (needs the role admin)\n\n"
+                    "Output is kept for an hour after its workspace's end: all of it up to\n"
+                    "--output-limit of `hearth run`, else its beginning and end, and then the\n"
+                    "status is 5.",
+         .flags = withClientFlags(
+             {Flag{.name = "follow",
+                   .letter = 'f',
+                   .help = "Go on until the execution ends",
+                   .environment = false},
+              Flag{.name = "server", .help = "The server's own log", .environment = false},
+              Flag{.name = "tail",
+                   .value = "LINES",
+                   .help = "With --server: its last lines (100)",
+                   .environment = false}}),
+         .least = 0,
+         .most = 1,
+         .operands = {"@execution"}},
+        logs};
 }
 
 Command makeAttach() {

@@ -201,8 +201,10 @@ Answer Remote::send(const std::string& method, const std::string& target, const 
     return answer;
 }
 
-std::string Remote::raw(const std::string& method, const std::string& target, std::string body) {
+std::string Remote::raw(const std::string& method, const std::string& target, std::string body,
+                        http::ClientHeaders headers) {
     http::ClientRequest request;
+    request.headers = std::move(headers);
     request.method = method;
     request.target = target;
     if (method != "GET") request.headers.emplace_back("Content-Type", "application/octet-stream");

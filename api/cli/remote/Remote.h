@@ -70,7 +70,8 @@ public:
     Answer send(const std::string& method, const std::string& target, const Json& body = nullptr,
                 http::ClientHeaders headers = {});
     /// Like send, for raw bytes both ways.
-    std::string raw(const std::string& method, const std::string& target, std::string body = {});
+    std::string raw(const std::string& method, const std::string& target, std::string body = {},
+                    http::ClientHeaders headers = {});
     /// Sends what `request.source` gives.
     void upload(http::ClientRequest request);
     /// GET of raw bytes, streamed. `head` is called once, before the first byte, unless the answer

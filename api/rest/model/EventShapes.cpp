@@ -64,4 +64,15 @@ EventShapes systemEvents() {
                      eventSchema())}};
 }
 
+EventShapes logEvents() {
+    return {"LogMessage", {eventOf("LogMessage", kindOf("line"), logLineSchema())}};
+}
+
+Schema logLineSchema() {
+    return Schema::object()
+        .required("id", Schema::integer())
+        .required("text", Schema::string().describe("As --log-format has it"))
+        .named("LogLine");
+}
+
 }  // namespace hearth::rest

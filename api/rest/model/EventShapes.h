@@ -17,5 +17,9 @@ struct EventShapes {
 EventShapes executionEvents();
 /// Those of GET /v1/events.
 EventShapes systemEvents();
+/// Those of GET /v1/logs.
+EventShapes logEvents();
+/// A line of the server's log.
+Schema logLineSchema();
 
 }  // namespace hearth::rest

@@ -27,6 +27,10 @@ Operations linkOperations(const controller::Services& services);
 Operations quotaOperations(const controller::Services& services);
 /// The machine's GPUs.
 Operations gpuOperations(const controller::Services& services);
+Operations timelineOperations(const controller::Services& services);
+Operations usageOperations(const controller::Services& services);
+/// The server's own log, and its level.
+Operations logOperations(const controller::Services& services);
 /// Events, capabilities, tokens, the way in.
 Operations systemOperations(const controller::Services& services);
 

@@ -9,6 +9,53 @@ namespace {
 constexpr int kCudaSuccess = 0;
 constexpr int kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 
+constexpr unsigned kGroups = 2048;
+constexpr unsigned kThreads = 256;
+/// In the assembly language of NVIDIA's drivers, PTX
+/// (docs.nvidia.com/cuda/parallel-thread-execution): each thread counts every so many-th word that
+/// differs, then adds its count to the counter.
+constexpr const char* kProgram = R"(
+.version 6.4
+.target sm_70
+.address_size 64
+.visible .entry differences(.param .u64 at, .param .u64 words, .param .u32 word, .param .u64 counter)
+{
+    .reg .pred %p;
+    .reg .b32 %expected, %found, %x, %y, %z;
+    .reg .b64 %base, %words, %counter, %index, %step, %place, %wrong;
+    ld.param.u64 %base, [at];
+    ld.param.u64 %words, [words];
+    ld.param.u32 %expected, [word];
+    ld.param.u64 %counter, [counter];
+    cvta.to.global.u64 %base, %base;
+    cvta.to.global.u64 %counter, %counter;
+    mov.u32 %x, %ctaid.x;
+    mov.u32 %y, %ntid.x;
+    mov.u32 %z, %tid.x;
+    mul.wide.u32 %index, %x, %y;
+    cvt.u64.u32 %place, %z;
+    add.s64 %index, %index, %place;
+    mov.u32 %x, %nctaid.x;
+    mul.wide.u32 %step, %x, %y;
+    mov.u64 %wrong, 0;
+next:
+    setp.ge.u64 %p, %index, %words;
+    @%p bra done;
+    shl.b64 %place, %index, 2;
+    add.s64 %place, %base, %place;
+    ld.global.u32 %found, [%place];
+    setp.ne.u32 %p, %found, %expected;
+    @%p add.s64 %wrong, %wrong, 1;
+    add.s64 %index, %index, %step;
+    bra next;
+done:
+    setp.eq.u64 %p, %wrong, 0;
+    @%p ret;
+    red.global.add.u64 [%counter], %wrong;
+    ret;
+}
+)";
+
 /// "GPU-" or "MIG-" of a uuid is not part of its 16 bytes.
 std::string digitsOf(const std::string& uuid) {
     std::string digits;
@@ -46,6 +93,9 @@ Cuda::Cuda(const std::string& library, const std::string& uuid)
     library_.need(fill_, "cuMemsetD32_v2");
     library_.need(synchronize_, "cuCtxSynchronize");
     library_.need(read_, "cuMemcpyDtoH_v2");
+    library_.find(load_, "cuModuleLoadData");
+    library_.find(function_, "cuModuleGetFunction");
+    library_.find(launch_, "cuLaunchKernel");
     ::setenv("CUDA_VISIBLE_DEVICES", uuid.c_str(), 1);
     ::setenv("CUDA_CACHE_DISABLE", "1", 1);
     check(init_(0), "cuInit");
@@ -109,6 +159,28 @@ void Cuda::fill(Address at, std::uint32_t word, std::uint64_t words) const {
 
 void Cuda::read(void* to, Address from, std::uint64_t bytes) const {
     check(read_(to, from, bytes), "cuMemcpyDtoH_v2");
+}
+
+void Cuda::loadProgram() {
+    tried_ = true;
+    if (load_ == nullptr || function_ == nullptr || launch_ == nullptr) return;
+    void* module = nullptr;
+    if (load_(&module, kProgram) != kCudaSuccess) return;
+    if (function_(&counting_, module, "differences") != kCudaSuccess) counting_ = nullptr;
+}
+
+std::optional<std::uint64_t> Cuda::differences(Address at, std::uint32_t word, std::uint64_t words,
+                                               Address counter) {
+    if (!tried_) loadProgram();
+    if (counting_ == nullptr) return std::nullopt;
+    fill(counter, 0, 2);
+    std::array<void*, 4> arguments{&at, &words, &word, &counter};
+    check(launch_(counting_, kGroups, 1, 1, kThreads, 1, 1, 0, nullptr, arguments.data(), nullptr),
+          "cuLaunchKernel");
+    check(synchronize_(), "cuCtxSynchronize");
+    std::uint64_t found = 0;
+    read(&found, counter, sizeof(found));
+    return found;
 }
 
 }  // namespace hearth::pool::gpu

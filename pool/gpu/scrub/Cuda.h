@@ -34,10 +34,15 @@ public:
     /// Sets 4-byte words, and waits until it is done.
     void fill(Address at, std::uint32_t word, std::uint64_t words) const;
     void read(void* to, Address from, std::uint64_t bytes) const;
+    /// How many of so many words are not `word`: the device counts them itself, into the 8 bytes at
+    /// `counter`. nullopt where it runs no program of ours (before Volta).
+    std::optional<std::uint64_t> differences(Address at, std::uint32_t word, std::uint64_t words,
+                                             Address counter);
 
 private:
     void check(int result, const char* function) const;
     void openDevice(const std::string& uuid);
+    void loadProgram();
 
     SharedLibrary library_;
     int (*init_)(unsigned);
@@ -53,7 +58,14 @@ private:
     int (*fill_)(Address, unsigned, std::size_t);
     int (*synchronize_)();
     int (*read_)(void*, Address, std::size_t);
+    // Null in a library that has no programs for devices.
+    int (*load_)(void**, const void*);
+    int (*function_)(void**, void*, const char*);
+    int (*launch_)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                   void*, void**, void**);
     void* context_ = nullptr;
+    void* counting_ = nullptr;  ///< the program; null until it is needed, or if there is none
+    bool tried_ = false;        ///< to load it
 };
 
 }  // namespace hearth::pool::gpu

@@ -14,6 +14,7 @@ constexpr std::uint64_t kMiB = 1U << 20U;
 constexpr std::uint64_t kLeastChunk = kMiB;
 constexpr std::uint64_t kGranule = 2 * kMiB;  // drivers give memory in pages of this size
 constexpr std::uint64_t kBlock = 32 * kMiB;   // filled with one word and compared at once
+constexpr std::uint64_t kSample = 4096;       // of each block, bytes that come to the host
 constexpr std::uint64_t kLeastCovered = 90;   // percent of the free memory
 constexpr std::uint64_t kLeastFree = 75;      // percent of all memory, once no process uses any
 constexpr auto kProcessLook = std::chrono::milliseconds(100);
@@ -94,8 +95,9 @@ void eachBlock(const std::vector<Chunk>& chunks, const Visit& visit) {
     }
 }
 
-void compare(const Cuda& cuda, Cuda::Address at, std::uint64_t bytes, std::uint32_t word,
-             std::vector<std::uint32_t>& buffer) {
+/// Reads the words back to the host.
+void compareHere(const Cuda& cuda, Cuda::Address at, std::uint64_t bytes, std::uint32_t word,
+                 std::vector<std::uint32_t>& buffer) {
     buffer.resize(bytes / sizeof(word));
     std::ranges::fill(buffer, ~word);  // nothing of an earlier block can pass for this one
     cuda.read(buffer.data(), at, bytes);
@@ -108,7 +110,27 @@ void compare(const Cuda& cuda, Cuda::Address at, std::uint64_t bytes, std::uint3
     }
 }
 
-GpuScrub overwrite(const Cuda& cuda) {
+/// Memory in which the device counts, and the proof that it can: none where every word has to come
+/// to the host.
+std::optional<Cuda::Address> provenCounter(Cuda& cuda, Cuda::Address page) {
+    constexpr std::uint64_t kWords = kGranule / 2 / sizeof(std::uint32_t);
+    const Cuda::Address probe = page + kGranule / 2;
+    const std::uint32_t word = wordOf(0);
+    cuda.fill(probe, word, kWords);
+    const bool proven = cuda.differences(probe, word, kWords, page) == 0 &&
+                        cuda.differences(probe, ~word, kWords, page) == kWords;
+    return proven ? std::optional(page) : std::nullopt;
+}
+
+/// The device compares all words itself, at the speed of its own memory, and a few come to the
+/// host. Where it says that some differ, all come to the host, whose word counts.
+void compare(Cuda& cuda, const std::optional<Cuda::Address>& counter, Cuda::Address at,
+             std::uint64_t bytes, std::uint32_t word, std::vector<std::uint32_t>& buffer) {
+    const bool same = counter && cuda.differences(at, word, bytes / sizeof(word), *counter) == 0;
+    compareHere(cuda, at, same ? std::min(bytes, kSample) : bytes, word, buffer);
+}
+
+GpuScrub overwrite(Cuda& cuda) {
     const Cuda::Memory memory = cuda.memory();
     if (memory.free < memory.total / 100 * kLeastFree) {
         return {false,
@@ -116,20 +138,27 @@ GpuScrub overwrite(const Cuda& cuda) {
                     " are free though no process uses it",
                 0};
     }
-    const std::vector<Chunk> chunks = takeAll(cuda, memory);
+    const std::optional<Cuda::Address> page = cuda.allocate(kGranule);
+    if (!page) return {false, "it has not even " + inMiB(kGranule) + " to give", 0};
+    const std::optional<Cuda::Address> counter = provenCounter(cuda, *page);
+    const std::vector<Chunk> chunks = takeAll(cuda, cuda.memory());
     std::vector<std::uint32_t> buffer;
+    // The page in which it counts is a part of the memory, too.
+    cuda.fill(*page, 0, kGranule / sizeof(std::uint32_t));
     eachBlock(chunks, [&](Cuda::Address at, std::uint64_t bytes, std::uint32_t word) {
         cuda.fill(at, word, bytes / sizeof(word));
     });
     GpuScrub scrub;
     eachBlock(chunks, [&](Cuda::Address at, std::uint64_t bytes, std::uint32_t word) {
-        compare(cuda, at, bytes, word, buffer);
+        compare(cuda, counter, at, bytes, word, buffer);
         scrub.bytes += bytes;
     });
+    scrub.bytes += kGranule;
     eachBlock(chunks, [&](Cuda::Address at, std::uint64_t bytes, std::uint32_t /*word*/) {
         cuda.fill(at, 0, bytes / sizeof(std::uint32_t));
     });
     for (const Chunk& chunk : chunks) cuda.free(chunk.at);
+    cuda.free(*page);
     scrub.clean = scrub.bytes >= memory.free / 100 * kLeastCovered;
     if (!scrub.clean) {
         scrub.why = "only " + inMiB(scrub.bytes) + " of " + inMiB(memory.free) +
@@ -144,7 +173,8 @@ GpuScrub overwrite(const Cuda& cuda) {
 GpuScrub scrubDevice(const Nvml& nvml, const ScrubOrder& order) {
     try {
         awaitNoProcess(nvml, order);
-        return overwrite(Cuda(order.cuda, order.uuid));
+        Cuda cuda(order.cuda, order.uuid);
+        return overwrite(cuda);
     } catch (const std::exception& e) {
         return {false, e.what(), 0};
     }

@@ -125,6 +125,7 @@ std::optional<SandboxUsage> FakeRuntime::usage(const SandboxId& id) {
     return loop_->quiet([&]() -> std::optional<SandboxUsage> {
         SandboxUsage usage;
         usage.oom_kills = oom_kills_;
+        usage.cpu_ns = cpu_ns_;
         // Of the dead the count stays, as in a control group that is not removed yet.
         if (!agent->alive()) return oom_kills_ > 0 ? std::optional(usage) : std::nullopt;
         usage.memory_bytes = usage.memory_peak_bytes = (1U << 20U) + agent->diskUsed();

@@ -68,6 +68,10 @@ public:
     void letUse();
     /// The kernel has killed so often for memory in each sandbox that there is.
     void oomKills(std::uint64_t kills) { oom_kills_ = kills; }
+    /// Processor time that each sandbox has used since its start.
+    void setCpu(std::chrono::nanoseconds used) {
+        cpu_ns_ = static_cast<std::uint64_t>(used.count());
+    }
     /// narrow() finds this much memory in use from now on; else the value of usage().
     void useMemory(std::uint64_t bytes);
     /// freeze() fails from now on, and a plane that begins after this knows it.
@@ -126,6 +130,7 @@ private:
     std::atomic<bool> in_cluster_ = false;
     std::map<SandboxId, SandboxLimits> limits_ HEARTH_GUARDED_BY(mutex_);
     std::atomic<std::uint64_t> oom_kills_ = 0;
+    std::atomic<std::uint64_t> cpu_ns_ = 0;
     std::uint64_t memory_used_ HEARTH_GUARDED_BY(mutex_) = 0;  // 0: as usage()
     unsigned failing_ HEARTH_GUARDED_BY(mutex_) = 0;
     bool blind_ HEARTH_GUARDED_BY(mutex_) = false;

@@ -15,6 +15,8 @@ constexpr int kOk = 0;
 constexpr int kNoMemory = 2;
 constexpr int kNoDevice = 100;
 constexpr int kNoContext = 201;
+constexpr int kNoBinary = 209;
+constexpr int kNotFound = 500;
 constexpr int kBadAddress = 700;
 constexpr unsigned long long kBase = 0x10'0000'0000;  // so that an address is no offset by chance
 constexpr std::size_t kPiece = 1U << 20U;
@@ -161,6 +163,38 @@ int cuMemcpyDtoH_v2(void* to, unsigned long long from, std::size_t bytes) {
     }
     if (there(opened.folder / "mismatch")) static_cast<char*>(to)[bytes / 2] ^= 1;
     return kOk;
+}
+
+int cuModuleLoadData(void** module, const void* /*image*/) {
+    *module = &opened;
+    return there(opened.folder / "no-programs") ? kNoBinary : kOk;
+}
+
+int cuModuleGetFunction(void** function, void* module, const char* name) {
+    *function = module;
+    return std::string_view(name) == "differences" ? kOk : kNotFound;
+}
+
+/// Does what the one program does that Hearth loads: counts the words that differ.
+int cuLaunchKernel(void* /*function*/, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                   unsigned, void* /*stream*/, void** arguments, void** /*extra*/) {
+    const auto at = *static_cast<unsigned long long*>(arguments[0]);
+    const auto words = *static_cast<std::uint64_t*>(arguments[1]);
+    const auto word = *static_cast<std::uint32_t*>(arguments[2]);
+    const auto counter = *static_cast<unsigned long long*>(arguments[3]);
+    if (!inside(at, words * sizeof(word)) || !inside(counter, sizeof(words))) return kBadAddress;
+    std::vector<std::uint32_t> found(words);
+    const auto size = static_cast<ssize_t>(words * sizeof(word));
+    if (::pread(opened.memory, found.data(), static_cast<std::size_t>(size),
+                static_cast<off_t>(at - kBase)) != size) {
+        return kBadAddress;
+    }
+    auto wrong = static_cast<std::uint64_t>(
+        std::ranges::count_if(found, [word](std::uint32_t one) { return one != word; }));
+    if (there(opened.folder / "mismatch")) ++wrong;
+    const ssize_t n =
+        ::pwrite(opened.memory, &wrong, sizeof(wrong), static_cast<off_t>(counter - kBase));
+    return n == sizeof(wrong) ? kOk : kBadAddress;
 }
 
 }  // extern "C"

@@ -77,6 +77,14 @@ TEST_CASE("hearth-gpu says in its status whether a scrub was clean", "[unit][gpu
     CHECK(clean.status == 0);
     CHECK(gpu::decodeScrub(clean.out).bytes == StandinGpus::kMemory);
     CHECK(machine.blank("gpu0"));
+    SECTION("also where the device runs no program that compares") {
+        machine.set("gpu0/no-programs");
+        machine.leaveTraces("gpu0");
+        const Ended slow = hearthGpu("scrub " + StandinGpus::uuid(0) + kLibraries);
+        CHECK(slow.status == 0);
+        CHECK(gpu::decodeScrub(slow.out).bytes == StandinGpus::kMemory);
+        CHECK(machine.blank("gpu0"));
+    }
     const Ended unknown = hearthGpu("scrub " + StandinGpus::uuid(5) + kLibraries);
     CHECK(unknown.status == 1);
     CHECK_THAT(gpu::decodeScrub(unknown.out).why, Catch::StartsWith("nvmlDeviceGetHandleByUUID"));

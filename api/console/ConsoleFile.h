@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string_view>
+
+namespace hearth::console {
+
+/// A file of the console as it is in this program: made by embed.py from the folder page and
+/// Debian's xterm.js.
+struct ConsoleFile {
+    std::string_view name;  ///< "main.js"
+    std::string_view type;  ///< "text/javascript; charset=utf-8"
+    std::string_view etag;  ///< with its quotes
+    std::string_view bytes;
+};
+
+/// Null for a name that there is not. Lives as long as the program.
+const ConsoleFile* findConsoleFile(std::string_view name);
+
+}  // namespace hearth::console

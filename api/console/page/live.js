@@ -1,0 +1,127 @@
+// Follows the server's events: tells views when to fetch again, and the shell whether the server answers.
+
+import { STREAM, eventsOf, send } from "./api.js";
+
+const KEPT = 500;
+const SILENCE_MS = 60_000;
+const HIDDEN_MS = 60_000;
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 15_000;
+
+const eventListeners = new Set();
+const stateListeners = new Set();
+/** The latest events, oldest first. */
+export const recent = [];
+let state = "connecting";
+let lastId = "";
+let running = null;
+let wake = null;
+
+/** "connecting", "live", "lost" or "off" (the token may not follow events). */
+export function liveState() { return state; }
+
+/** Calls back with each new event; gives a function that ends this. */
+export function onEvent(listener) {
+    eventListeners.add(listener);
+    return () => eventListeners.delete(listener);
+}
+
+export function onLive(listener) {
+    stateListeners.add(listener);
+    return () => stateListeners.delete(listener);
+}
+
+function become(next) {
+    if (next === state) return;
+    const before = state;
+    state = next;
+    stateListeners.forEach((each) => each(next, before));
+}
+
+function take(event) {
+    lastId = event.id;
+    recent.push(event.data);
+    if (recent.length > KEPT) recent.splice(0, recent.length - KEPT);
+    eventListeners.forEach((each) => each(event.data));
+}
+
+async function followOnce(signal) {
+    const silence = new AbortController();
+    let timer = 0;
+    const heard = () => {
+        clearTimeout(timer);
+        timer = setTimeout(() => silence.abort(), SILENCE_MS);
+    };
+    heard();
+    try {
+        const headers = lastId ? { ...STREAM, "Last-Event-ID": lastId } : STREAM;
+        const response = await send("GET", "/v1/events", { headers, signal: AbortSignal.any([signal, silence.signal]) });
+        become("live");
+        for await (const event of eventsOf(response, heard)) take(event);
+    } finally {
+        clearTimeout(timer);
+    }
+}
+
+function pause(ms, signal) {
+    return new Promise((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        wake = () => { clearTimeout(timer); resolve(); };
+        signal.addEventListener("abort", wake, { once: true });
+    });
+}
+
+async function follow(signal) {
+    let wait = FIRST_WAIT_MS;
+    while (!signal.aborted) {
+        const begun = Date.now();
+        try {
+            await followOnce(signal);
+        } catch (problem) {
+            if (signal.aborted || problem.status === 401) return;
+            if (problem.hidden) {
+                become("off");
+                return;
+            }
+            if (problem.status === 0 || problem.status >= 500) become("lost");
+        }
+        if (signal.aborted) return;
+        // A stream that lasted was well: the next attempt begins at once.
+        if (Date.now() - begun > LONGEST_WAIT_MS) wait = FIRST_WAIT_MS;
+        await pause(wait * (0.75 + Math.random() / 2), signal);
+        wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+    }
+}
+
+/** Begins to follow; with `anew` as somebody else, who may not see the events of before. */
+export function startLive(anew) {
+    stopLive();
+    if (anew) {
+        recent.length = 0;
+        lastId = "";
+    }
+    become("connecting");
+    running = new AbortController();
+    follow(running.signal);
+}
+
+export function stopLive() {
+    running?.abort();
+    running = null;
+}
+
+/** Tries again now. */
+export function retryLive() { wake?.(); }
+
+// A browser gives one server six connections; a hidden page frees its own.
+let hiding = 0;
+document.addEventListener("visibilitychange", () => {
+    clearTimeout(hiding);
+    if (document.hidden) {
+        hiding = setTimeout(() => { if (running) { stopLive(); hiding = -1; } }, HIDDEN_MS);
+    } else if (hiding === -1) {
+        startLive(false);
+    } else {
+        retryLive();
+    }
+});

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace hearth {
+
+/// How much some task of this machine had to wait for each resource, as the kernel counts it
+/// ("some" of https://docs.kernel.org/accounting/psi.html).
+struct HostPressure {
+    double cpu = 0;
+    double memory = 0;
+    double io = 0;
+};
+
+/// The share of the last ten seconds, in percent. Reads three files, in some 20 microseconds;
+/// nullopt where the kernel does not tell.
+std::optional<HostPressure> hostPressure(const std::string& folder = "/proc/pressure");
+/// Seconds since boot.
+std::optional<HostPressure> hostStalls(const std::string& folder = "/proc/pressure");
+
+}  // namespace hearth

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/Clock.h"
+#include "controller/contract/Principal.h"
+
+namespace hearth::controller {
+
+/// What workspaces have used.
+struct UsageSums {
+    std::uint64_t claims = 0;
+    std::uint64_t sandbox_ms = 0;  ///< from the bind to the end, paused or not
+    std::uint64_t cpu_us = 0;
+    std::uint64_t gpu_ms = 0;           ///< devices times time
+    std::uint64_t memory_kib_secs = 0;  ///< KiB in use times seconds
+    std::uint64_t egress_bytes = 0;     ///< both ways
+
+    UsageSums& operator+=(const UsageSums& more);
+};
+
+/// A question about use. Hours are the finest that is kept.
+struct UsageQuery {
+    bool by_tenant = true;
+    bool by_pool = false;
+    WallTime since{};
+    std::optional<WallTime> until;  ///< none: now
+};
+
+/// One row of the answer.
+struct UsageRow {
+    std::string tenant;  ///< empty: all
+    std::string pool;    ///< empty: all
+    UsageSums sums;
+};
+
+/// Who used how much, in whole hours of UTC, for 92 days. Users see their own tenant's, operators
+/// all. Thread-safe.
+class UsageReports {
+public:
+    /// Hours that are kept.
+    static constexpr std::int64_t kKeptHours = 92LL * 24;
+
+    virtual ~UsageReports() = default;
+    /// In the order of tenant and pool.
+    virtual std::vector<UsageRow> report(const Principal& who, const UsageQuery& query) = 0;
+};
+
+}  // namespace hearth::controller

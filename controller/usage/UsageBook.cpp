@@ -1,0 +1,117 @@
+#include "controller/usage/UsageBook.h"
+
+#include <charconv>
+#include <chrono>
+
+namespace hearth::controller {
+namespace {
+
+constexpr std::int64_t kHourMs = 3600LL * 1000;
+constexpr const char* kUntil = "usage.until";
+constexpr auto kReadYourWrites = std::chrono::seconds(1);
+
+std::int64_t hourOf(WallTime time) {
+    return toUnixMillis(time) / kHourMs;
+}
+
+void put(Database& database, std::int64_t hour, const std::string& tenant, const std::string& pool,
+         const UsageSums& sums) {
+    Statement(database,
+              "INSERT INTO usage (hour, tenant, pool, claims, sandbox_ms, cpu_us, gpu_ms, "
+              "memory_kib_secs, egress_bytes) VALUES (?,?,?,?,?,?,?,?,?) "
+              "ON CONFLICT (hour, tenant, pool) DO UPDATE SET claims = claims + excluded.claims, "
+              "sandbox_ms = sandbox_ms + excluded.sandbox_ms, cpu_us = cpu_us + excluded.cpu_us, "
+              "gpu_ms = gpu_ms + excluded.gpu_ms, "
+              "memory_kib_secs = memory_kib_secs + excluded.memory_kib_secs, "
+              "egress_bytes = egress_bytes + excluded.egress_bytes")
+        .bind(hour)
+        .bind(tenant)
+        .bind(pool)
+        .bind(static_cast<std::int64_t>(sums.claims))
+        .bind(static_cast<std::int64_t>(sums.sandbox_ms))
+        .bind(static_cast<std::int64_t>(sums.cpu_us))
+        .bind(static_cast<std::int64_t>(sums.gpu_ms))
+        .bind(static_cast<std::int64_t>(sums.memory_kib_secs))
+        .bind(static_cast<std::int64_t>(sums.egress_bytes))
+        .run();
+}
+
+std::uint64_t unsignedAt(const Statement& row, int column) {
+    return static_cast<std::uint64_t>(row.integer(column));
+}
+
+}  // namespace
+
+UsageSums& UsageSums::operator+=(const UsageSums& more) {
+    claims += more.claims;
+    sandbox_ms += more.sandbox_ms;
+    cpu_us += more.cpu_us;
+    gpu_ms += more.gpu_ms;
+    memory_kib_secs += more.memory_kib_secs;
+    egress_bytes += more.egress_bytes;
+    return *this;
+}
+
+void UsageBook::add(const std::string& tenant, const std::string& pool, const UsageSums& sums) {
+    const MutexLock lock(mutex_);
+    pending_[{tenant, pool}] += sums;
+}
+
+void UsageBook::write(WallTime now) {
+    const std::int64_t hour = hourOf(now);
+    std::map<Key, UsageSums> added;
+    bool prune = false;
+    {
+        const MutexLock lock(mutex_);
+        added.swap(pending_);
+        prune = pruned_hour_ != hour;
+        pruned_hour_ = hour;
+    }
+    journal_.write([added = std::move(added), now, hour, prune](Database& database) {
+        for (const auto& [of, sums] : added) put(database, hour, of.first, of.second, sums);
+        Journal::putMeta(database, kUntil, std::to_string(toUnixMillis(now)));
+        if (!prune) return;
+        Statement(database, "DELETE FROM usage WHERE hour < ?")
+            .bind(hour - UsageReports::kKeptHours)
+            .run();
+    });
+}
+
+std::optional<WallTime> UsageBook::knownUntil() {
+    const std::string text = journal_.meta(kUntil);
+    std::int64_t ms = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) {
+        return std::nullopt;
+    }
+    return fromUnixMillis(ms);
+}
+
+std::vector<UsageRow> UsageBook::read(const std::string& tenant, const UsageQuery& query,
+                                      WallTime now) {
+    std::map<Key, UsageSums> found;
+    const auto key = [&](const std::string& of_tenant, const std::string& of_pool) {
+        return Key(query.by_tenant ? of_tenant : "", query.by_pool ? of_pool : "");
+    };
+    const std::int64_t last = query.until ? hourOf(*query.until) : hourOf(now);
+    write(now);  // or the last seconds would be missing
+    journal_.flush(kReadYourWrites);
+    journal_.read(tenant, [&](Database& database) {
+        Statement rows(database,
+                       "SELECT tenant, pool, sum(claims), sum(sandbox_ms), sum(cpu_us), "
+                       "sum(gpu_ms), sum(memory_kib_secs), sum(egress_bytes) FROM usage "
+                       "WHERE hour BETWEEN ? AND ? AND (? = '' OR tenant = ?) "
+                       "GROUP BY tenant, pool");
+        rows.bind(hourOf(query.since)).bind(last).bind(tenant).bind(tenant);
+        while (rows.step()) {
+            found[key(rows.text(0), rows.text(1))] +=
+                {unsignedAt(rows, 2), unsignedAt(rows, 3), unsignedAt(rows, 4),
+                 unsignedAt(rows, 5), unsignedAt(rows, 6), unsignedAt(rows, 7)};
+        }
+    });
+    std::vector<UsageRow> rows;
+    for (const auto& [of, sums] : found) rows.push_back({of.first, of.second, sums});
+    return rows;
+}
+
+}  // namespace hearth::controller

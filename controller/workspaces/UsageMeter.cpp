@@ -1,0 +1,157 @@
+#include "controller/workspaces/UsageMeter.h"
+
+#include <algorithm>
+
+namespace hearth::controller {
+namespace {
+
+/// A look costs the kernel some 50 microseconds a sandbox, a daemon a millisecond.
+constexpr std::size_t kMostLooks = 512;
+constexpr std::uint64_t kKiB = 1024;
+constexpr const char* kOtherTenants = "other";
+
+std::uint64_t millis(TimePoint::duration d) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(
+        0, std::chrono::duration_cast<std::chrono::milliseconds>(d).count()));
+}
+
+}  // namespace
+
+UsageMeter::UsageMeter(const WorkspaceTable& table, pool::SandboxRuntime& runtime,
+                       broker::EgressGateway& broker, const QuotaLedger& quotas,
+                       const History& history)
+    : table_(table),
+      runtime_(runtime),
+      broker_(broker),
+      quotas_(quotas),
+      history_(history),
+      book_(history.journal),
+      counted_before_(book_.knownUntil()) {}
+
+UsageMeter::Known& UsageMeter::known(const WorkspaceFacts& facts) {
+    const auto [place, is_new] = known_.try_emplace(facts.sandbox);
+    Known& known = place->second;
+    if (!is_new) return known;
+    known.tenant = facts.tenant;
+    known.pool = facts.pool;
+    known.gpus = facts.gpus.size();
+    known.until = facts.created_at;
+    known.cpu_ns = facts.cpu_before_ns;
+    if (facts.cpu_before_ns) {
+        add(known, {.claims = 1});
+    } else if (counted_before_ && *counted_before_ > facts.created) {
+        // Found after a restart: an earlier server has counted it so far.
+        known.until +=
+            std::chrono::duration_cast<TimePoint::duration>(*counted_before_ - facts.created);
+    }
+    return known;
+}
+
+void UsageMeter::add(const Known& known, const UsageSums& sums) {
+    book_.add(known.tenant, known.pool, sums);
+    const bool named = quotas_.declared(known.tenant).has_value();
+    history_.metrics.usage().add(
+        {named ? known.tenant : kOtherTenants, known.pool},
+        {.claims = static_cast<double>(sums.claims),
+         .sandbox_seconds = static_cast<double>(sums.sandbox_ms) / 1e3,
+         .cpu_seconds = static_cast<double>(sums.cpu_us) / 1e6,
+         .gpu_seconds = static_cast<double>(sums.gpu_ms) / 1e3,
+         .memory_byte_seconds = static_cast<double>(sums.memory_kib_secs) * kKiB,
+         .egress_bytes = static_cast<double>(sums.egress_bytes)});
+}
+
+void UsageMeter::advance(Known& known, std::optional<std::uint64_t> egress_bytes) {
+    const TimePoint now = history_.clock.now();
+    const std::uint64_t passed = known.ended ? 0 : millis(now - known.until);
+    UsageSums sums{.sandbox_ms = passed,
+                   .gpu_ms = passed * known.gpus,
+                   .memory_kib_secs = known.memory_kib * passed / 1000};
+    known.until += std::chrono::milliseconds(passed);
+    if (egress_bytes && *egress_bytes > known.egress_bytes) {
+        sums.egress_bytes = *egress_bytes - known.egress_bytes;
+        known.egress_bytes = *egress_bytes;
+    }
+    add(known, sums);
+}
+
+void UsageMeter::countUse(Known& known, const pool::SandboxUsage& usage) {
+    // Of one found after a restart, what it used before is not known.
+    const std::uint64_t before = known.cpu_ns.value_or(usage.cpu_ns);
+    if (usage.cpu_ns > before) add(known, {.cpu_us = (usage.cpu_ns - before) / 1000});
+    known.cpu_ns = std::max(before, usage.cpu_ns);
+    known.memory_kib = usage.memory_bytes / kKiB;
+}
+
+std::optional<pool::SandboxUsage> UsageMeter::usageOf(const pool::SandboxId& sandbox) {
+    try {
+        return runtime_.usage(sandbox);
+    } catch (const std::exception& e) {
+        history_.log.debug("usage.unknown", {{"sandbox", sandbox}, {"error", e.what()}});
+        return std::nullopt;
+    }
+}
+
+std::uint64_t UsageMeter::egressOf(const WorkspaceFacts& facts) const {
+    if (facts.network == broker::NetworkMode::None) return 0;
+    const broker::EgressReport report = broker_.report(facts.sandbox);
+    return report.sent + report.received;
+}
+
+void UsageMeter::look() {
+    const std::vector<std::shared_ptr<Workspace>> all = table_.all();  // sorted by id
+    std::map<std::string, std::size_t> by_class;
+    std::size_t first = 0;
+    {
+        const MutexLock lock(mutex_);
+        first = static_cast<std::size_t>(
+            std::ranges::lower_bound(all, next_, {},
+                                     [](const auto& each) { return each->facts().id; }) -
+            all.begin());
+        for (const std::shared_ptr<Workspace>& workspace : all) {
+            const WorkspaceFacts& facts = workspace->facts();
+            ++by_class[quotas_.declared(facts.tenant) ? facts.tenant : kOtherTenants];
+        }
+    }
+    history_.metrics.usage().workspaces(by_class);
+    const std::size_t looks = std::min(all.size(), kMostLooks);
+    for (std::size_t i = 0; i < looks; ++i) {
+        const WorkspaceFacts& facts = all[(first + i) % all.size()]->facts();
+        const std::optional<pool::SandboxUsage> usage = usageOf(facts.sandbox);
+        const std::uint64_t egress = egressOf(facts);
+        const MutexLock lock(mutex_);
+        // One that ended meanwhile has been counted, and may be forgotten already.
+        if (!known_.contains(facts.sandbox) && table_.find(facts.id) == nullptr) continue;
+        Known& it = known(facts);
+        if (it.ended) continue;
+        advance(it, egress);
+        if (usage) countUse(it, *usage);
+    }
+    {
+        const MutexLock lock(mutex_);
+        next_ = all.empty() ? "" : all[(first + looks) % all.size()]->facts().id;
+    }
+    book_.write(history_.clock.wall());
+}
+
+void UsageMeter::ended(const Workspace& workspace) {
+    const std::uint64_t egress = egressOf(workspace.facts());
+    const MutexLock lock(mutex_);
+    Known& it = known(workspace.facts());
+    advance(it, egress);
+    it.ended = true;
+}
+
+void UsageMeter::settle(const pool::SandboxId& sandbox) {
+    {
+        const MutexLock lock(mutex_);
+        if (!known_.contains(sandbox)) return;
+    }
+    const std::optional<pool::SandboxUsage> usage = usageOf(sandbox);
+    const MutexLock lock(mutex_);
+    const auto found = known_.find(sandbox);
+    if (found == known_.end()) return;
+    if (usage) countUse(found->second, *usage);
+    known_.erase(found);
+}
+
+}  // namespace hearth::controller

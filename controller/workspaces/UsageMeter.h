@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "base/Mutex.h"
+#include "controller/egress/EgressGateway.h"
+#include "controller/quota/QuotaLedger.h"
+#include "controller/store/History.h"
+#include "controller/usage/UsageBook.h"
+#include "controller/workspaces/WorkspaceTable.h"
+#include "pool/runtime/SandboxRuntime.h"
+
+namespace hearth::controller {
+
+/// Measures what workspaces use: in passing, a part of them each time, and at their end. What a
+/// workspace used of processors between its last look and a crash of the server is lost.
+/// Thread-safe.
+class UsageMeter {
+public:
+    UsageMeter(const WorkspaceTable& table, pool::SandboxRuntime& runtime,
+               broker::EgressGateway& broker, const QuotaLedger& quotas, const History& history);
+
+    /// Looks at workspaces, the longest unseen first, and writes what was used. Asks the runtime
+    /// about some hundred sandboxes at most.
+    void look();
+    /// The workspace has just ended, and its way out is still open. Asks nobody.
+    void ended(const Workspace& workspace);
+    /// Its sandbox is about to be destroyed: the last look. Does nothing for others.
+    void settle(const pool::SandboxId& sandbox);
+    UsageBook& book() { return book_; }
+
+private:
+    /// What is known of a workspace's use.
+    struct Known {
+        std::string tenant;
+        std::string pool;
+        std::uint64_t gpus = 0;
+        TimePoint until{};                      ///< its time is counted up to here
+        std::optional<std::uint64_t> cpu_ns{};  ///< counted so far; none: of before, not ours
+        std::uint64_t egress_bytes = 0;         ///< counted so far
+        std::uint64_t memory_kib = 0;           ///< at the last look
+        bool ended = false;
+    };
+
+    /// The entry of a workspace; makes it where it is new, and counts its claim.
+    Known& known(const WorkspaceFacts& facts) HEARTH_REQUIRES(mutex_);
+    /// Counts its time up to now, and what its egress was.
+    void advance(Known& known, std::optional<std::uint64_t> egress_bytes) HEARTH_REQUIRES(mutex_);
+    void countUse(Known& known, const pool::SandboxUsage& usage) HEARTH_REQUIRES(mutex_);
+    void add(const Known& known, const UsageSums& sums) HEARTH_REQUIRES(mutex_);
+    std::optional<pool::SandboxUsage> usageOf(const pool::SandboxId& sandbox);
+    std::uint64_t egressOf(const WorkspaceFacts& facts) const;
+
+    const WorkspaceTable& table_;
+    pool::SandboxRuntime& runtime_;
+    broker::EgressGateway& broker_;
+    const QuotaLedger& quotas_;
+    const History history_;
+    UsageBook book_;
+    /// Before this, an earlier server has counted the time.
+    const std::optional<WallTime> counted_before_;
+    Mutex mutex_;
+    std::map<pool::SandboxId, Known> known_ HEARTH_GUARDED_BY(mutex_);
+    std::string next_ HEARTH_GUARDED_BY(mutex_);  ///< the workspace that the next look begins with
+};
+
+}  // namespace hearth::controller

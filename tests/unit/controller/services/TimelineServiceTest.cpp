@@ -1,0 +1,86 @@
+#include <catch2/catch.hpp>
+
+#include "controller/services/TimelineService.h"
+#include "tests/support/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Filled : Ground {
+    House house{*this};
+
+    Filled() {
+        house.declare("p", smallSpec(1));
+        REQUIRE(house.filled("p", 1));
+    }
+};
+
+const Principal kOther{"other", Role::User, ""};
+const Principal kOperator{"other", Role::Operator, ""};
+
+}  // namespace
+
+TEST_CASE("a workspace's timeline tells its claim, also after its end", "[unit][controller]") {
+    Filled filled;
+    House& house = filled.house;
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const Timeline line = house.timelines.ofWorkspace(house.who, view.id);
+    CHECK(line.id == view.id);
+    CHECK(line.pool == "p");
+    CHECK_FALSE(line.execution);
+    REQUIRE(line.scene);
+    CHECK(line.scene->place == 0);
+    CHECK(line.scene->pool.ready == 1);
+    house.workspaces.close(house.who, view.id);
+    CHECK(house.timelines.ofWorkspace(house.who, view.id).sentence == line.sentence);
+}
+
+TEST_CASE("a claim that stood in line knows its place and the pool that it met",
+          "[unit][controller]") {
+    Filled filled;
+    House& house = filled.house;
+    const WorkspaceView first = house.workspaces.create(house.who, House::request());
+    WorkspaceRequest request = House::request();
+    request.started_at = filled.clock.now();
+    const auto wait = std::make_shared<ClaimWait>();
+    request.patience.wait = wait;
+    request.patience.waits = false;
+    CHECK_THROWS_AS(house.workspaces.create(house.who, request), MustWait);
+    filled.manual.advance(300ms);
+    REQUIRE(house.filled("p", 0));
+    REQUIRE(house.settleUntil([&] { return wait->due(); }));
+    const WorkspaceView second = house.workspaces.create(house.who, request);
+    const Timeline line = house.timelines.ofWorkspace(house.who, second.id);
+    REQUIRE(line.scene);
+    CHECK(line.scene->place == 1);
+    CHECK(line.scene->pool.waiting == 1);
+    CHECK(line.scene->pool.ready == 0);
+    CHECK(line.scene->pool.claimed == 1);
+    CHECK(line.total_ms >= 300);
+}
+
+TEST_CASE("timelines of workspaces are their tenant's and operators'", "[unit][controller]") {
+    Filled filled;
+    House& house = filled.house;
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    CHECK(errorOf([&] { house.timelines.ofWorkspace(kOther, view.id); }).code() ==
+          ErrorCode::NotFound);
+    CHECK(house.timelines.ofWorkspace(kOperator, view.id).id == view.id);
+    CHECK(errorOf([&] { house.timelines.ofWorkspace(house.who, "ws_none"); }).code() ==
+          ErrorCode::NotFound);
+}
+
+TEST_CASE("a workspace whose record was lost has a timeline without stages", "[unit][controller]") {
+    Filled filled;
+    House& house = filled.house;
+    house.journal.record(
+        WorkspaceRecord{"ws_old", "default", "p", "sb_1", "cl_1", "", "", 1'000, std::nullopt, ""});
+    const Timeline line = house.timelines.ofWorkspace(house.who, "ws_old");
+    CHECK(line.stages.empty());
+    CHECK_FALSE(line.scene);
+    CHECK(line.sentence.find("Nothing is known") == 0);
+}

@@ -1,0 +1,144 @@
+#include <catch2/catch.hpp>
+
+#include "tests/support/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Filled : Ground {
+    House house{*this};
+
+    Filled() {
+        house.declare("p", smallSpec(1));
+        REQUIRE(house.filled("p", 1));
+    }
+    UsageSums used(const Principal& who, const std::string& tenant = "default") {
+        UsageQuery query;
+        query.since = clock.wall() - 48h;
+        for (const UsageRow& row : house.usage_reports.report(who, query)) {
+            if (row.tenant == tenant) return row.sums;
+        }
+        return {};
+    }
+};
+
+const Principal kOther{"other", Role::User, ""};
+
+}  // namespace
+
+TEST_CASE("a workspace's time, processors and memory are counted once", "[unit][controller]") {
+    Filled filled;
+    House& house = filled.house;
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    filled.runtime.setCpu(250ms);
+    filled.manual.advance(10s);
+    house.usage.look();
+    UsageSums sums = filled.used(house.who);
+    CHECK(sums.claims == 1);
+    CHECK(sums.sandbox_ms == 10'000);
+    CHECK(sums.cpu_us == 250'000);
+    filled.runtime.setCpu(400ms);
+    filled.manual.advance(5s);
+    house.workspaces.close(house.who, view.id);
+    REQUIRE(house.settleUntil([&] { return !house.warm.find(view.sandbox_id); }));
+    sums = filled.used(house.who);
+    CHECK(sums.claims == 1);
+    CHECK(sums.sandbox_ms == 15'000);
+    CHECK(sums.cpu_us == 400'000);
+    CHECK(sums.memory_kib_secs > 0);
+    house.usage.look();
+    CHECK(filled.used(house.who).sandbox_ms == 15'000);
+}
+
+TEST_CASE("a workspace that ends before anybody looks is counted, too", "[unit][controller]") {
+    Filled filled;
+    House& house = filled.house;
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    filled.manual.advance(2s);
+    house.workspaces.close(house.who, view.id);
+    CHECK(filled.used(house.who).sandbox_ms == 2'000);
+    CHECK(filled.used(house.who).claims == 1);
+}
+
+TEST_CASE("after a crash use goes on where it was last written", "[unit][controller]") {
+    Ground ground;
+    std::string id;
+    {
+        House before(ground);
+        before.declare("p", smallSpec(1));
+        REQUIRE(before.filled("p", 1));
+        id = before.workspaces.create(before.who, House::request()).id;
+        ground.manual.advance(10s);
+        before.usage.look();
+        before.journal.flush(5s);
+        ground.manual.advance(3s);  // not written
+    }
+    House after(ground);
+    after.recover();
+    ground.manual.advance(4s);
+    after.usage.look();
+    UsageQuery query;
+    query.since = ground.clock.wall() - 1h;
+    const auto rows = after.usage_reports.report(after.who, query);
+    REQUIRE(rows.size() == 1);
+    CHECK(rows[0].sums.claims == 1);
+    CHECK(rows[0].sums.sandbox_ms == 17'000);
+}
+
+TEST_CASE("users see their own use, operators everybody's, by what they ask",
+          "[unit][controller]") {
+    Filled filled;
+    House& house = filled.house;
+    house.usage.book().add("default", "p", {.claims = 2});
+    house.usage.book().add("default", "q", {.claims = 3});
+    house.usage.book().add("other", "p", {.claims = 5});
+    CHECK(filled.used(house.who).claims == 5);
+    CHECK(filled.used(house.who, "other").claims == 5);
+    CHECK(filled.used(kOther, "default").claims == 0);
+    CHECK(filled.used(kOther, "other").claims == 5);
+    UsageQuery by_pool;
+    by_pool.by_tenant = false;
+    by_pool.by_pool = true;
+    by_pool.since = filled.clock.wall() - 1h;
+    const auto rows = house.usage_reports.report(house.who, by_pool);
+    REQUIRE(rows.size() == 2);
+    CHECK(rows[0].pool == "p");
+    CHECK(rows[0].tenant.empty());
+    CHECK(rows[0].sums.claims == 7);
+}
+
+TEST_CASE("use is kept by the hour, and a report leaves out others", "[unit][controller]") {
+    Filled filled;
+    House& house = filled.house;
+    house.usage.book().add("default", "p", {.claims = 1});
+    house.usage.book().write(filled.clock.wall());
+    filled.manual.advance(3h);
+    house.usage.book().add("default", "p", {.claims = 10});
+    UsageQuery query;
+    query.since = filled.clock.wall() - 1h;
+    CHECK(house.usage_reports.report(house.who, query).at(0).sums.claims == 10);
+    query.since = filled.clock.wall() - 5h;
+    CHECK(house.usage_reports.report(house.who, query).at(0).sums.claims == 11);
+    query.until = filled.clock.wall() - 2h;
+    CHECK(house.usage_reports.report(house.who, query).at(0).sums.claims == 1);
+}
+
+TEST_CASE("only tenants with a quota of their own have series", "[unit][controller]") {
+    Filled filled;
+    House& house = filled.house;
+    for (int i = 0; i < 50; ++i) {
+        Principal who{"flood-" + std::to_string(i), Role::User, ""};
+        const WorkspaceView view = house.workspaces.create(who, House::request());
+        house.workspaces.close(who, view.id);
+        REQUIRE(house.filled("p", 1));
+    }
+    house.usage.look();
+    const std::string text = house.metrics.render();
+    CHECK(text.find("flood-") == std::string::npos);
+    CHECK(text.find("hearth_tenant_claims_total{pool=\"p\",tenant_class=\"other\"} 50") !=
+          std::string::npos);
+}
