@@ -264,6 +264,7 @@ void Metrics::bornPool(const std::string& pool) {
     }
     reclaim_lag_.Add({{"pool", pool}}, kWorkBuckets);
     execution_overhead_.Add({{"pool", pool}}, kWorkBuckets);
+    usage_.add({"other", pool}, {});
 }
 
 void Metrics::bornExecution(const std::string& pool, std::string_view language,

@@ -57,6 +57,8 @@ CASES = {
                         {'hearth_tenant_quota_use{job="h",tenant="t",resource="cpu"}': "3x30", 'hearth_tenant_quota_limit{job="h",tenant="t",resource="cpu"}': "4x30"}),
     "HearthDiskLow": ({'hearth_disk_free_bytes{job="h",instance="a",disk="state"}': "11x20", 'hearth_disk_reserved_bytes{job="h",instance="a",disk="state"}': "10x20"},
                       {'hearth_disk_free_bytes{job="h",instance="a",disk="state"}': "13x20", 'hearth_disk_reserved_bytes{job="h",instance="a",disk="state"}': "10x20"}),
+    "HearthHostPressure": ({'hearth_host_pressure_seconds_total{job="h",instance="a",resource="memory"}': "0+30x20"},
+                           {'hearth_host_pressure_seconds_total{job="h",instance="a",resource="memory"}': "0+3x20", 'hearth_host_pressure_seconds_total{job="h",instance="a",resource="cpu"}': "0+60x20"}),
     "HearthJournalFails": ({'hearth_journal_write_failures_total{job="h",instance="a"}': "0+1x20"}, {'hearth_journal_write_failures_total{job="h",instance="a"}': "7x20"}),
     "HearthLosesRecords": ({'hearth_journal_records_lost_total{job="h",instance="a"}': "0x10 1x10", 'hearth_audit_entries_total{job="h",instance="a",result="lost"}': "0x20"},
                            {'hearth_journal_records_lost_total{job="h",instance="a"}': "1x20", 'hearth_audit_entries_total{job="h",instance="a",result="lost"}': "0x20"}),
