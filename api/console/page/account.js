@@ -3,8 +3,8 @@
 import { get } from "./api.js";
 import { h, patch } from "./dom.js";
 import { bytes, clockTime, duration, millis, number } from "./format.js";
+import { watch } from "./live.js";
 import { empty, facts, meter, problemBox, state, table } from "./parts.js";
-import { watch } from "./watch.js";
 
 const GOOD = /^(allow|hit|miss|fetched|stored|passed|ok)/;
 

@@ -3,10 +3,10 @@
 import { STREAM, eventsOf, get, post, remove, segment, send } from "./api.js";
 import { announce, h, keep, patch } from "./dom.js";
 import { age, bytes, millis } from "./format.js";
+import { watch } from "./live.js";
 import { Output } from "./output.js";
 import { act, empty, problemBox, state } from "./parts.js";
 import { timeline } from "./timeline.js";
-import { watch } from "./watch.js";
 
 const PAGE = 50;
 const KINDS = { ok: "good", running: "busy", failed: "bad", timeout: "bad", killed: "off", oom: "bad", lost: "bad" };

@@ -3,8 +3,8 @@
 import { get, post, segment } from "./api.js";
 import { h, patch } from "./dom.js";
 import { bytes } from "./format.js";
+import { watch } from "./live.js";
 import { act, empty, problemBox, state, table } from "./parts.js";
-import { watch } from "./watch.js";
 
 const KINDS = { Free: "good", Leased: "good", Scrubbing: "busy", Faulty: "bad", Condemned: "bad", Split: "off", Gone: "off" };
 const COLUMNS = [{ title: "GPU" }, { title: "Product" }, { title: "Memory", number: true }, { title: "State" }, { title: "Held by" }, { title: "Action" }];
@@ -24,7 +24,7 @@ export function openGpus({ root, signal }) {
                 gpu.holders.length ? gpu.holders.map((each) => h("div", { key: each.sandboxId },
                     each.workspaceId ? h("a", { class: "id", href: `#/workspaces/${segment(each.workspaceId)}` }, each.workspaceId) : "warm",
                     h("span", { class: "quiet" }, ` ${each.pool}${each.tenant ? `, ${each.tenant}` : ""}`))) : h("span", { class: "quiet" }, "nobody"),
-                gpu.state === "Condemned" ? h("button", { type: "button", "aria-label": `Scrub ${gpu.uuid} again`, on: {
+                gpu.state === "Condemned" ? h("button", { type: "button", "aria-label": `Scrub again ${gpu.uuid}`, on: {
                     click() { act(this, box, () => post(`/v1/gpus/${segment(gpu.uuid)}/scrub`, undefined)).then(again); },
                 } }, "Scrub again") : "",
             ],

@@ -5,8 +5,8 @@ import { hearthBar, latencyChart, sparkline } from "./chart.js";
 import { claimsOf, onClaim } from "./claims.js";
 import { h, patch } from "./dom.js";
 import { age, dayTime, millis, number, percent, until } from "./format.js";
+import { watch } from "./live.js";
 import { empty, facts, panel, problemBox, state, table } from "./parts.js";
-import { watch } from "./watch.js";
 import { followWorkspaces, openClaim } from "./workspaces.js";
 
 const EVENTS = /^(pool|sandbox|workspace)\./;

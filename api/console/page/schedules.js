@@ -3,8 +3,8 @@
 import { get, segment } from "./api.js";
 import { h, patch, svg } from "./dom.js";
 import { dayTime } from "./format.js";
+import { watch } from "./live.js";
 import { empty, problemBox, table } from "./parts.js";
-import { watch } from "./watch.js";
 
 const MINUTE = 60_000;
 const DAY_MINUTES = 24 * 60;

@@ -3,8 +3,8 @@
 import { get } from "./api.js";
 import { h, patch } from "./dom.js";
 import { bytes, dayTime, duration, number } from "./format.js";
+import { watch } from "./live.js";
 import { empty, problemBox, table } from "./parts.js";
-import { watch } from "./watch.js";
 
 const SPANS = [["1h", "Last hour"], ["24h", "Last day"], ["7d", "Last 7 days"], ["30d", "Last 30 days"]];
 const GROUPS = [["tenant", "By owner"], ["pool", "By pool"], ["tenant,pool", "By owner and pool"]];

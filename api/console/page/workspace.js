@@ -8,10 +8,10 @@ import { followEvents } from "./events.js";
 import { followExecutions, runner } from "./executions.js";
 import { openFiles } from "./files.js";
 import { age, bytes, dayTime, number, until } from "./format.js";
+import { watch } from "./live.js";
 import { act, confirmed, empty, facts, panel, problemBox, state } from "./parts.js";
 import { openTerminal } from "./terminal.js";
 import { timeline } from "./timeline.js";
-import { watch } from "./watch.js";
 import { phase } from "./workspaces.js";
 
 // The context of "Keep variables" and the words typed here live as long as the tab.
@@ -147,7 +147,7 @@ export function openWorkspace({ root, signal, params: [id], title }) {
                 ended(body, id, problem);
                 return "stop";
             }
-            patch(body, problem.hidden ? empty("There is no such workspace.", "It ended more than a day ago, or is another owner's. ", h("a", { href: "#/workspaces" }, "All workspaces")) : problemBox(problem));
+            patch(body, h("h1", { class: "id" }, id), problem.hidden ? empty("There is no such workspace.", "It ended more than a day ago, or is another owner's. ", h("a", { href: "#/workspaces" }, "All workspaces")) : problemBox(problem));
             return problem.hidden ? "stop" : "";
         },
     });

@@ -4,9 +4,8 @@ import { get, post, segment } from "./api.js";
 import { claimOf, noteClaim, onClaim } from "./claims.js";
 import { announce, h, patch } from "./dom.js";
 import { age, millis, until } from "./format.js";
-import { onEvent, recent } from "./live.js";
+import { onEvent, recent, watch } from "./live.js";
 import { act, empty, problemBox, showDialog, state, table } from "./parts.js";
-import { watch } from "./watch.js";
 
 const PAGE = 100;
 const ENDED_SHOWN = 30;
