@@ -4,7 +4,7 @@
     plan.py list [PART]                stages and suites; with PART the cases whose names hold it
     plan.py names [--in STAGE] NAME... the plan for stages, suites and parts of cases' names
     plan.py changed [REF]              the plan for what was changed since REF, and why on standard error
-    plan.py needs STAGE... <PLAN       what its suites of these stages need: programs of the build, `node`, `polyglot`
+    plan.py needs STAGE... <PLAN       what its suites of these stages need: programs of the build, `node`, `chromium`, `polyglot`
 
 A plan has a line for each suite: stage, suite and, where not all of them run, its cases, with tabs between.
 """
@@ -28,6 +28,7 @@ SEEN_BY = {
     "api/cli": "access artifacts cli conformance docker docs image layer limits packages seeds start",
     "api/cli/doctor": "docker start",
     "api/command": "bench cli docs start",
+    "api/console": "console",
     "api/mcp": "mcp/clients conformance packages rest_audit seeds docs",
     "api/mcp/conformance": "conformance",
     "api/mcp/seeds": "mcp/clients conformance seeds",

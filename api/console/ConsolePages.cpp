@@ -39,13 +39,11 @@ std::optional<api::Response> consolePage(api::Request& request) {
     api::Response response;
     response.route = request.path() == "/" ? "/" : "/console/{file}";
     request.tookRoute(response.route);
-    response.headers = {{"Content-Security-Policy", kPolicy},
-                        {"X-Content-Type-Options", "nosniff"},
-                        {"Referrer-Policy", "no-referrer"},
-                        {"Cross-Origin-Opener-Policy", "same-origin"},
-                        {"Cache-Control", "no-cache"},
-                        {"Vary", "Accept"},
-                        {"ETag", std::string(file->etag)}};
+    response.headers = {
+        {"Content-Security-Policy", kPolicy}, {"X-Content-Type-Options", "nosniff"},
+        {"Referrer-Policy", "no-referrer"},   {"Cross-Origin-Opener-Policy", "same-origin"},
+        {"Cache-Control", "no-cache"},        {"Vary", "Accept"},
+        {"ETag", std::string(file->etag)}};
     if (request.header("If-None-Match").value_or("") == file->etag) {
         response.status = 304;
         return response;

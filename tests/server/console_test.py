@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import SLOWER, Server, Shared, main, npm_ci, pool_yaml, record  # noqa: E402
 
-# suite: seconds=60 needs=node sanitizers=no
+# suite: seconds=90 needs=node,chromium sanitizers=no
 NODE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "console")
 CHROMIUM = os.environ.get("HEARTH_CHROMIUM", "/usr/bin/chromium")
 POOL = "python"

@@ -3,16 +3,18 @@
 """What operators ask a server, black box: why something was slow, who used how much, and what it logs."""
 
 import concurrent.futures
+import contextlib
 import csv
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BUILD, Server, main, pool_yaml, wait_for  # noqa: E402
+from harness import BUILD, REPO, Server, main, pool_yaml, wait_for  # noqa: E402
 
 
 def hearth(s, *words, status=0):
@@ -185,5 +187,31 @@ def log():
         hearth(s, "log-level", "loud", status=2)
 
 
+def rotation():
+    """logrotate with the file of the docs moves the audit log away, and the server goes on in a new one"""
+    if not shutil.which("logrotate"):
+        raise AssertionError("logrotate is not installed")
+    with Server(config="audit: {file: audit.log}\n") as s:
+        path = os.path.join(s.data, "audit.log")
+
+        def written(file):
+            with contextlib.suppress(FileNotFoundError), open(file, encoding="utf-8") as f:
+                return f.read().count("createWorkspace")
+            return 0
+        s.open_workspace()
+        wait_for("an entry", lambda: written(path) == 1)
+        with open(os.path.join(REPO, "docs", "systemd", "hearth.logrotate"), encoding="utf-8") as f:
+            rules = f.read().replace("/var/log/hearth/audit.log", path)
+        rules_file = os.path.join(s.data, "rules")
+        with open(rules_file, "w", encoding="utf-8") as f:
+            f.write(rules)
+        subprocess.run(["logrotate", "--force", "--state", os.path.join(s.data, "state-of-logrotate"), rules_file], check=True)
+        assert written(path + ".1") == 1
+        time.sleep(1.2)  # it looks once a second
+        s.open_workspace()
+        wait_for("a new file", lambda: written(path) == 1)
+        assert written(path + ".1") == 1
+
+
 if __name__ == "__main__":
-    main("server", [slow_claims, slow_runs, others_timelines, use, log])
+    main("server", [slow_claims, slow_runs, others_timelines, use, log, rotation])

@@ -10,9 +10,10 @@ TEST_CASE("a report on use is CSV that no spreadsheet takes for a formula", "[un
     row.tenant = "=cmd|' /C calc'!A0";
     row.pool = "a,\"b\"";
     row.sums = {.claims = 2, .sandbox_ms = 1500, .egress_bytes = 7};
-    CHECK(usageReportCsv({row}) ==
-          "tenant,pool,claims,sandboxSeconds,cpuSeconds,gpuSeconds,memoryByteSeconds,egressBytes\r\n"
-          "'=cmd|' /C calc'!A0,\"a,\"\"b\"\"\",2,1.5,0.0,0.0,0.0,7\r\n");
+    CHECK(
+        usageReportCsv({row}) ==
+        "tenant,pool,claims,sandboxSeconds,cpuSeconds,gpuSeconds,memoryByteSeconds,egressBytes\r\n"
+        "'=cmd|' /C calc'!A0,\"a,\"\"b\"\"\",2,1.5,0.0,0.0,0.0,7\r\n");
     CHECK(usageReportCsv({}).ends_with("egressBytes\r\n"));
 }
 
