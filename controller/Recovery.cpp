@@ -350,7 +350,11 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
     member.phase = pool::Phase::Ready;
     member.ready = history_.clock.wall();
     member.agent = agent;
-    if (const auto used = fleet_.runtime.usage(info.id)) member.start.cpu_ns = used->cpu_ns;
+    try {
+        if (const auto used = fleet_.runtime.usage(info.id)) member.start.cpu_ns = used->cpu_ns;
+    } catch (const std::exception& e) {  // then its workspace pays for its start
+        history_.log.debug("usage.unknown", {{"sandbox", info.id}, {"error", e.what()}});
+    }
     if (!fleet_.warm.adopt(std::move(member))) return Verdict::Swept;
     table_.forgetExpected(info.id);
     agents_.notice(info.id, *agent);

@@ -33,6 +33,8 @@ UsageMetrics::UsageMetrics(prometheus::Registry& registry)
 
 void UsageMetrics::add(const Labels& of, const Use& use) {
     const prometheus::Labels labels{{"tenant_class", of.tenant_class}, {"pool", of.pool}};
+    const MutexLock lock(mutex_);
+    classes_.insert(of.tenant_class);
     claims_.Add(labels).Increment(use.claims);
     sandbox_.Add(labels).Increment(use.sandbox_seconds);
     cpu_.Add(labels).Increment(use.cpu_seconds);
@@ -52,8 +54,8 @@ void UsageMetrics::workspaces(const std::map<std::string, std::size_t>& by_class
 }
 
 void UsageMetrics::forgetPool(const std::string& pool) {
+    const MutexLock lock(mutex_);
     for (Family<Counter>* family : {&claims_, &sandbox_, &cpu_, &gpu_, &memory_, &egress_}) {
-        const MutexLock lock(mutex_);
         for (const std::string& name : classes_) {
             family->Remove(&family->Add({{"tenant_class", name}, {"pool", pool}}));
         }

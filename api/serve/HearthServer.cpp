@@ -454,7 +454,7 @@ private:
         }
         gpus_->stop();  // a scrub would take minutes
         plane_.loop.stop();
-        plane_.usage.look();
+        if (!runtime_died_) plane_.usage.look();
         journal_.flush(kShutdownWait);
         operations_.stop();
         if (leadership_ != nullptr) leadership_->release();

@@ -27,7 +27,7 @@ struct UsageQuery {
     bool by_tenant = true;
     bool by_pool = false;
     WallTime since{};
-    std::optional<WallTime> until;  ///< none: now
+    std::optional<WallTime> until;  ///< its hour is not in it, if it begins one; none: now
 };
 
 /// One row of the answer.

@@ -65,7 +65,7 @@ CREATE TABLE IF NOT EXISTS usage (
     hour INTEGER NOT NULL, tenant TEXT NOT NULL, pool TEXT NOT NULL, claims INTEGER NOT NULL,
     sandbox_ms INTEGER NOT NULL, cpu_us INTEGER NOT NULL, gpu_ms INTEGER NOT NULL,
     memory_kib_secs INTEGER NOT NULL, egress_bytes INTEGER NOT NULL,
-    PRIMARY KEY (hour, tenant, pool)) WITHOUT ROWID;
+    PRIMARY KEY (tenant, hour, pool)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS shared_place (
     one INTEGER PRIMARY KEY, term INTEGER NOT NULL, segment INTEGER NOT NULL,
     bytes INTEGER NOT NULL);

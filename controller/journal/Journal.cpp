@@ -21,11 +21,20 @@ constexpr std::size_t kPruneSlice = 256;
 constexpr std::size_t kSharedPruneSlice = 8;
 constexpr auto kPruneEvery = std::chrono::minutes(5);
 
+/// None where a later version wrote it, or it is damaged: a record counts without its story.
+std::optional<ClaimStory> storyOf(const std::string& text) {
+    try {
+        return storyFrom(parseJson(text));
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
+}
+
 WorkspaceRecord workspaceRow(const Statement& row) {
     WorkspaceRecord record{row.text(0), row.text(1), row.text(2),    row.text(3),  row.text(4),
                            row.text(5), row.text(6), row.integer(7), std::nullopt, row.text(9)};
     if (!row.null(8)) record.ended_ms = row.integer(8);
-    if (!row.null(10)) record.story = storyFrom(parseJson(row.text(10)));
+    if (!row.null(10)) record.story = storyOf(row.text(10));
     return record;
 }
 

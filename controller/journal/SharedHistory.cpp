@@ -68,10 +68,13 @@ void inTransaction(Database& database, const F& work) {
     }
 }
 
-/// The columns of the copy, which may be of another version.
+/// The columns that the copy and this database have: one of them may be of another version. Empty
+/// where the copy has no such table.
 std::string columnsOf(Database& database, const char* table) {
-    Statement rows(database, "SELECT name FROM pragma_table_info(?, 'copied')");
-    rows.bind(table);
+    Statement rows(database,
+                   "SELECT name FROM pragma_table_info(?, 'copied') WHERE name IN "
+                   "(SELECT name FROM pragma_table_info(?, 'main'))");
+    rows.bind(table).bind(table);
     std::string names;
     while (rows.step()) names.append(names.empty() ? "" : ", ").append(rows.text(0));
     return names;
@@ -141,8 +144,17 @@ bool SharedHistory::replaceAll(Database& database, const ChangeSegment& snapshot
         for (const char* table : kSharedTables) {
             const std::string columns = columnsOf(database, table);
             std::string change = "DELETE FROM main.";
-            change.append(table).append("; INSERT INTO main.").append(table).append(" (");
-            change.append(columns).append(") SELECT ").append(columns);
+            change.append(table);
+            if (columns.empty()) {
+                database.execute(change.c_str());
+                continue;
+            }
+            change.append("; INSERT INTO main.")
+                .append(table)
+                .append(" (")
+                .append(columns)
+                .append(") SELECT ")
+                .append(columns);
             change.append(" FROM copied.").append(table);
             database.execute(change.c_str());
         }

@@ -21,6 +21,12 @@ double stagesTotal(const Timeline& timeline) {
     return all;
 }
 
+/// How busy the machine was is an operator's to know: neighbours could be measured by it.
+ClaimScene sceneFor(const Principal& who, ClaimScene scene) {
+    if (!who.atLeast(Role::Operator)) scene.pressure.reset();
+    return scene;
+}
+
 void addClaim(Timeline& timeline, const ClaimLedger& ledger) {
     // The server's own share comes before the claim asks for a sandbox.
     double known = 0;
@@ -51,7 +57,7 @@ Timeline TimelineService::ofWorkspace(const Principal& who, const std::string& i
             formatRfc3339(fromUnixMillis(record->created_ms) -
                           std::chrono::duration_cast<WallTime::duration>(
                               std::chrono::duration<double, std::milli>(timeline.total_ms)));
-        timeline.scene = story.scene;
+        timeline.scene = sceneFor(who, story.scene);
         addClaim(timeline, story.ledger);
     } else {
         timeline.started_at = formatRfc3339(fromUnixMillis(record->created_ms));
@@ -74,7 +80,7 @@ Timeline TimelineService::ofExecution(const Principal& who, const std::string& i
     if (view.claim) {
         addClaim(timeline, *view.claim);
         const auto record = history_.journal.workspace(view.workspace_id);
-        if (record && record->story) timeline.scene = record->story->scene;
+        if (record && record->story) timeline.scene = sceneFor(who, record->story->scene);
     }
     const double packages = view.packages ? static_cast<double>(view.packages->duration_ms) : 0;
     if (view.start_ms) addStage(timeline, "start", *view.start_ms - stagesTotal(timeline));

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::int64_t kHourMs = 3600LL * 1000;
 constexpr const char* kUntil = "usage.until";
+constexpr std::size_t kRowBytes = 128;
 constexpr auto kReadYourWrites = std::chrono::seconds(1);
 
 std::int64_t hourOf(WallTime time) {
@@ -19,7 +20,7 @@ void put(Database& database, std::int64_t hour, const std::string& tenant, const
     Statement(database,
               "INSERT INTO usage (hour, tenant, pool, claims, sandbox_ms, cpu_us, gpu_ms, "
               "memory_kib_secs, egress_bytes) VALUES (?,?,?,?,?,?,?,?,?) "
-              "ON CONFLICT (hour, tenant, pool) DO UPDATE SET claims = claims + excluded.claims, "
+              "ON CONFLICT (tenant, hour, pool) DO UPDATE SET claims = claims + excluded.claims, "
               "sandbox_ms = sandbox_ms + excluded.sandbox_ms, cpu_us = cpu_us + excluded.cpu_us, "
               "gpu_ms = gpu_ms + excluded.gpu_ms, "
               "memory_kib_secs = memory_kib_secs + excluded.memory_kib_secs, "
@@ -57,24 +58,32 @@ void UsageBook::add(const std::string& tenant, const std::string& pool, const Us
     pending_[{tenant, pool}] += sums;
 }
 
-void UsageBook::write(WallTime now) {
+void UsageBook::write(WallTime now, bool all) {
     const std::int64_t hour = hourOf(now);
     std::map<Key, UsageSums> added;
     bool prune = false;
     {
         const MutexLock lock(mutex_);
+        // An idle server writes nothing.
+        if (pending_.empty()) return;
         added.swap(pending_);
         prune = pruned_hour_ != hour;
         pruned_hour_ = hour;
     }
-    journal_.write([added = std::move(added), now, hour, prune](Database& database) {
-        for (const auto& [of, sums] : added) put(database, hour, of.first, of.second, sums);
-        Journal::putMeta(database, kUntil, std::to_string(toUnixMillis(now)));
-        if (!prune) return;
-        Statement(database, "DELETE FROM usage WHERE hour < ?")
-            .bind(hour - UsageReports::kKeptHours)
-            .run();
-    });
+    const std::size_t added_bytes = kRowBytes * added.size();
+    journal_.write(
+        [added = std::move(added), now, hour, prune, all](Database& database) {
+            for (const auto& [of, sums] : added) put(database, hour, of.first, of.second, sums);
+            if (all) Journal::putMeta(database, kUntil, std::to_string(toUnixMillis(now)));
+            if (!prune) return;
+            // A day at most at once: a clock that jumps ahead must not empty the table.
+            Statement(
+                database,
+                "DELETE FROM usage WHERE hour < ? AND hour < (SELECT min(hour) + 24 FROM usage)")
+                .bind(hour - UsageReports::kKeptHours)
+                .run();
+        },
+        {}, added_bytes);
 }
 
 std::optional<WallTime> UsageBook::knownUntil() {
@@ -93,16 +102,29 @@ std::vector<UsageRow> UsageBook::read(const std::string& tenant, const UsageQuer
     const auto key = [&](const std::string& of_tenant, const std::string& of_pool) {
         return Key(query.by_tenant ? of_tenant : "", query.by_pool ? of_pool : "");
     };
-    const std::int64_t last = query.until ? hourOf(*query.until) : hourOf(now);
-    write(now);  // or the last seconds would be missing
+    // Months that follow each other share no hour.
+    const std::int64_t last =
+        query.until ? hourOf(*query.until - std::chrono::milliseconds(1)) : hourOf(now);
+    const std::int64_t first = hourOf(query.since);
     journal_.flush(kReadYourWrites);
+    {
+        const MutexLock lock(mutex_);
+        for (const auto& [of, sums] : pending_) {
+            const bool covered = first <= hourOf(now) && hourOf(now) <= last;
+            if (covered && (tenant.empty() || of.first == tenant)) {
+                found[key(of.first, of.second)] += sums;
+            }
+        }
+    }
     journal_.read(tenant, [&](Database& database) {
-        Statement rows(database,
-                       "SELECT tenant, pool, sum(claims), sum(sandbox_ms), sum(cpu_us), "
-                       "sum(gpu_ms), sum(memory_kib_secs), sum(egress_bytes) FROM usage "
-                       "WHERE hour BETWEEN ? AND ? AND (? = '' OR tenant = ?) "
-                       "GROUP BY tenant, pool");
-        rows.bind(hourOf(query.since)).bind(last).bind(tenant).bind(tenant);
+        Statement rows(
+            database, std::string("SELECT tenant, pool, sum(claims), sum(sandbox_ms), sum(cpu_us), "
+                                  "sum(gpu_ms), sum(memory_kib_secs), sum(egress_bytes) FROM usage "
+                                  "WHERE ") +
+                          (tenant.empty() ? "" : "tenant = ? AND ") +
+                          "hour BETWEEN ? AND ? GROUP BY tenant, pool");
+        if (!tenant.empty()) rows.bind(tenant);
+        rows.bind(first).bind(last);
         while (rows.step()) {
             found[key(rows.text(0), rows.text(1))] +=
                 {unsignedAt(rows, 2), unsignedAt(rows, 3), unsignedAt(rows, 4),

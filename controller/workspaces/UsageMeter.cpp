@@ -1,6 +1,7 @@
 #include "controller/workspaces/UsageMeter.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hearth::controller {
 namespace {
@@ -8,6 +9,8 @@ namespace {
 /// A look costs the kernel some 50 microseconds a sandbox, a daemon a millisecond.
 constexpr std::size_t kMostLooks = 512;
 constexpr std::uint64_t kKiB = 1024;
+/// One whose sandbox went before its end was counted.
+constexpr auto kForgotten = std::chrono::minutes(30);
 constexpr const char* kOtherTenants = "other";
 
 std::uint64_t millis(TimePoint::duration d) {
@@ -37,12 +40,13 @@ UsageMeter::Known& UsageMeter::known(const WorkspaceFacts& facts) {
     known.gpus = facts.gpus.size();
     known.until = facts.created_at;
     known.cpu_ns = facts.cpu_before_ns;
-    if (facts.cpu_before_ns) {
-        add(known, {.claims = 1});
-    } else if (counted_before_ && *counted_before_ > facts.created) {
+    const bool ours = facts.cpu_before_ns.has_value();
+    const WallTime counted = std::min(counted_before_.value_or(WallTime()), history_.clock.wall());
+    if (!ours && counted > facts.created) {
         // Found after a restart: an earlier server has counted it so far.
-        known.until +=
-            std::chrono::duration_cast<TimePoint::duration>(*counted_before_ - facts.created);
+        known.until += std::chrono::duration_cast<TimePoint::duration>(counted - facts.created);
+    } else {
+        add(known, {.claims = 1});
     }
     return known;
 }
@@ -65,7 +69,8 @@ void UsageMeter::advance(Known& known, std::optional<std::uint64_t> egress_bytes
     const std::uint64_t passed = known.ended ? 0 : millis(now - known.until);
     UsageSums sums{.sandbox_ms = passed,
                    .gpu_ms = passed * known.gpus,
-                   .memory_kib_secs = known.memory_kib * passed / 1000};
+                   .memory_kib_secs = known.memory_kib.value_or(0) * passed / 1000};
+    if (!known.memory_kib) known.unseen_ms += passed;
     known.until += std::chrono::milliseconds(passed);
     if (egress_bytes && *egress_bytes > known.egress_bytes) {
         sums.egress_bytes = *egress_bytes - known.egress_bytes;
@@ -80,6 +85,8 @@ void UsageMeter::countUse(Known& known, const pool::SandboxUsage& usage) {
     if (usage.cpu_ns > before) add(known, {.cpu_us = (usage.cpu_ns - before) / 1000});
     known.cpu_ns = std::max(before, usage.cpu_ns);
     known.memory_kib = usage.memory_bytes / kKiB;
+    const std::uint64_t unseen = std::exchange(known.unseen_ms, 0);
+    if (unseen > 0) add(known, {.memory_kib_secs = *known.memory_kib * unseen / 1000});
 }
 
 std::optional<pool::SandboxUsage> UsageMeter::usageOf(const pool::SandboxId& sandbox) {
@@ -98,39 +105,51 @@ std::uint64_t UsageMeter::egressOf(const WorkspaceFacts& facts) const {
 }
 
 void UsageMeter::look() {
+    const WallTime begun = history_.clock.wall();
     const std::vector<std::shared_ptr<Workspace>> all = table_.all();  // sorted by id
     std::map<std::string, std::size_t> by_class;
+    for (const std::shared_ptr<Workspace>& workspace : all) {
+        const std::string& tenant = workspace->facts().tenant;
+        ++by_class[quotas_.declared(tenant) ? tenant : kOtherTenants];
+    }
     std::size_t first = 0;
     {
         const MutexLock lock(mutex_);
+        clean();
         first = static_cast<std::size_t>(
             std::ranges::lower_bound(all, next_, {},
                                      [](const auto& each) { return each->facts().id; }) -
             all.begin());
-        for (const std::shared_ptr<Workspace>& workspace : all) {
-            const WorkspaceFacts& facts = workspace->facts();
-            ++by_class[quotas_.declared(facts.tenant) ? facts.tenant : kOtherTenants];
-        }
     }
     history_.metrics.usage().workspaces(by_class);
+    // The time of all, which costs no call; then what some of them use.
+    for (const std::shared_ptr<Workspace>& workspace : all) {
+        const MutexLock lock(mutex_);
+        if (Known* it = open(workspace->facts())) advance(*it, std::nullopt);
+    }
     const std::size_t looks = std::min(all.size(), kMostLooks);
     for (std::size_t i = 0; i < looks; ++i) {
         const WorkspaceFacts& facts = all[(first + i) % all.size()]->facts();
         const std::optional<pool::SandboxUsage> usage = usageOf(facts.sandbox);
         const std::uint64_t egress = egressOf(facts);
         const MutexLock lock(mutex_);
-        // One that ended meanwhile has been counted, and may be forgotten already.
-        if (!known_.contains(facts.sandbox) && table_.find(facts.id) == nullptr) continue;
-        Known& it = known(facts);
-        if (it.ended) continue;
-        advance(it, egress);
-        if (usage) countUse(it, *usage);
+        Known* it = open(facts);
+        if (it == nullptr) continue;
+        advance(*it, egress);
+        if (usage) countUse(*it, *usage);
     }
     {
         const MutexLock lock(mutex_);
         next_ = all.empty() ? "" : all[(first + looks) % all.size()]->facts().id;
     }
-    book_.write(history_.clock.wall());
+    book_.writeAll(begun);
+}
+
+UsageMeter::Known* UsageMeter::open(const WorkspaceFacts& facts) {
+    // One that ended meanwhile has been counted, and may be forgotten already.
+    if (!known_.contains(facts.sandbox) && table_.find(facts.id) == nullptr) return nullptr;
+    Known& it = known(facts);
+    return it.ended ? nullptr : &it;
 }
 
 void UsageMeter::ended(const Workspace& workspace) {
@@ -151,7 +170,18 @@ void UsageMeter::settle(const pool::SandboxId& sandbox) {
     const auto found = known_.find(sandbox);
     if (found == known_.end()) return;
     if (usage) countUse(found->second, *usage);
-    known_.erase(found);
+    found->second.settled = true;
+    clean();
+}
+
+void UsageMeter::clean() {
+    // One that is still in the table would be taken for a new one.
+    const TimePoint old = history_.clock.now() - kForgotten;
+    std::erase_if(known_, [&](const auto& entry) {
+        const Known& it = entry.second;
+        return it.ended && (it.settled || it.until < old) &&
+               table_.bySandbox(entry.first) == nullptr;
+    });
 }
 
 }  // namespace hearth::controller

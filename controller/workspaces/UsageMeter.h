@@ -23,10 +23,10 @@ public:
     UsageMeter(const WorkspaceTable& table, pool::SandboxRuntime& runtime,
                broker::EgressGateway& broker, const QuotaLedger& quotas, const History& history);
 
-    /// Looks at workspaces, the longest unseen first, and writes what was used. Asks the runtime
-    /// about some hundred sandboxes at most.
+    /// Counts the time of all workspaces, asks the runtime about some of them, the longest unseen
+    /// first, and writes what was used.
     void look();
-    /// The workspace has just ended, and its way out is still open. Asks nobody.
+    /// The workspace is about to leave the table, and its way out is still open. Asks nobody.
     void ended(const Workspace& workspace);
     /// Its sandbox is about to be destroyed: the last look. Does nothing for others.
     void settle(const pool::SandboxId& sandbox);
@@ -38,17 +38,23 @@ private:
         std::string tenant;
         std::string pool;
         std::uint64_t gpus = 0;
-        TimePoint until{};                      ///< its time is counted up to here
-        std::optional<std::uint64_t> cpu_ns{};  ///< counted so far; none: of before, not ours
-        std::uint64_t egress_bytes = 0;         ///< counted so far
-        std::uint64_t memory_kib = 0;           ///< at the last look
+        TimePoint until{};                          ///< its time is counted up to here
+        std::optional<std::uint64_t> cpu_ns{};      ///< counted so far; none: of before, not ours
+        std::uint64_t egress_bytes = 0;             ///< counted so far
+        std::optional<std::uint64_t> memory_kib{};  ///< at the last look; none: there was none
+        std::uint64_t unseen_ms = 0;                ///< counted before the first look at its memory
         bool ended = false;
+        bool settled = false;  ///< its sandbox is gone
     };
 
     /// The entry of a workspace; makes it where it is new, and counts its claim.
     Known& known(const WorkspaceFacts& facts) HEARTH_REQUIRES(mutex_);
+    /// The entry of a workspace that has not ended; null for others.
+    Known* open(const WorkspaceFacts& facts) HEARTH_REQUIRES(mutex_);
     /// Counts its time up to now, and what its egress was.
     void advance(Known& known, std::optional<std::uint64_t> egress_bytes) HEARTH_REQUIRES(mutex_);
+    /// Forgets those that have left the table.
+    void clean() HEARTH_REQUIRES(mutex_);
     void countUse(Known& known, const pool::SandboxUsage& usage) HEARTH_REQUIRES(mutex_);
     void add(const Known& known, const UsageSums& sums) HEARTH_REQUIRES(mutex_);
     std::optional<pool::SandboxUsage> usageOf(const pool::SandboxId& sandbox);

@@ -158,9 +158,9 @@ void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, En
                                  const TraceContext& trace, std::optional<double> lag_seconds) {
     const WorkspaceFacts& facts = workspace->facts();
     const TimePoint begin = history_.clock.now();
+    usage_.ended(*workspace);
     table_.erase(*workspace);
     workspace->giveUpDetached();
-    usage_.ended(*workspace);
     broker_.close(facts.sandbox);
     const std::size_t contexts = workspace->contexts().clear();
     if (contexts > 0) {

@@ -67,6 +67,7 @@ def add(cuda, function, first, second):
         call(cuda, "cuMemAlloc_v2", ctypes.byref(place), size)
     for place, vector in zip(places, (first, second)):
         call(cuda, "cuMemcpyHtoD_v2", place, (ctypes.c_float * COUNT).from_buffer(vector), size)
+    call(cuda, "cuMemsetD32_v2", places[2], ctypes.c_uint(0x7FC00000), ctypes.c_size_t(COUNT))  # no number: an old sum is no new one
     count = ctypes.c_uint32(COUNT)
     arguments = (ctypes.c_void_p * 4)(*(ctypes.addressof(each) for each in (*places, count)))
     call(cuda, "cuLaunchKernel", function, COUNT // BLOCK, 1, 1, BLOCK, 1, 1, 0, None, arguments, None)

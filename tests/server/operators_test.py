@@ -61,7 +61,7 @@ def slow_claims():
         assert json.loads(hearth(s, "explain", second["id"], "-o", "json"))["largest"] == "queue"
 
         assert s.call("DELETE", f"/v1/workspaces/{second['id']}").status == 204
-        wait_for("the record", lambda: timeline(s, "workspaces", second["id"]) == line)
+        assert s.get(f"/v1/workspaces/{second['id']}").status == 410 and timeline(s, "workspaces", second["id"]) == line
         s.kill9()
         s.start()
         assert timeline(s, "workspaces", second["id"]) == line
@@ -79,7 +79,8 @@ def slow_runs():
         line = timeline(s, "executions", waited["id"])
         assert line["largest"] == "run" and "mostly waited" in line["sentence"] and line["firstOutputMs"] >= 500, line
         busy = s.run(w, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
-        assert "it used processors for" in timeline(s, "executions", busy["id"])["sentence"]
+        said = timeline(s, "executions", busy["id"])["sentence"]
+        assert "it used processors for" in said and "mostly waited" not in said, said
         running = s.post(f"/v1/workspaces/{w}/executions", {"command": "sleep 60", "background": True}).json
         wait_for("its start", lambda: "run" in stages(timeline(s, "executions", running["id"])))
         early = timeline(s, "executions", running["id"])
@@ -187,6 +188,31 @@ def log():
         hearth(s, "log-level", "loud", status=2)
 
 
+def page():
+    """browsers get the console at the server's address, with a policy that allows nothing else; programs get what they got before"""
+    with Server() as s:
+        html = s.get("/", headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+        assert html.status == 200 and html.headers["content-type"] == "text/html; charset=utf-8" and b"<main" in html.body, html
+        policy = html.headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy and "unsafe" not in policy, policy
+        assert html.headers["x-content-type-options"] == "nosniff"
+        for accept in ({}, {"Accept": "*/*"}, {"Accept": "application/json"}):
+            assert s.get("/", headers=accept).json["name"] == "hearth", accept
+        script = s.get("/console/main.js")
+        assert script.headers["content-type"] == "text/javascript; charset=utf-8" and script.status == 200
+        again = s.get("/console/main.js", headers={"If-None-Match": script.headers["etag"]})
+        assert again.status == 304 and again.body == b"", again
+        head = s.call("HEAD", "/console/main.js")
+        assert head.status == 200 and head.body == b"" and int(head.headers["content-length"]) == len(script.body), head
+        for path in ("/console/", "/console/nothing.js", "/console/../v1/pools", "/console/%2e%2e/main.js"):
+            assert s.get(path).status in (400, 404), path
+        assert s.post("/console/main.js").status in (404, 405)
+        foreign = s.post("/v1/workspaces", {}, headers={"Origin": "http://elsewhere.example"})
+        assert foreign.status == 403, foreign
+        own = s.post("/v1/workspaces", {}, headers={"Origin": s.url})
+        assert own.status == 201, own
+
+
 def rotation():
     """logrotate with the file of the docs moves the audit log away, and the server goes on in a new one"""
     if not shutil.which("logrotate"):
@@ -214,4 +240,4 @@ def rotation():
 
 
 if __name__ == "__main__":
-    main("server", [slow_claims, slow_runs, others_timelines, use, log, rotation])
+    main("server", [slow_claims, slow_runs, others_timelines, use, log, page, rotation])

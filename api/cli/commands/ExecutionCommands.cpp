@@ -46,7 +46,9 @@ int serverLogs(const Invocation& call) {
         call.console.out << printable(textAt(parseJson(event.data), "text")) << '\n' << std::flush;
         return call.console.out.good();
     });
-    return kOk;
+    if (!call.console.out.good()) return kOk;
+    call.console.error("the server has ended the stream", "it may be restarting; follow it again");
+    return kUnheard;
 }
 
 int logs(const Invocation& call) {
@@ -54,6 +56,9 @@ int logs(const Invocation& call) {
     if (call.options.positional().empty()) {
         throw UsageError("which execution's output?",
                          "hearth logs EXECUTION, or hearth logs --server");
+    }
+    if (call.options.source("tail") == Source::Flag) {
+        throw UsageError("--tail goes with --server", "hearth logs EXECUTION | tail -n LINES");
     }
     Remote remote(call.options);
     const std::string id = executionId(remote, call.options.positional()[0]);

@@ -50,6 +50,9 @@ int usage(const Invocation& call) {
         target += sign + (name + ("=" + percentEncode(*value)));
         sign = '&';
     }
+    if (call.options.on("csv") && wantsJson(call.options)) {
+        throw UsageError("--csv and -o json are two formats", "take one of them");
+    }
     Remote remote(call.options);
     if (call.options.on("csv")) {
         call.console.out << remote.raw("GET", target, {}, {{"Accept", "text/csv"}});

@@ -1,5 +1,13 @@
 // Builds and updates DOM nodes. Text is only ever set as text, so a tenant's output cannot become markup.
 
+// Characters that would reorder or hide the text around them.
+const TRICKS = /[\u0000-\u0008\u000b\u000c\u000e-\u001a\u001c-\u001f\u007f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+
+/** Text in which nothing hides: names and output are a tenant's. */
+export function visible(text) {
+    return text.replace(TRICKS, (c) => (c < " " ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : "\ufffd"));
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "selected", "readOnly"]);
 
@@ -35,7 +43,7 @@ function build(node, props, children) {
 
 function nodes(children) {
     return children.flat(Infinity).filter((each) => each !== null && each !== undefined && each !== false)
-        .map((each) => (each instanceof Node ? each : document.createTextNode(String(each))));
+        .map((each) => (each instanceof Node ? each : document.createTextNode(visible(String(each)))));
 }
 
 /** Taking a kept node out of the page would lose its focus and scroll; a comment holds its place until `patch`. */

@@ -29,8 +29,16 @@ const allowed = new Set(VIEWS.map((view) => view.name).filter((name) => name !==
 let closing = new AbortController();
 let signedOff = false;
 
+function decoded(part) {
+    try {
+        return decodeURIComponent(part);
+    } catch {
+        return part; // typed by somebody
+    }
+}
+
 function placeOf(hash) {
-    const [name = "pools", ...rest] = hash.replace(/^#\/?/, "").split("?")[0].split("/").filter(Boolean).map(decodeURIComponent);
+    const [name = "pools", ...rest] = hash.replace(/^#\/?/, "").split("?")[0].split("/").filter(Boolean).map(decoded);
     return { view: VIEWS.find((each) => each.name === name) ?? VIEWS[0], params: rest };
 }
 

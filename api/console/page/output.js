@@ -1,20 +1,14 @@
 // Shows what a program printed and drew. All of it is a tenant's: escape sequences and markup become text, or nothing.
 
-import { h } from "./dom.js";
+import { h, visible } from "./dom.js";
 
 const SHOWN = 200_000;
 const PIECE = 16_384;
 const SAVED = 8_000_000;
 const FLUSH_MS = 40;
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-// Characters that would reorder or hide the text around them.
-const TRICKS = /[\u0000-\u0008\u000b\u000c\u000e-\u001a\u001c-\u001f\u007f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
-const ESCAPE = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[PX^_][^\u001b]*\u001b\\|[ -/]*[0-~])/y;
+const ESCAPE = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[PX^_][^\u001b]*\u001b\\|[ -/]*[0-OQ-WYZ\\`-~])/y;
 const LONGEST_ESCAPE = 4096;
-
-function visible(text) {
-    return text.replace(TRICKS, (c) => (c < " " ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : "\ufffd"));
-}
 
 /** Reads text with escape sequences: calls `emit(text, classes)`; colours of the foreground stay, all else is dropped. */
 function ansiReader(emit) {

@@ -27,15 +27,16 @@ Schema poolThenSchema() {
 }
 
 Schema pressureSchema() {
-    Schema shape = Schema::object()
-                       .required("cpu", Schema::number())
-                       .required("memory", Schema::number())
-                       .required("io", Schema::number())
-                       .describe(
-                           "How busy the machine was, of claims that waited or took over 50 "
-                           "ms: the percent of ten seconds in which some task waited for the "
-                           "resource (Linux's pressure stall information)")
-                       .named("HostPressure");
+    Schema shape =
+        Schema::object()
+            .required("cpu", Schema::number())
+            .required("memory", Schema::number())
+            .required("io", Schema::number())
+            .describe(
+                "For operators: how busy the machine was, of claims that waited or took over 50 "
+                "ms: the percent of ten seconds in which some task waited for the "
+                "resource (Linux's pressure stall information)")
+            .named("HostPressure");
     return shape.nullable();
 }
 

@@ -31,7 +31,8 @@ std::string csvCell(const Json& value) {
     if (value.is_null()) return "";
     if (!value.is_string()) return value.dump();
     std::string text = value.get<std::string>();
-    if (!text.empty() && std::string_view("=+-@\t").find(text.front()) != std::string_view::npos) {
+    if (!text.empty() &&
+        std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos) {
         text.insert(0, "'");
     }
     if (text.find_first_of(",\"\r\n") == std::string::npos) return text;

@@ -49,7 +49,9 @@ Operation linesOperation(const Services& services) {
         const auto most = call.queryOr<std::size_t>("limit", 100);
         std::uint64_t after = tail.before(most);
         if (wantsEventStream(call.request)) {
-            after = lastEventId(call.request).value_or(after);
+            // A number of a server before this one says nothing here.
+            const std::uint64_t last = lastEventId(call.request).value_or(after);
+            if (last <= tail.before(0)) after = last;
             api::Response response = sseResponse([&tail, after](std::shared_ptr<api::Stream> to) {
                 LogStream::start(tail, after, std::move(to));
             });
@@ -87,10 +89,12 @@ Operations logOperations(const Services& services) {
     put.handle = [&services](Call& call) {
         const auto level = metrics::kLogLevels.find(call.body.at("level").get<std::string>());
         const metrics::LogLevel before = services.log.level();
-        services.log.setLevel(*level);  // the schema has seen it
-        services.log.warn("log.level", {{"from", metrics::kLogLevels.of(before)},
-                                        {"to", metrics::kLogLevels.of(*level)},
-                                        {"tenant", call.who.tenant}});
+        // At every level: who makes the log silent stands in it. The schema has seen the text.
+        services.log.audit("log.level", {{"from", metrics::kLogLevels.of(before)},
+                                         {"to", metrics::kLogLevels.of(*level)},
+                                         {"tenant", call.who.tenant},
+                                         {"request", call.request.id()}});
+        services.log.setLevel(*level);
         return jsonResponse(levelJson(services.log));
     };
     all.push_back(std::move(put));

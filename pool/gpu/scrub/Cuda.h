@@ -34,10 +34,11 @@ public:
     /// Sets 4-byte words, and waits until it is done.
     void fill(Address at, std::uint32_t word, std::uint64_t words) const;
     void read(void* to, Address from, std::uint64_t bytes) const;
-    /// How many of so many words are not `word`: the device counts them itself, into the 8 bytes at
-    /// `counter`. nullopt where it runs no program of ours (before Volta).
-    std::optional<std::uint64_t> differences(Address at, std::uint32_t word, std::uint64_t words,
-                                             Address counter);
+    /// How many of so many words are `word`: the device counts them itself, into the 8 bytes at
+    /// `counter`, so that a program that did nothing finds none. nullopt where it runs no program
+    /// of ours (before Volta).
+    std::optional<std::uint64_t> matches(Address at, std::uint32_t word, std::uint64_t words,
+                                         Address counter);
 
 private:
     void check(int result, const char* function) const;

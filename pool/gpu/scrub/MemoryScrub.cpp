@@ -117,16 +117,17 @@ std::optional<Cuda::Address> provenCounter(Cuda& cuda, Cuda::Address page) {
     const Cuda::Address probe = page + kGranule / 2;
     const std::uint32_t word = wordOf(0);
     cuda.fill(probe, word, kWords);
-    const bool proven = cuda.differences(probe, word, kWords, page) == 0 &&
-                        cuda.differences(probe, ~word, kWords, page) == kWords;
+    const bool proven = cuda.matches(probe, word, kWords, page) == kWords &&
+                        cuda.matches(probe, ~word, kWords, page) == 0;
     return proven ? std::optional(page) : std::nullopt;
 }
 
 /// The device compares all words itself, at the speed of its own memory, and a few come to the
-/// host. Where it says that some differ, all come to the host, whose word counts.
+/// host. Where it does not find all of them, all come to the host, whose word counts.
 void compare(Cuda& cuda, const std::optional<Cuda::Address>& counter, Cuda::Address at,
              std::uint64_t bytes, std::uint32_t word, std::vector<std::uint32_t>& buffer) {
-    const bool same = counter && cuda.differences(at, word, bytes / sizeof(word), *counter) == 0;
+    const std::uint64_t words = bytes / sizeof(word);
+    const bool same = counter && cuda.matches(at, word, words, *counter) == words;
     compareHere(cuda, at, same ? std::min(bytes, kSample) : bytes, word, buffer);
 }
 
@@ -143,8 +144,6 @@ GpuScrub overwrite(Cuda& cuda) {
     const std::optional<Cuda::Address> counter = provenCounter(cuda, *page);
     const std::vector<Chunk> chunks = takeAll(cuda, cuda.memory());
     std::vector<std::uint32_t> buffer;
-    // The page in which it counts is a part of the memory, too.
-    cuda.fill(*page, 0, kGranule / sizeof(std::uint32_t));
     eachBlock(chunks, [&](Cuda::Address at, std::uint64_t bytes, std::uint32_t word) {
         cuda.fill(at, word, bytes / sizeof(word));
     });
@@ -153,6 +152,8 @@ GpuScrub overwrite(Cuda& cuda) {
         compare(cuda, counter, at, bytes, word, buffer);
         scrub.bytes += bytes;
     });
+    cuda.fill(*page, 0, kGranule / sizeof(std::uint32_t));
+    compareHere(cuda, *page, kGranule, 0, buffer);
     scrub.bytes += kGranule;
     eachBlock(chunks, [&](Cuda::Address at, std::uint64_t bytes, std::uint32_t /*word*/) {
         cuda.fill(at, 0, bytes / sizeof(std::uint32_t));

@@ -292,6 +292,31 @@ TEST_CASE("a leader's history of before is everybody's", "[unit][controller]") {
     CHECK_FALSE(second.has("ws_mine"));
 }
 
+TEST_CASE("a copy of an earlier version, or of a later one, is taken as far as both know it",
+          "[unit][controller]") {
+    Desk desk;
+    Replica first(desk, "first");
+    record(first.lead(1), "a");
+    first.end();
+    // The copy is the newest file of its kind.
+    for (const auto& entry : fs::directory_iterator(desk.folder)) {
+        if (!entry.path().filename().string().starts_with("snapshot-")) continue;
+        Database copy(entry.path());
+        copy.execute(
+            "INSERT OR REPLACE INTO workspaces (id, tenant, pool, sandbox, claim_id, "
+            "fingerprint, name, created_ms) VALUES ('ws_old','t','p','s','c','f','n',1)");
+        copy.execute("DROP TABLE usage");
+        copy.execute("ALTER TABLE workspaces DROP COLUMN story");
+        copy.execute("ALTER TABLE workspaces ADD COLUMN of_the_future TEXT");
+        copy.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+        copy.execute("PRAGMA journal_mode = DELETE");
+    }
+    Replica second(desk, "second");
+    second.catchUp();
+    CHECK(second.has("ws_old"));
+    CHECK(second.has("ws_a"));
+}
+
 TEST_CASE("a folder that cannot serve is refused by its name", "[unit][controller]") {
     Desk desk;
     CHECK_THROWS_AS(SharedHistory(

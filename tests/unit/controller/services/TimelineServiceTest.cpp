@@ -74,6 +74,33 @@ TEST_CASE("timelines of workspaces are their tenant's and operators'", "[unit][c
           ErrorCode::NotFound);
 }
 
+TEST_CASE("a story that cannot be read leaves its workspace's record as it is",
+          "[unit][controller]") {
+    Filled filled;
+    House& house = filled.house;
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    house.journal.flush(5s);
+    const std::string story = GENERATE("{}", "[]", "not JSON", "{\"claim\":{},\"place\":null}");
+    house.journal.writeNow([&](Database& database) {
+        Statement(database, "UPDATE workspaces SET story = ?").bind(story).run();
+    });
+    const auto record = house.journal.workspace(view.id);
+    REQUIRE(record);
+    CHECK_FALSE(record->story);
+    CHECK(house.timelines.ofWorkspace(house.who, view.id).stages.empty());
+}
+
+TEST_CASE("how busy the machine was is told to operators alone", "[unit][controller]") {
+    Filled filled;
+    House& house = filled.house;
+    ClaimStory story;
+    story.scene.pressure = {1, 2, 3};
+    house.journal.record(WorkspaceRecord{"ws_slow", "other", "p", "sb_1", "cl_1", "", "", 1'000,
+                                         std::nullopt, "", story});
+    CHECK_FALSE(house.timelines.ofWorkspace(kOther, "ws_slow").scene->pressure);
+    CHECK(house.timelines.ofWorkspace(kOperator, "ws_slow").scene->pressure);
+}
+
 TEST_CASE("a workspace whose record was lost has a timeline without stages", "[unit][controller]") {
     Filled filled;
     House& house = filled.house;

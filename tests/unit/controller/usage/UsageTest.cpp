@@ -89,6 +89,67 @@ TEST_CASE("after a crash use goes on where it was last written", "[unit][control
     CHECK(rows[0].sums.sandbox_ms == 17'000);
 }
 
+TEST_CASE("a workspace that was claimed just before a crash is counted by the next server",
+          "[unit][controller]") {
+    Ground ground;
+    {
+        House before(ground);
+        before.declare("p", smallSpec(1));
+        REQUIRE(before.filled("p", 1));
+        before.usage.look();
+        ground.manual.advance(1s);
+        static_cast<void>(before.workspaces.create(before.who, House::request()));
+        before.journal.flush(5s);
+        ground.manual.advance(2s);
+    }
+    House after(ground);
+    after.recover();
+    after.usage.look();
+    UsageQuery query;
+    query.since = ground.clock.wall() - 1h;
+    const UsageSums sums = after.usage_reports.report(after.who, query).at(0).sums;
+    CHECK(sums.claims == 1);
+    CHECK(sums.sandbox_ms == 2'000);
+}
+
+TEST_CASE("an end that is counted after its sandbox went is counted once", "[unit][controller]") {
+    Filled filled;
+    House& house = filled.house;
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    filled.manual.advance(3s);
+    house.usage.look();
+    house.usage.settle(view.sandbox_id);
+    filled.manual.advance(1s);
+    house.usage.look();
+    house.workspaces.close(house.who, view.id);
+    REQUIRE(house.settleUntil([&] { return !house.warm.find(view.sandbox_id); }));
+    CHECK(filled.used(house.who).claims == 1);
+    CHECK(filled.used(house.who).sandbox_ms == 4'000);
+}
+
+TEST_CASE("a report moves nothing: after a crash the time before it is still counted",
+          "[unit][controller]") {
+    Ground ground;
+    {
+        House before(ground);
+        before.declare("p", smallSpec(1));
+        REQUIRE(before.filled("p", 1));
+        static_cast<void>(before.workspaces.create(before.who, House::request()));
+        before.usage.look();
+        ground.manual.advance(10s);
+        UsageQuery query;
+        query.since = ground.clock.wall() - 1h;
+        static_cast<void>(before.usage_reports.report(before.who, query));
+        before.journal.flush(5s);
+    }
+    House after(ground);
+    after.recover();
+    after.usage.look();
+    UsageQuery query;
+    query.since = ground.clock.wall() - 1h;
+    CHECK(after.usage_reports.report(after.who, query).at(0).sums.sandbox_ms == 10'000);
+}
+
 TEST_CASE("users see their own use, operators everybody's, by what they ask",
           "[unit][controller]") {
     Filled filled;
