@@ -17,6 +17,7 @@
 #include "api/cli/doctor/Doctor.h"
 #include "api/cli/remote/Kinds.h"
 #include "api/cli/remote/Remote.h"
+#include "api/cli/top/Top.h"
 #include "api/command/OutputFormat.h"
 #include "base/Error.h"
 #include "base/http/client/ClientConnection.h"
@@ -43,9 +44,8 @@ std::string overview(const std::vector<Command>& commands) {
 
 /// Words of other programs.
 std::string ourWordFor(const std::string& word) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 31> kMeant = {{
-        {"top", "ps"},
-        {"stats", "ps"},
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 30> kMeant = {{
+        {"stats", "top"},
         {"status", "ps"},
         {"jobs", "ps"},
         {"inspect", "describe"},
@@ -274,14 +274,14 @@ int runProgram(int argc, char** argv, const Command& command) {
 }
 
 std::vector<Command> allCommands() {
-    return {makeRun(),      makeExec(),      makeShell(),    makeOpen(),        makeList(),
-            makeRemove(),   makeCopy(),      makePs(),       makeLogs(),        makeAttach(),
-            makeStop(),     makeGet(),       makeDescribe(), makeExplain(),     makeApply(),
-            makeScale(),    makeSchedule(),  makeDelete(),   makeDrain(),       makeImage(),
-            makeToken(),    makeQuota(),     makeUsage(),    makeGpu(),         makeMcp(),
-            makePackages(), makeMcpConfig(), makeSimulate(), makeAgentFolder(), makeCrds(),
-            makeServe(),    makeConfig(),    makeDoctor(),   makeCompletion(),  makeLogLevel(),
-            makeVersion()};
+    return {makeRun(),      makeExec(),     makeShell(),     makeOpen(),     makeList(),
+            makeRemove(),   makeCopy(),     makePs(),        makeTop(),      makeLogs(),
+            makeAttach(),   makeStop(),     makeGet(),       makeDescribe(), makeExplain(),
+            makeApply(),    makeScale(),    makeSchedule(),  makeDelete(),   makeDrain(),
+            makeImage(),    makeToken(),    makeQuota(),     makeUsage(),    makeGpu(),
+            makeMcp(),      makePackages(), makeMcpConfig(), makeSimulate(), makeAgentFolder(),
+            makeCrds(),     makeServe(),    makeConfig(),    makeDoctor(),   makeCompletion(),
+            makeLogLevel(), makeVersion()};
 }
 
 }  // namespace hearth::cli

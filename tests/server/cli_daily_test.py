@@ -228,7 +228,7 @@ def mistakes():
             e = s.run(w, "true")["id"]
             for typed, status, words in (
                     ("start", 2, ["hearth serve"]), ("kill", 2, ["hearth stop"]), ("pools", 2, ["hearth get pools"]), ("exe mine ls", 2, ["hearth exec"]),
-                    ("--bogus 1 get pools", 2, ["hearth COMMAND --bogus"]), ("top", 2, ["hearth ps"]), ("describe mine", 2, ["hearth describe workspace mine"]),
+                    ("--bogus 1 get pools", 2, ["hearth COMMAND --bogus"]), ("stats", 2, ["hearth top"]), ("describe mine", 2, ["hearth describe workspace mine"]),
                     ("scale shell --min 3", 2, ["hearth scale", "POOL MIN"]), ("get secrets", 2, ["pools", "workspaces"]),
                     ("get pod", 2, ["hearth get sandboxes"]), ("get pols", 2, ["did you mean pools"]),
                     ("exec ls", 2, ["hearth exec WORKSPACE PROGRAM"]), ("exec nosuch ls", 3, ["no workspace nosuch", "hearth ls"]),

@@ -131,10 +131,9 @@ std::vector<Flag> withClientFlags(std::vector<Flag> flags) {
 
 namespace {
 
-http::ClientOptions optionsOfRemote(const Options& options) {
+http::ClientOptions optionsOfRemote(const Options& options, std::chrono::milliseconds silence) {
     http::ClientOptions client = clientOptions(options);
-    // A claim may wait for its image and in the pool's queue, a drain for every sandbox.
-    client.timeout = std::chrono::minutes(12);
+    client.timeout = silence;
     client.headers.emplace_back("User-Agent", "hearth/" HEARTH_VERSION);
     if (const auto token = options.get("token"); token && !token->empty()) {
         client.headers.emplace_back("Authorization", "Bearer " + *token);
@@ -144,8 +143,10 @@ http::ClientOptions optionsOfRemote(const Options& options) {
 
 }  // namespace
 
-Remote::Remote(const Options& options)
-    : Remote(options.get("url", kDefaultUrl), optionsOfRemote(options)) {}
+Remote::Remote(const Options& options, RemotePatience patience)
+    : Remote(options.get("url", kDefaultUrl), optionsOfRemote(options, patience.silence)) {
+    stop_ = patience.stop;
+}
 
 Remote::Remote(const std::string& url, http::ClientOptions options)
     : options_(std::move(options)), client_(clientAt(url, options_)) {}
@@ -182,6 +183,7 @@ Answer Remote::send(const std::string& method, const std::string& target, const 
     http::ClientRequest request;
     request.method = method;
     request.target = target;
+    request.stop = stop_;
     request.headers = std::move(headers);
     if (!body.is_null()) {
         const bool typed =

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -47,6 +49,14 @@ http::ClientOptions clientOptions(const Options& options);
 /// `flags` and the client's.
 std::vector<Flag> withClientFlags(std::vector<Flag> flags);
 
+/// How long one request of a Remote may keep its caller.
+struct RemotePatience {
+    /// The longest silence; a claim may wait for its image, a drain for every sandbox.
+    std::chrono::milliseconds silence = std::chrono::minutes(12);
+    /// Ends what is on its way soon after it becomes true; outlives the Remote.
+    const std::atomic<bool>* stop = nullptr;
+};
+
 struct Answer {
     int status = 0;
     Json body;  ///< null where there was none
@@ -57,7 +67,7 @@ struct Answer {
 /// thread-safe.
 class Remote {
 public:
-    explicit Remote(const Options& options);
+    explicit Remote(const Options& options, RemotePatience patience = {});
     /// A server by its address alone, with what `options` say of its connections.
     Remote(const std::string& url, http::ClientOptions options);
 
@@ -91,6 +101,7 @@ public:
 private:
     http::ClientOptions options_;
     http::HttpClient client_;
+    const std::atomic<bool>* stop_ = nullptr;  ///< of get, list and send
     std::uint64_t unanswered_ = 0;
 };
 

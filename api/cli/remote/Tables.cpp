@@ -71,19 +71,22 @@ void flatten(const Json& node, const std::string& path, Table& table, LongTexts&
 
 }  // namespace
 
-std::string age(const std::string& time, WallTime now) {
+std::optional<std::int64_t> secondsSince(const std::string& time, WallTime now) {
     std::tm parts{};
     if (std::sscanf(time.c_str(), "%d-%d-%dT%d:%d:%d", &parts.tm_year, &parts.tm_mon,
                     &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec) != 6) {
-        return "-";
+        return std::nullopt;
     }
     parts.tm_year -= 1900;
     parts.tm_mon -= 1;
     const std::int64_t then = ::timegm(&parts);
-    return seconds(toUnixMillis(now) / 1000 - then);
+    return toUnixMillis(now) / 1000 - then;
 }
 
-namespace {
+std::string age(const std::string& time, WallTime now) {
+    const auto since = secondsSince(time, now);
+    return since ? seconds(*since) : "-";
+}
 
 /// Drained before Degraded before Installing before Ready; empty from a server that tells no
 /// conditions.
@@ -127,8 +130,6 @@ std::string poolWhy(const Json& pool) {
     if (why.size() <= kMost) return why;
     return toUtf8(why.substr(0, kMost)) + "…";
 }
-
-}  // namespace
 
 std::string poolTable(const std::vector<Json>& items, WallTime now) {
     Table table({"NAME", "STATUS", "READY", "DESIRED", "CLAIMED", "CREATING", "FAILED", "WAITING",

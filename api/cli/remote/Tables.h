@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,12 @@ std::string eventLine(const Json& event);
 /// One object as aligned `path  value` lines, nested keys joined by dots; then texts of several
 /// lines, each under its path, line by line.
 std::string fieldList(const Json& object);
+/// "Ready", "Filling", "Installing", "Degraded" or "Drained"; empty where a server tells none.
+std::string poolStatus(const Json& pool);
+/// Why a pool is degraded, else what it lacks, as one line of a hundred bytes; may be empty.
+std::string poolWhy(const Json& pool);
+/// Seconds from an RFC 3339 time to `now`, negative if it is to come; nullopt for no time.
+std::optional<std::int64_t> secondsSince(const std::string& time, WallTime now);
 /// "5s", "12m", "3h", "2d" between an RFC 3339 time and `now`, either way round; "-" for no time.
 std::string age(const std::string& time, WallTime now);
 

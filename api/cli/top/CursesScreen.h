@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "api/cli/top/Screen.h"
+
+namespace hearth::cli {
+
+/// The user's terminal while `hearth top` draws on it. Destruction gives it back as it was. One at
+/// a time, of one thread; ncurses keeps its state for the process.
+class CursesScreen {
+public:
+    /// Takes standard input and output. Throws UsageError where TERM cannot show a screen.
+    explicit CursesScreen(bool colours);
+    ~CursesScreen();
+    CursesScreen(const CursesScreen&) = delete;
+    CursesScreen& operator=(const CursesScreen&) = delete;
+
+    /// Sends what has changed since the last call.
+    void draw(const Screen& lines);
+    /// The keys typed since the last call; never waits longer than a key's own bytes take.
+    std::vector<KeyPress> keys();
+    /// Takes over a new size of the window; call it after SIGWINCH.
+    void resize();
+    /// Gives the terminal back for a while; the next draw() takes it again.
+    void suspend();
+    ScreenSize size() const;
+
+private:
+    struct Terminal;
+    std::unique_ptr<Terminal> terminal_;
+};
+
+}  // namespace hearth::cli

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/cli/top/ClaimWindow.h"
+#include "base/Clock.h"
+#include "base/Json.h"
+
+namespace hearth::cli {
+
+// What one look at a server showed. Texts are cellText(), but for ids, which requests name.
+
+/// A pool, as far as the screen shows it. Counts are of sandboxes.
+struct PoolFacts {
+    std::string name;
+    std::string state;  ///< "Ready", "Degraded"
+    std::string why;    ///< one line; may be empty
+    std::int64_t ready = 0;
+    std::int64_t claimed = 0;
+    std::int64_t creating = 0;
+    std::int64_t target = 0;
+    std::int64_t waiting = 0;  ///< claims in line
+    double miss_rate = 0;      ///< share of recent claims that found no ready sandbox, 0 to 1
+};
+
+struct WorkspaceFacts {
+    std::string id;
+    std::string name;
+    std::string tenant;
+    std::string pool;
+    std::string phase;
+    std::string created_at;       ///< RFC 3339
+    std::string idle_expires_at;  ///< empty while something runs, or where it never ends idle
+    std::optional<double> claim_ms = {};
+};
+
+/// Percent of ten seconds in which some task of the server's machine waited for the resource.
+struct HostPressure {
+    double cpu = 0;
+    double memory = 0;
+    double io = 0;
+};
+
+struct Overview {
+    std::string url;
+    std::string version = {};  ///< with the runtime; empty until the server has told it
+    std::vector<PoolFacts> pools = {};
+    std::vector<WorkspaceFacts> workspaces = {};
+    bool more_workspaces = false;                     ///< than the first page holds
+    std::map<std::string, std::size_t> running = {};  ///< executions, by the workspace's id
+    ClaimFigures claims = {};
+    std::optional<HostPressure> pressure = {};  ///< when the youngest claim that told it came
+    bool loaded = false;                        ///< a look has succeeded at least once
+};
+
+/// One workspace, opened.
+struct WorkspaceDetail {
+    std::string id;
+    std::string sentence = {};  ///< why its claim took so long
+    /// What it uses now, as pairs of a name and a value.
+    std::vector<std::pair<std::string, std::string>> usage = {};
+    struct Run {
+        std::string id;
+        std::string status;
+        std::string language;
+        std::string started_at;  ///< RFC 3339
+        std::optional<double> took_ms;
+        std::string exit_code;
+    };
+    std::vector<Run> runs = {};  ///< newest first
+    bool loaded = false;
+};
+
+// Readers of answers. All tolerate what an older or newer server leaves out; they need a
+// Utf8Locale.
+std::vector<PoolFacts> poolFacts(const Json& list);
+std::vector<WorkspaceFacts> workspaceFacts(const Json& list);
+std::map<std::string, std::size_t> runningByWorkspace(const Json& list);
+std::optional<HostPressure> pressureOf(const Json& timeline);
+std::vector<WorkspaceDetail::Run> runFacts(const Json& list);
+std::vector<std::pair<std::string, std::string>> usageFacts(const Json& usage);
+
+}  // namespace hearth::cli

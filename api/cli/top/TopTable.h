@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/cli/top/Overview.h"
+
+namespace hearth::cli {
+
+struct TopColumn {
+    std::string name;      ///< as the heading shows it and --sort names it, in whatever case
+    bool right = false;    ///< numbers
+    bool shrinks = false;  ///< may be cut where the screen is too narrow
+};
+
+/// A text, and the place it has among those of its column: by number, then by text.
+struct TopCell {
+    std::string text;
+    double order = 0;
+};
+
+struct TopRow {
+    std::string key;     ///< the pool's name or the workspace's id
+    bool alarm = false;  ///< needs a look; a cell says so, too
+    std::vector<TopCell> cells;
+};
+
+/// A list of the overview as rows, before it is drawn. A value type.
+struct TopTable {
+    std::vector<TopColumn> columns;
+    std::vector<TopRow> rows;
+
+    /// Keeps the rows one of whose cells, or whose key, has the text, in whatever ASCII case.
+    void filter(const std::string& text);
+    void sort(std::size_t column, bool reverse);
+};
+
+const std::vector<TopColumn>& poolColumns();
+const std::vector<TopColumn>& workspaceColumns();
+TopTable poolTop(const Overview& seen);
+/// Ages and countdowns are those at `now`.
+TopTable workspaceTop(const Overview& seen, WallTime now);
+/// The beginning of an id that tells it from others on a screen.
+std::string shortId(const std::string& id);
+
+}  // namespace hearth::cli
