@@ -2,8 +2,8 @@
 
 import contextlib
 import json
-import os
 import subprocess
+import tempfile
 import urllib.parse
 import urllib.request
 
@@ -12,10 +12,14 @@ from harness import free_port
 
 @contextlib.contextmanager
 def prometheus(server, rules=None):
-    """One that scrapes the server each second; gives a function that asks its API."""
+    """One that scrapes the server each second; gives a function that asks its API. Its files are on no disk of the server's."""
+    with tempfile.TemporaryDirectory(prefix="hearth-prometheus-", ignore_cleanup_errors=True) as folder, scraping(server, rules, folder) as get:
+        yield get
+
+
+@contextlib.contextmanager
+def scraping(server, rules, folder):
     port = free_port()
-    folder = os.path.join(server.data, "prometheus")
-    os.mkdir(folder)
     settings = {"global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "rule_files": [rules] if rules else [],
                 "scrape_configs": [{"job_name": "hearth", "static_configs": [{"targets": [f"127.0.0.1:{server.ops_port}"]}]}]}
     with open(f"{folder}/prometheus.yml", "w", encoding="utf-8") as f:
