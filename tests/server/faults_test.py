@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 import yaml
 
@@ -25,7 +24,7 @@ from gpu_machine import Machine, gpu_pool, uuid  # noqa: E402
 from harness import BUILD, REPO, Server, main, note, pool_yaml, wait_for  # noqa: E402
 from index import Index, wheel  # noqa: E402
 from ondemand_test import config, small  # noqa: E402
-from prometheus import prometheus  # noqa: E402
+from prometheus import prometheus, promtool  # noqa: E402
 from registry import Registry  # noqa: E402
 
 RULES = os.path.join(REPO, "helm/hearth/alerts.yaml")
@@ -144,7 +143,235 @@ def empty_pool():
         assert "the wait in line: pool shell had no ready sandbox" in hearth(s, "explain", waited["id"])
 
 
-TESTS = [empty_pool]
+@contextlib.contextmanager
+def slow_umoci():
+    """A umoci that takes eleven seconds for images with the tag slow or 1, more than the objective of claims allows; gives the words
+    before a server's that put it in the machine's place."""
+    with tempfile.TemporaryDirectory(prefix="hearth-umoci-") as folder:
+        os.chmod(folder, 0o755)
+        os.mkdir(os.path.join(folder, "bin"), 0o755)
+        shutil.copy(shutil.which("umoci"), os.path.join(folder, "bin", "umoci-itself"))
+        path = os.path.join(folder, "bin", "umoci")
+        with open(path, "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\ncase \"$*\" in *:slow*) sleep 11 ;; esac\nexec umoci-itself \"$@\"\n")
+        os.chmod(path, 0o755)
+        yield ["unshare", "--mount", "--propagation", "private", "sh", "-ec", f'mount -t overlay overlay -o lowerdir={folder}:/usr /usr\nexec "$@"', "sh"]
+
+
+def slow_layout(path, text):
+    """An image that slow_umoci takes its time for."""
+    archive = small(path + ".tar", None, text)
+    subprocess.run(["skopeo", "--insecure-policy", "copy", "--quiet", "docker-archive:" + archive, f"oci:{path}:slow"], check=True)
+    os.remove(archive)
+    return path
+
+
+def slow_image():
+    """a slow image: claims that were in time no longer are, and the timeline of one names the unpacking"""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hearth-slow-"))
+        os.chmod(folder, 0o755)
+        registry = stack.enter_context(Registry({"team/slow:1": slow_layout(f"{folder}/fetched", "a")}))
+        s = Server(config=config(registry, allow=[registry.place + "/team/*:*"]))
+        s.wrapper = stack.enter_context(slow_umoci())
+        slow_layout(os.path.join(s.data, "images", "declared"), "b")
+        stack.enter_context(s)
+        who = stack.enter_context(on_call(s, "Slow image"))
+        for _ in range(20):
+            assert s.post("/v1/executions", {"command": "true", "pool": "shell"}).status == 200
+        pool = yaml.safe_load(pool_yaml("declared", image="declared", warm=0, on_empty="Create", max_wait="60s"))
+        assert s.call("PUT", "/v1/pools/declared", pool).status == 201
+        with concurrent.futures.ThreadPoolExecutor(8) as many:
+            named = many.submit(s.open_workspace, image=registry.place + "/team/slow:1")
+            waiting = [many.submit(s.open_workspace, pool="declared") for _ in range(6)]
+            workspace = named.result(60)["id"]
+            for each in waiting:
+                each.result(60)
+        who.paged("HearthClaimsFailOrAreSlow", window="1h")
+        who.graph(least=5, stage="queue")
+        said = who.types(WORKSPACE=workspace)
+        assert "was the unpacking of the image on this machine" in said, said
+        assert who.opens("Workspaces", f"/v1/workspaces/{workspace}/timeline")["largest"] == "unpack"
+
+
+def full_disk():
+    """a full disk: the pool says what does not fit, and recovers once there is room"""
+    with server_on_ext4(800, pools=pool_yaml(warm=1, on_empty="Fail")) as (s, disk), on_call(s, "Full disk") as who:
+        held = s.open_workspace()["id"]
+        wait_for("another one", lambda: s.get("/v1/pools/shell").json["status"]["ready"] == 1)
+        take_all(disk)
+        second = s.post("/v1/workspaces", {})
+        who.paged("HearthPoolDegraded", pool="shell")
+        refused = s.post("/v1/workspaces", {})
+        assert second.status == 201 and refused.status == 507 and refused.json["errorCode"] == "DISK_FULL", (second, refused)
+        said = who.types()
+        assert "Degraded" in said and "64Mi does not fit: 0 of the disk are free" in said, said
+        [pool] = who.opens("Pools", "/v1/pools?limit=100")["items"]
+        degraded = condition(pool, "Degraded")
+        assert degraded["status"] == "True" and degraded["reason"] == "DiskFull" and "kept for the server's state" in degraded["message"], degraded
+        who.paged("HearthDiskLow", disk="workspaces")
+        who.paged("HearthDiskLow", disk="state")
+        who.graph()  # what is kept; nothing is free
+        assert s.run(held, "echo on")["stdout"] == "on\n"
+        empty(disk)
+        again = wait_for("room", lambda: (a := s.post("/v1/workspaces", {})).status == 201 and a, 40)
+        assert s.run(again.json["id"], "echo on")["stdout"] == "on\n"
+
+
+def stuck_launcher():
+    """a stuck launcher: its operation is named, ps shows that it is stopped, and claims are served when it goes on"""
+    with Server(pools=pool_yaml(warm=2)) as s, on_call(s, "Stuck launcher") as who:
+        [launcher] = s.launcher_pids()
+        os.kill(launcher, signal.SIGSTOP)
+        try:
+            failed = s.post("/v1/workspaces", {"limits": {"cpu": 0.5}})  # which the launcher has to set
+            assert failed.status == 504 and "the launcher did not answer to narrow" in failed.json["detail"], failed
+            who.paged("HearthLauncherStuck", operation="narrow")
+            who.graph(operation="narrow")
+            said = who.types()
+            assert re.search("event=launcher.stuck operation=narrow", said), said
+            assert "sandbox.failed" in [each["type"] for each in who.opens("Events", "/v1/events?limit=100")["items"]]
+            with open(os.path.join(REPO, "docs/runbooks.md"), encoding="utf-8") as f:
+                look = re.search(r"`(ps -eo pid,.+?)`", f.read())[1]
+            shown = subprocess.run(look, shell=True, capture_output=True, text=True, check=False).stdout
+            assert re.search(rf"^ *{launcher} T", shown, re.MULTILINE), shown
+        finally:
+            os.kill(launcher, signal.SIGCONT)
+        wait_for("the end of the alert", lambda: not who.ask('ALERTS{alertname="HearthLauncherStuck"}'), 30)
+        assert s.run(s.open_workspace(limits={"cpu": 0.5})["id"], "echo on")["stdout"] == "on\n"
+
+
+def greedy_tenant():
+    """a greedy tenant: it has all of a pool and of its quota, by name, and another one waits"""
+    with Server(pools=pool_yaml(warm=2, members=2, max_wait="90s")) as s:
+        s.token = s.post("/v1/tokens", {"name": "root", "role": "admin"}).json["token"]
+        of = {tenant: {"headers": {"Authorization": "Bearer " + s.post("/v1/tokens", {"name": tenant, "tenant": tenant, "role": "user"}).json["token"]}}
+              for tenant in ("greedy", "polite")}
+        assert s.call("PUT", "/v1/quotas/greedy", {"workspaces": 2}).status == 201
+        with on_call(s, "Greedy tenant") as who, concurrent.futures.ThreadPoolExecutor(1) as one:
+            for _ in range(2):
+                assert s.post("/v1/workspaces", {}, **of["greedy"]).status == 201
+            waiting = one.submit(s.post, "/v1/workspaces", {}, timeout=90, **of["polite"])
+            who.paged("HearthClaimsWait", pool="shell")
+            who.paged("HearthQuotaFull", tenant="greedy", resource="workspaces")
+            who.graph(least=0.99, tenant="greedy", resource="workspaces")
+            said = who.types()
+            assert re.search(r"^greedy +store +2/2 ", said, re.MULTILINE), said
+            seen = who.opens("Workspaces", "/v1/workspaces?limit=100")["items"]
+            assert [each["tenant"] for each in seen] == ["greedy"] * 2, seen
+            close(s, seen[0]["id"])
+            served = waiting.result(60)
+            assert served.status == 201, served
+            assert "was the wait in line: pool shell had no ready sandbox (2 claimed" in hearth(s, "explain", served.json["id"])
+
+
+def dead_mirror():
+    """a dead mirror: the log names the package, the index is told to have failed, and so does the workspace's record"""
+    pool = pool_yaml("m", warm=1).replace("    resources:", "    network: {mode: Mirror}\n    resources:")
+    with Index([wheel("hearthfoo")]) as index, Server(pools=pool, args=["--mirror-pypi", index.pypi]) as s, on_call(s, "Dead mirror") as who:
+        workspace = s.open_workspace(pool="m")["id"]
+        ask = "wget -q -O /dev/null ${PIP_INDEX_URL}hearthfoo/"
+        assert s.run(workspace, ask)["status"] == "ok"
+        index.leave()
+
+        def fires():
+            assert s.run(workspace, ask)["status"] == "failed"
+            return who.ask('ALERTS{alertname="HearthMirrorFails",alertstate="firing"}')
+        wait_for("the alert", fires, 30)
+        who.paged("HearthMirrorFails", pool="m")
+        who.graph(decision="index_failed")
+        said = who.types()
+        assert re.search(rf"event=egress.request workspace={workspace} .*destination=pypi:hearthfoo decision=index_failed status=502", said), said
+        asked = s.get(f"/v1/workspaces/{workspace}/egress").json  # of the runbook
+        assert asked["refused"] > 0 and "index_failed" in [each["decision"] for each in asked["latest"]], asked
+        runs = who.opens("Workspaces", f"/v1/workspaces/{workspace}/executions")["items"]
+        assert {"ok", "failed"} == {each["status"] for each in runs}, runs
+
+
+def unhealthy_gpu():
+    """an unhealthy GPU: it is given to nobody, and its XID is told"""
+    with Machine(2) as machine, machine.server(gpu_pool(warm=2)) as s, on_call(s, "Unhealthy GPU") as who:
+        machine.write(1, "xid", "79")
+        who.paged("HearthGpuUnhealthy")
+        who.graph(state="Faulty")
+        said = who.types()
+        assert re.search(rf"^{uuid(1)} .* Faulty .* XID 79, a critical error: reset the GPU", said, re.MULTILINE), said
+        [ill] = [each for each in who.opens("GPUs", "/v1/gpus?limit=100")["items"] if each["state"] == "Faulty"]
+        assert ill["uuid"] == uuid(1) and "XID 79" in ill["reason"] and ill["holders"] == [], ill
+        assert ("gpu.faulty", uuid(1)) in [(each["type"], each["resource"]) for each in s.get("/v1/events?limit=100").json["items"]]
+        pool = s.get("/v1/pools/gpu").json
+        assert condition(pool, "GpusAvailable")["reason"] == "TooFewFree" and "1 Faulty" in condition(pool, "GpusAvailable")["message"], pool
+
+
+def leader_lost():
+    """no leader: the rule fires for replicas of which none leads, and a server without replicas leads by itself"""
+    rows = row("Leader lost")
+    assert ("HearthNoLeader", "hearthnoleader") in rows["alerts"], rows
+    firing = {"interval": "1m", "input_series": [{"series": f'hearth_leader{{job="h",instance="{each}",namespace="n",lease="l"}}', "values": "0x5"} for each in "ab"],
+              "alert_rule_test": [{"alertname": "HearthNoLeader", "eval_time": "2m", "exp_alerts": [{
+                  "exp_labels": {"severity": "critical", "job": "h", "namespace": "n", "lease": "l"},
+                  "exp_annotations": {"summary": "No replica of h leads: nothing is made or ended", "runbook_url": "docs/runbooks.md#hearthnoleader"}}]}]}
+    with tempfile.TemporaryDirectory(prefix="hearth-rules-") as folder:
+        path = os.path.join(folder, "tests.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({"rule_files": [RULES], "tests": [firing]}, f)
+        assert "SUCCESS" in promtool("test", "rules", path)
+    with Server(pools=pool_yaml(warm=0)) as s, on_call(s, "Leader lost") as who:
+        assert who.graph()["value"][1] == "1" and s.ops("/readyz").status == 200
+        assert [each["metric"]["lease"] for each in who.ask("hearth_leader")] == [""], who.ask("hearth_leader")
+        assert not who.ask('ALERTS{alertname="HearthNoLeader"}')
+    note("a leader that is really lost needs a Kubernetes: ./test cluster, and tests/cluster/failover for many of them in a row")
+
+
+def memory():
+    """memory: a program at its limit is told as oom, in the graph, the command and the console; the machine's pressure is counted"""
+    with Server(pools=pool_yaml(warm=1, memory="64Mi")) as s, on_call(s, "Memory") as who:
+        workspace = s.open_workspace()["id"]
+        done = s.run(workspace, "exec tail -c 104857600 /dev/zero")
+        assert done["status"] == "oom" and done["usage"]["peakMemoryBytes"] >= 60 << 20, done
+        who.graph(status="oom")
+        said = who.types()
+        assert re.search(rf"^{done['id']} +{workspace} +oom ", said, re.MULTILINE), said
+        [run] = who.opens("Workspaces", f"/v1/workspaces/{workspace}/executions")["items"]
+        assert run["status"] == "oom", run
+        assert s.get(f"/v1/workspaces/{workspace}/usage").json["memoryPeakBytes"] >= 60 << 20
+        if os.path.exists("/proc/pressure/memory"):
+            assert {"cpu", "memory", "io"} <= {each["metric"]["resource"] for each in who.ask("hearth_host_pressure_seconds_total")}
+        assert s.run(workspace, "echo on")["stdout"] == "on\n"
+
+
+def unread_log():
+    """a log that nobody reads: requests are answered, lines are dropped and counted, and the last ones are told all the same"""
+    with Server(args=["--log-level", "debug"]) as s:
+        assert s.stop() == 0
+        whole, pipe = s.log_path, os.path.join(s.data, "log.pipe")
+        os.mkfifo(pipe)
+        end = os.open(pipe, os.O_RDWR | os.O_CLOEXEC)
+        fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, 4096)
+        try:
+            s.log_path, s.log = pipe, lambda: "(unread)"
+            s.start()
+            with on_call(s, "Unread log") as who:
+                def fires():
+                    for _ in range(100):
+                        assert s.get("/v1/pools/none").status == 404  # each is a line
+                    return who.ask('ALERTS{alertname="HearthLogStalls",alertstate="firing"}')
+                wait_for("the alert", fires, 40)
+                who.paged("HearthLogStalls")
+                who.graph()
+                shot = s.post("/v1/executions", {"command": "echo on"}).json
+                assert shot["stdout"] == "on\n", shot
+                assert shot["workspaceId"] in who.types()
+                assert s.ops("/readyz").status == 200
+            s.drain()
+            assert s.stop() == 0
+        finally:
+            s.log_path = whole
+            del s.log
+            os.close(end)
+
+
+TESTS = [empty_pool, slow_image, full_disk, stuck_launcher, greedy_tenant, dead_mirror, unhealthy_gpu, leader_lost, memory, unread_log]
 for test in TESTS:
     test.only = "oci"
 
