@@ -15,35 +15,71 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import yaml
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from disk_test import empty, server_on_ext4, take_all  # noqa: E402
 from gpu_machine import Machine, gpu_pool, uuid  # noqa: E402
-from harness import BUILD, REPO, Server, main, note, pool_yaml, wait_for  # noqa: E402
+from harness import BUILD, REPO, Server, free_port, main, note, pool_yaml, wait_for  # noqa: E402
 from index import Index, wheel  # noqa: E402
 from ondemand_test import config, small  # noqa: E402
-from prometheus import prometheus, promtool  # noqa: E402
+from prometheus import promtool, scraping  # noqa: E402
 from registry import Registry  # noqa: E402
 
 RULES = os.path.join(REPO, "helm/hearth/alerts.yaml")
 
 
-def row(fault):
-    """A line of the table of docs/on-call.md: alerts, dashboard, panel, view of the console, command."""
+def table():
+    """The lines of docs/on-call.md, by fault: alerts, dashboard, panel, view of the console, command."""
+    rows = {}
     with open(os.path.join(REPO, "docs/on-call.md"), encoding="utf-8") as f:
-        [cells] = [line.split(" | ") for line in f if line.startswith(f"| {fault} | ")]
-    board, panel = re.match(r"(\w+), \*(.+?)\*", cells[2]).groups()
-    return {"alerts": re.findall(r"\[(Hearth\w+)\]\(runbooks\.md#(\w+)\)", cells[1]), "board": board, "panel": panel,
-            "view": cells[3], "command": re.match(r"`(.+?)`", cells[4])[1], "says": cells[4]}
+        for line in f:
+            if "](runbooks.md#" not in line:
+                continue
+            fault, alerts, graph, view, command, _ = (cell.strip() for cell in line.strip("| \n").split(" | "))
+            board, panel = re.match(r"(\w+), \*(.+?)\*", graph).groups()
+            rows[fault] = {"alerts": re.findall(r"\[(Hearth\w+)\]\(runbooks\.md#(\w+)\)", alerts), "board": board, "panel": panel,
+                           "view": view, "command": re.match(r"`(.+?)`", command)[1]}
+    return rows
+
+
+class Monitor:
+    """One Prometheus for all cases, as each of its starts takes five seconds: each fault is a job of its own, whose server comes when its
+    case runs. It has the rules as they are, but does not wait: what holds for a moment here holds for minutes there."""
+
+    def __init__(self):
+        self.stack, self.get = contextlib.ExitStack(), None
+        self.ports = {fault: free_port() for fault in table()}
+
+    def start(self):
+        if self.get is None:
+            path = os.path.join(self.stack.enter_context(tempfile.TemporaryDirectory(prefix="hearth-rules-")), "rules.yaml")
+            with open(RULES, encoding="utf-8") as f, open(path, "w", encoding="utf-8") as out:
+                out.write(re.sub(r"^    for: \w+$", "    for: 0s", f.read(), flags=re.MULTILINE))
+            self.get = self.stack.enter_context(scraping({job(fault): port for fault, port in self.ports.items()}, path))
+
+    def port(self, fault):
+        """For the server of that fault."""
+        self.start()
+        return self.ports[fault]
+
+
+def job(fault):
+    return "hearth-" + fault.lower().replace(" ", "-")
+
+
+monitor = Monitor()
 
 
 class OnCall:
     """Somebody who has the page, Grafana, the console and a shell."""
 
-    def __init__(self, server, get, fault):
-        self.server, self.get, self.row = server, get, row(fault)
+    def __init__(self, server, fault):
+        self.server, self.job, self.row = server, job(fault), table()[fault]
+        now = time.time()  # rates count from what was seen before
+        wait_for("Prometheus", lambda: self.ask(f'timestamp(hearth_build_info{{job="{self.job}"}}) > {now}'), 40)
 
     def paged(self, alert, **labels):
         """Waits until the alert fires, with these labels; it must be one of the row, and lead to a runbook."""
@@ -51,11 +87,14 @@ class OnCall:
         with open(os.path.join(REPO, "docs/runbooks.md"), encoding="utf-8") as f:
             assert f"## {alert}\n" in f.read()
         chosen = "".join(f',{name}="{value}"' for name, value in labels.items())
-        wait_for(f"the alert {alert}", lambda: self.ask(f'ALERTS{{alertname="{alert}",alertstate="firing"{chosen}}}'), 30)
+        wait_for(f"the alert {alert}", lambda: self.ask(f'ALERTS{{alertname="{alert}",alertstate="firing",job="{self.job}"{chosen}}}'), 40)
 
     def ask(self, expression):
-        found = self.get("query", query=expression)
+        found = monitor.get("query", query=expression)
         return found["result"] if found else []
+
+    def fires(self, alert):
+        return self.ask(f'ALERTS{{alertname="{alert}",alertstate="firing",job="{self.job}"}}')
 
     def graph(self, least=0.0, **labels):
         """Waits until a series of the row's panel with these labels is above `least`."""
@@ -66,7 +105,7 @@ class OnCall:
             return None
         [panel] = [panel for board in boards() if board["title"] == f"Hearth / {self.row['board']}" for panel in board["panels"]
                    if panel["title"] == self.row["panel"]]
-        queries = [target["expr"].replace("$__rate_interval", "20s").replace("$job", "hearth").replace("$pool", ".+") for target in panel["targets"]]
+        queries = [target["expr"].replace("$__rate_interval", "20s").replace("$job", self.job).replace("$pool", ".+") for target in panel["targets"]]
         return wait_for(f"the panel {self.row['panel']}", shown, 30)
 
     def types(self, **names):
@@ -91,21 +130,6 @@ def boards():
             yield json.load(f)
 
 
-@contextlib.contextmanager
-def on_call(server, fault, counts=False):
-    """Prometheus has the rules as they are, but does not wait: what holds for a moment here holds for minutes there. Where they count what
-    happens, it is waited for: it must have seen how it was before."""
-    with tempfile.TemporaryDirectory(prefix="hearth-rules-") as folder:
-        path = os.path.join(folder, "rules.yaml")
-        with open(RULES, encoding="utf-8") as f, open(path, "w", encoding="utf-8") as out:
-            out.write(re.sub(r"^    for: \w+$", "    for: 0s", f.read(), flags=re.MULTILINE))
-        with prometheus(server, path) as get:
-            someone = OnCall(server, get, fault)
-            if counts:
-                wait_for("Prometheus", lambda: someone.ask("hearth_build_info"), 40)
-            yield someone
-
-
 def hearth(s, *words):
     done = subprocess.run([os.path.join(BUILD, "hearth"), *words, "--url", s.url, *(["--token", s.token] if s.token else [])],
                           capture_output=True, text=True, timeout=60, check=False)
@@ -127,8 +151,9 @@ def field(table, name):
 
 def empty_pool():
     """an empty pool: all its sandboxes are claimed and its members reached, and the claims that wait are seen"""
-    with Server(pools=pool_yaml(warm=1, members=1, max_wait="60s")) as s, on_call(s, "Empty pool") as who, \
-            concurrent.futures.ThreadPoolExecutor(1) as one:
+    pools = pool_yaml(warm=1, members=1, max_wait="60s")
+    with Server(pools=pools, ops_port=monitor.port("Empty pool")) as s, concurrent.futures.ThreadPoolExecutor(1) as one:
+        who = OnCall(s, "Empty pool")
         held = s.open_workspace(pool="shell")
         waiting = one.submit(s.open_workspace, pool="shell")
         who.paged("HearthPoolEmpty", pool="shell")
@@ -174,18 +199,18 @@ def slow_image():
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hearth-slow-"))
         os.chmod(folder, 0o755)
         registry = stack.enter_context(Registry({"team/slow:1": slow_layout(f"{folder}/fetched", "a")}))
-        s = Server(config=config(registry, allow=[registry.place + "/team/*:*"]))
+        s = Server(config=config(registry, allow=[registry.place + "/team/*:*"]), ops_port=monitor.port("Slow image"))
         s.wrapper = stack.enter_context(slow_umoci())
         slow_layout(os.path.join(s.data, "images", "declared"), "b")
         stack.enter_context(s)
-        who = stack.enter_context(on_call(s, "Slow image", counts=True))
-        for _ in range(20):
-            assert s.post("/v1/executions", {"command": "true", "pool": "shell"}).status == 200
+        who = OnCall(s, "Slow image")
         pool = yaml.safe_load(pool_yaml("declared", image="declared", warm=0, on_empty="Create", max_wait="60s"))
         assert s.call("PUT", "/v1/pools/declared", pool).status == 201
         with concurrent.futures.ThreadPoolExecutor(8) as many:
             named = many.submit(s.open_workspace, image=registry.place + "/team/slow:1")
             waiting = [many.submit(s.open_workspace, pool="declared") for _ in range(6)]
+            for _ in range(20):
+                assert s.post("/v1/executions", {"command": "true", "pool": "shell"}).status == 200
             workspace = named.result(60)["id"]
             for each in waiting:
                 each.result(60)
@@ -198,7 +223,8 @@ def slow_image():
 
 def full_disk():
     """a full disk: the pool says what does not fit, and recovers once there is room"""
-    with server_on_ext4(800, pools=pool_yaml(warm=1, on_empty="Fail")) as (s, disk), on_call(s, "Full disk") as who:
+    with server_on_ext4(400, pools=pool_yaml(warm=1, on_empty="Fail"), ops_port=monitor.port("Full disk")) as (s, disk):
+        who = OnCall(s, "Full disk")
         held = s.open_workspace()["id"]
         wait_for("another one", lambda: s.get("/v1/pools/shell").json["status"]["ready"] == 1)
         take_all(disk)
@@ -222,7 +248,8 @@ def full_disk():
 
 def stuck_launcher():
     """a stuck launcher: its operation is named, ps shows that it is stopped, and claims are served when it goes on"""
-    with Server(pools=pool_yaml(warm=2)) as s, on_call(s, "Stuck launcher") as who:
+    with Server(pools=pool_yaml(warm=2), ops_port=monitor.port("Stuck launcher")) as s:
+        who = OnCall(s, "Stuck launcher")
         [launcher] = s.launcher_pids()
         os.kill(launcher, signal.SIGSTOP)
         try:
@@ -239,18 +266,19 @@ def stuck_launcher():
             assert re.search(rf"^ *{launcher} T", shown, re.MULTILINE), shown
         finally:
             os.kill(launcher, signal.SIGCONT)
-        wait_for("the end of the alert", lambda: not who.ask('ALERTS{alertname="HearthLauncherStuck"}'), 30)
+        wait_for("the end of the alert", lambda: not who.fires("HearthLauncherStuck"), 30)
         assert s.run(s.open_workspace(limits={"cpu": 0.5})["id"], "echo on")["stdout"] == "on\n"
 
 
 def greedy_tenant():
     """a greedy tenant: it has all of a pool and of its quota, by name, and another one waits"""
-    with Server(pools=pool_yaml(warm=2, members=2, max_wait="90s")) as s:
+    with Server(pools=pool_yaml(warm=2, members=2, max_wait="90s"), ops_port=monitor.port("Greedy tenant")) as s:
+        who = OnCall(s, "Greedy tenant")
         s.token = s.post("/v1/tokens", {"name": "root", "role": "admin"}).json["token"]
         of = {tenant: {"headers": {"Authorization": "Bearer " + s.post("/v1/tokens", {"name": tenant, "tenant": tenant, "role": "user"}).json["token"]}}
               for tenant in ("greedy", "polite")}
         assert s.call("PUT", "/v1/quotas/greedy", {"workspaces": 2}).status == 201
-        with on_call(s, "Greedy tenant") as who, concurrent.futures.ThreadPoolExecutor(1) as one:
+        with concurrent.futures.ThreadPoolExecutor(1) as one:
             for _ in range(2):
                 assert s.post("/v1/workspaces", {}, **of["greedy"]).status == 201
             waiting = one.submit(s.post, "/v1/workspaces", {}, timeout=90, **of["polite"])
@@ -270,7 +298,8 @@ def greedy_tenant():
 def dead_mirror():
     """a dead mirror: the log names the package, the index is told to have failed, and so does the workspace's record"""
     pool = pool_yaml("m", warm=1).replace("    resources:", "    network: {mode: Mirror}\n    resources:")
-    with Index([wheel("hearthfoo")]) as index, Server(pools=pool, args=["--mirror-pypi", index.pypi]) as s, on_call(s, "Dead mirror", counts=True) as who:
+    with Index([wheel("hearthfoo")]) as index, Server(pools=pool, args=["--mirror-pypi", index.pypi], ops_port=monitor.port("Dead mirror")) as s:
+        who = OnCall(s, "Dead mirror")
         workspace = s.open_workspace(pool="m")["id"]
         ask = "unset http_proxy; wget -q -O /dev/null ${PIP_INDEX_URL}%s/"
         assert s.run(workspace, ask % "hearthfoo")["status"] == "ok"
@@ -278,7 +307,7 @@ def dead_mirror():
 
         def fires():
             assert s.run(workspace, ask % "hearthbar")["status"] == "failed"
-            return who.ask('ALERTS{alertname="HearthMirrorFails",alertstate="firing"}')
+            return who.fires("HearthMirrorFails")
         wait_for("the alert", fires, 30)
         who.paged("HearthMirrorFails", pool="m")
         who.graph(decision="index_failed")
@@ -292,7 +321,8 @@ def dead_mirror():
 
 def unhealthy_gpu():
     """an unhealthy GPU: it is given to nobody, and its XID is told"""
-    with Machine(2) as machine, machine.server(gpu_pool(warm=2)) as s, on_call(s, "Unhealthy GPU") as who:
+    with Machine(2) as machine, machine.server(gpu_pool(warm=2), ops_port=monitor.port("Unhealthy GPU")) as s:
+        who = OnCall(s, "Unhealthy GPU")
         machine.write(1, "xid", "79")
         who.paged("HearthGpuUnhealthy")
         who.graph(state="Faulty")
@@ -307,8 +337,8 @@ def unhealthy_gpu():
 
 def leader_lost():
     """no leader: the rule fires for replicas of which none leads, and a server without replicas leads by itself"""
-    rows = row("Leader lost")
-    assert ("HearthNoLeader", "hearthnoleader") in rows["alerts"], rows
+    alerts = table()["Leader lost"]["alerts"]
+    assert ("HearthNoLeader", "hearthnoleader") in alerts, alerts
     firing = {"interval": "1m", "input_series": [{"series": f'hearth_leader{{job="h",instance="{each}",namespace="n",lease="l"}}', "values": "0x5"} for each in "ab"],
               "alert_rule_test": [{"alertname": "HearthNoLeader", "eval_time": "2m", "exp_alerts": [{
                   "exp_labels": {"severity": "critical", "job": "h", "namespace": "n", "lease": "l"},
@@ -318,16 +348,19 @@ def leader_lost():
         with open(path, "w", encoding="utf-8") as f:
             json.dump({"rule_files": [RULES], "tests": [firing]}, f)
         assert "SUCCESS" in promtool("test", "rules", path)
-    with Server(pools=pool_yaml(warm=0)) as s, on_call(s, "Leader lost") as who:
+    with Server(pools=pool_yaml(warm=0), ops_port=monitor.port("Leader lost")) as s:
+        who = OnCall(s, "Leader lost")
         assert who.graph()["value"][1] == "1" and s.ops("/readyz").status == 200
-        assert [each["metric"].get("lease", "") for each in who.ask("hearth_leader")] == [""], who.ask("hearth_leader")
-        assert not who.ask('ALERTS{alertname="HearthNoLeader"}')
+        [leads] = who.ask(f'hearth_leader{{job="{who.job}"}}')
+        assert not leads["metric"].get("lease"), leads
+        assert not who.fires("HearthNoLeader")
     note("a leader that is really lost needs a Kubernetes: ./test cluster, and tests/cluster/failover for many of them in a row")
 
 
 def memory():
     """memory: a program at its limit is told as oom, in the graph, the command and the console; the machine's pressure is counted"""
-    with Server(pools=pool_yaml(warm=1, memory="64Mi")) as s, on_call(s, "Memory", counts=True) as who:
+    with Server(pools=pool_yaml(warm=1, memory="64Mi"), ops_port=monitor.port("Memory")) as s:
+        who = OnCall(s, "Memory")
         workspace = s.open_workspace()["id"]
         done = s.run(workspace, "exec tail -c 104857600 /dev/zero")
         assert done["status"] == "oom" and done["usage"]["peakMemoryBytes"] >= 60 << 20, done
@@ -338,13 +371,13 @@ def memory():
         assert run["status"] == "oom", run
         assert s.get(f"/v1/workspaces/{workspace}/usage").json["memoryPeakBytes"] >= 60 << 20
         if os.path.exists("/proc/pressure/memory"):
-            assert {"cpu", "memory", "io"} <= {each["metric"]["resource"] for each in who.ask("hearth_host_pressure_seconds_total")}
+            assert {"cpu", "memory", "io"} <= {each["metric"]["resource"] for each in who.ask(f'hearth_host_pressure_seconds_total{{job="{who.job}"}}')}
         assert s.run(workspace, "echo on")["stdout"] == "on\n"
 
 
 def unread_log():
     """a log that nobody reads: requests are answered, lines are dropped and counted, and the last ones are told all the same"""
-    with Server(args=["--log-level", "debug"]) as s:
+    with Server(args=["--log-level", "debug"], ops_port=monitor.port("Unread log")) as s:
         assert s.stop() == 0
         whole, pipe = s.log_path, os.path.join(s.data, "log.pipe")
         os.mkfifo(pipe)
@@ -354,18 +387,19 @@ def unread_log():
         try:
             s.log_path, s.log = pipe, lambda: "(unread)"
             s.start()
-            with on_call(s, "Unread log", counts=True) as who:
-                def fires():
-                    for _ in range(100):
-                        assert s.get("/v1/pools/none").status == 404  # each is a line
-                    return who.ask('ALERTS{alertname="HearthLogStalls",alertstate="firing"}')
-                wait_for("the alert", fires, 40)
-                who.paged("HearthLogStalls")
-                who.graph()
-                shot = s.post("/v1/executions", {"command": "echo on"}).json
-                assert shot["stdout"] == "on\n", shot
-                assert shot["workspaceId"] in who.types()
-                assert s.ops("/readyz").status == 200
+            who = OnCall(s, "Unread log")
+
+            def fires():
+                for _ in range(100):
+                    assert s.get("/v1/pools/none").status == 404  # each is a line
+                return who.fires("HearthLogStalls")
+            wait_for("the alert", fires, 40)
+            who.paged("HearthLogStalls")
+            who.graph()
+            shot = s.post("/v1/executions", {"command": "echo on"}).json
+            assert shot["stdout"] == "on\n", shot
+            assert shot["workspaceId"] in who.types()
+            assert s.ops("/readyz").status == 200
             reader = subprocess.Popen(["cat", pipe], stdout=subprocess.DEVNULL)
             s.drain()
             assert s.stop() == 0
@@ -383,4 +417,5 @@ for test in TESTS:
     test.only = "oci"
 
 if __name__ == "__main__":
-    main("server", TESTS)
+    with monitor.stack:
+        main("server", TESTS)
