@@ -270,7 +270,7 @@ def stuck_launcher():
         assert s.run(s.open_workspace(limits={"cpu": 0.5})["id"], "echo on")["stdout"] == "on\n"
 
 
-def greedy_tenant():
+def tenant_takes_all():
     """a greedy tenant: it has all of a pool and of its quota, by name, and another one waits"""
     with Server(pools=pool_yaml(warm=2, members=2, max_wait="90s"), ops_port=monitor.port("Greedy tenant")) as s:
         who = OnCall(s, "Greedy tenant")
@@ -412,7 +412,7 @@ def unread_log():
             os.close(end)
 
 
-TESTS = [empty_pool, slow_image, full_disk, stuck_launcher, greedy_tenant, dead_mirror, unhealthy_gpu, leader_lost, memory, unread_log]
+TESTS = [empty_pool, slow_image, full_disk, stuck_launcher, tenant_takes_all, dead_mirror, unhealthy_gpu, leader_lost, memory, unread_log]
 for test in TESTS:
     test.only = "oci"
 
