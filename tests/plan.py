@@ -52,6 +52,7 @@ KERNEL = ["pool/runtime/docker", "pool/runtime/oci", "pool/agent/client", "pool/
 
 # Files outside the rooms: stages, or stage/suite, that a change is seen by. The first line that fits counts.
 FILES = [
+    (r"^docs/on-call\.md$", "server/docs server/faults"),
     (r"^docs/|\.md$|^LICENSE$|\.svg$", "server/docs"),
     (r"^(\.ci/|\.clang-|\.gitignore$|tests/(lint|bench|gpu)/|tests/plan\.py$|(run|test)$|sandbox_images/(lock|setup\.sh)$)", ""),
     (r"^(ROOMS|tests/catch_results\.py|tests/unit/main\.cpp)$", "unit"),

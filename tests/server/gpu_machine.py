@@ -75,8 +75,8 @@ class Machine:
     def env(self):
         return {"HEARTH_GPU_STANDIN": self.root}
 
-    def server(self, pools):
-        return Server(pools=pools, args=self.args, env=self.env)
+    def server(self, pools, **fields):
+        return Server(pools=pools, args=self.args, env=self.env, **fields)
 
     def __enter__(self):
         return self

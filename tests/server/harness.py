@@ -268,7 +268,8 @@ class Server:
     """One `hearth serve` with its own data directory. Use as a context; the end drains and looks for leaks.
     It is ready when its pools' images are unpacked, for which a large one needs a larger `ready_within` (seconds)."""
 
-    def __init__(self, pools=None, data_dir=None, runtime=None, config=None, env=None, args=(), ready_within=60, tls=None):
+    def __init__(self, pools=None, data_dir=None, runtime=None, config=None, env=None, args=(), ready_within=60, tls=None,
+                 ops_port=None):
         self.ready_within = ready_within
         self.tls = tls  # an Authority: the server has a certificate of its for 127.0.0.1
         self.own_data = data_dir is None
@@ -282,7 +283,7 @@ class Server:
             self.env.setdefault("HEARTH_DOCKER_AGENT", "copy")
         if self.runtime == "docker" and "DOCKER_HOST" not in (env or {}):
             self.env.update(dockerd.env)
-        self.port, self.ops_port = free_port(), free_port()
+        self.port, self.ops_port = free_port(), ops_port or free_port()
         self.pools_file = os.path.join(self.data, "pools.yaml")
         self.write_pools(pools if pools is not None else pool_yaml())
         self.log_path = os.path.join(self.data, "server.log")
