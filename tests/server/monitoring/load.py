@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import glob
+import itertools
 import http.server
 import json
 import math
@@ -15,8 +16,10 @@ import time
 import yaml
 from gpu_machine import gpu_pool
 from harness import pool_yaml
+from index import wheel
 
 GPUS = 4
+LIBRARIES = [f"library{i}" for i in range(24)]
 OUTSIDE = "127.0.0.2"  # exempt from what no sandbox reaches, so that a pool may allow it
 TENANTS = {"research": {"workspaces": 12, "cpu": "12"}, "support": {"workspaces": 6, "memory": "4Gi"}, "agents": {"workspaces": 10, "executions": 8}}
 MCP = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
@@ -112,6 +115,7 @@ class Load:
             assert server.call("PUT", f"/v1/quotas/{name}", quota).status == 201, name
         self.research, self.support, self.agents, self.guest = (Tenant(server, name) for name in (*TENANTS, "guest"))
         self.over, self.began = threading.Event(), time.monotonic()
+        self.libraries = itertools.cycle(LIBRARIES)
 
     def run(self, seconds):
         habits = [self.commands, self.notebooks, self.installs, self.visits, self.trainings, self.tools, self.short_lives, self.strangers, self.bursts, self.faults]
@@ -154,11 +158,11 @@ class Load:
             tenant.run(w, command=f"for i in 1 2 3; do printf '{request}' | nc 127.0.0.1 3128 >/dev/null; sleep 0.2; done")
 
     def installs(self):
-        for path in ("/pypi/simple/hearthfoo/", "/npm/hearth-left", "/pypi/simple/nothing/"):
-            self.fetch(self.agents, "packages", path, "127.0.0.1:3128")
+        """The first fetch of a file comes from the index, the others from what the mirror keeps."""
+        library = next(self.libraries)
+        for path in (f"simple/{library}/", f"files/{library}/{wheel(library)[0]}", "simple/unknown/"):
+            self.fetch(self.agents, "packages", f"/pypi/{path}", "127.0.0.1:3128")
             self.pause(0.5)
-        with self.agents.workspace("packages") as w:
-            self.agents.call("POST", f"/v1/workspaces/{w}/packages", {"install": ["hearth-left"], "manager": "npm", "waitSeconds": 5})
 
     def visits(self):
         there = f"{OUTSIDE}:{self.site.port}"
@@ -177,7 +181,7 @@ class Load:
         hello = self.agents.call("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}, **MCP)
         session = {"Mcp-Session-Id": hello.headers["mcp-session-id"]} if hello and "mcp-session-id" in hello.headers else {}
-        for name, arguments in (("run", {"command": "true", "pool": "shell"}), ("run", {"command": "true", "pool": "none"}), ("list_pools", {})):
+        for name, arguments in (("run", {"command": "true", "pool": "shell"}), ("run", {"command": "true", "pool": "none"}), ("workspace_list", {})):
             self.agents.call("POST", "/mcp", {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": name, "arguments": arguments}}, **MCP, **session)
             self.pause(0.6)
 
@@ -207,11 +211,11 @@ class Load:
 
     def bursts(self):
         """More claims at once than the pool has members, and than the tenant may hold."""
-        self.over.wait(22)
+        self.over.wait(16)
 
         def one(_):
             with self.research.workspace("shell"):
-                self.over.wait(4)
+                self.over.wait(9)  # use is counted each 15 s: most bursts are seen
         with concurrent.futures.ThreadPoolExecutor(16) as many:
             list(many.map(one, range(16)))
 

@@ -2,6 +2,7 @@
 
 const CELL = 36; // px of a row of the grid
 const GAP = 8;
+const LINES = 2; // of a legend
 const COLOURS = { green: "#2f9e44", yellow: "#d9a400", red: "#d6303a" };
 
 function element(name, kind, text) {
@@ -11,12 +12,10 @@ function element(name, kind, text) {
     return made;
 }
 
-const numbers = (series) => series.points.map(([, value]) => value).filter((value) => value !== null);
-
 /** Names in their colours, those with something to show first. What has no room is counted, as Grafana would scroll. */
-function legendOf(panel, lines) {
+function legendOf(panel) {
     const legend = element("div", "legend");
-    const entries = panel.series.map((series, at) => ({ name: series.name, at, flat: !numbers(series).some((value) => value > 0) }));
+    const entries = panel.series.map((series, at) => ({ name: series.name, at, flat: isFlat(series) }));
     entries.sort((a, b) => a.flat - b.flat || a.at - b.at);
     for (const { name, at, flat } of entries) {
         const entry = element("span", flat ? "entry flat" : "entry");
@@ -25,7 +24,7 @@ function legendOf(panel, lines) {
         entry.append(mark, name);
         legend.append(entry);
     }
-    legend.dataset.most = lines * 17;
+    legend.dataset.most = LINES * 17 + 8;
     return legend;
 }
 
@@ -50,7 +49,7 @@ function stat(panel, board, width, height) {
     const values = panel.series[0].points.filter(([, value]) => value !== null);
     const last = values.at(-1)[1];
     const colour = colourBy(panel.steps, last);
-    const box = element("div", "stat");
+    const box = element("div", "value");
     const number = element("div", "number", shown(panel.unit, last));
     number.style.color = colour;
     number.style.fontSize = `${height > 150 ? 72 : 34}px`;
@@ -77,7 +76,7 @@ function drawPanel(panel, board, unit) {
     } else if (panel.kind === "stat") {
         box.append(stat(panel, board, room.width, room.height));
     } else {
-        const legend = legendOf(panel, w >= 12 ? 2 : 3);
+        const legend = legendOf(panel);
         box.append(legend);
         fit(legend);
         box.insertBefore(drawChart(panel, board, room.width, room.height - legend.offsetHeight), legend);

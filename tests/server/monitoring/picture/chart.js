@@ -18,6 +18,9 @@ function widthOf(text) {
     return widthOf.pen.measureText(text).width;
 }
 
+const numbers = (series) => series.points.map(([, value]) => value).filter((value) => value !== null);
+const isFlat = (series) => !numbers(series).some((value) => value > 0);
+
 /** Each series' lower and upper edge at each time; those of stacked ones lie upon those before. */
 function edges(panel) {
     const height = new Map();
@@ -65,26 +68,35 @@ function topOf(panel, layers) {
     return Math.max(line, ...points);
 }
 
+/** A layer of a stack has an edge where it is, and one step beside. */
+function edged(point, at, points) {
+    const thick = [points[at - 1], point, points[at + 1]].some((each) => each && each.high > each.low);
+    return thick ? point : { ...point, high: null };
+}
+
 function drawLines(svg, panel, layers, x, y) {
-    layers.forEach((points, at) => {
-        for (const stretch of stretches(points)) {
+    // Those that stay at zero lie below; of a stack they would only hide the edge of another.
+    const order = layers.map((_, at) => at).sort((a, b) => isFlat(panel.series[b]) - isFlat(panel.series[a]) || a - b);
+    for (const at of order) {
+        for (const stretch of panel.stacked ? stretches(layers[at]) : []) {
             const upper = stretch.map((point) => [x(point.at), y(point.high)]);
-            if (panel.stacked) {
-                const lower = stretch.map((point) => [x(point.at), y(point.low)]).reverse();
-                svg.append(node("path", { d: `${path([...upper, ...lower])}Z`, fill: colourOf(at), "fill-opacity": 0.28 }));
-            }
+            const lower = stretch.map((point) => [x(point.at), y(point.low)]).reverse();
+            svg.append(node("path", { d: `${path([...upper, ...lower])}Z`, fill: colourOf(at), "fill-opacity": 0.28 }));
+        }
+        for (const stretch of stretches(panel.stacked ? layers[at].map(edged) : layers[at])) {
+            const upper = stretch.map((point) => [x(point.at), y(point.high)]);
             const single = upper.length === 1;
             svg.append(single ? node("circle", { cx: upper[0][0], cy: upper[0][1], r: 1.6, fill: colourOf(at) })
                 : node("path", { d: path(upper), fill: "none", stroke: colourOf(at), "stroke-width": 1.5, "stroke-linejoin": "round" }));
         }
-    });
+    }
 }
 
 function drawChart(panel, board, width, height) {
     const svg = node("svg", { width, height });
     const layers = edges(panel);
     const whole = panel.unit === "short" && layers.flat().every((point) => point.high === null || Number.isInteger(point.high));
-    const ticks = panel.most === null ? ticksOf(panel.unit, topOf(panel, layers), height < 150 ? 3 : 4, whole) : ticksOf(panel.unit, panel.most);
+    const ticks = panel.most === null ? ticksOf(panel.unit, topOf(panel, layers), height < 150 ? 3 : 4, whole) : ticksOf(panel.unit, panel.most, 4, whole);
     const top = ticks.at(-1).value;
     const left = Math.ceil(Math.max(...ticks.map((tick) => widthOf(tick.label)))) + 16;
     const right = width - MARGIN.right;

@@ -23,7 +23,8 @@ function worded(value, [name, size], decimals) {
 /** Round steps from 0 to at least `most`: their values and labels. Bytes are in powers of two. */
 function ticksOf(unit, most, count = 4, whole = false) {
     const scale = scaleOf(unit, most);
-    const wanted = (most > 0 ? most : 1) / scale[1] / count;
+    if (most === 0) return [0, 1].map((value) => ({ value: value * scale[1], label: worded(value, [scale[0], 1], 0) }));
+    const wanted = most / scale[1] / count;
     const power = 10 ** Math.floor(Math.log10(wanted));
     const binary = unit === "bytes" && wanted >= 10;
     let step = binary ? 2 ** Math.ceil(Math.log2(wanted)) : power * [1, 2, 2.5, 5, 10].find((each) => power * each >= wanted * 0.999);
