@@ -211,11 +211,11 @@ class Load:
 
     def bursts(self):
         """More claims at once than the pool has members, and than the tenant may hold."""
-        self.over.wait(16)
+        self.over.wait(22)  # with the burst no multiple of the 15 s in which use is counted
 
         def one(_):
             with self.research.workspace("shell"):
-                self.over.wait(9)  # use is counted each 15 s: most bursts are seen
+                self.over.wait(9)
         with concurrent.futures.ThreadPoolExecutor(16) as many:
             list(many.map(one, range(16)))
 

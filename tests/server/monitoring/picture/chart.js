@@ -1,6 +1,6 @@
 // One panel of series over time, as SVG: axes, lines or stacked areas, exemplars.
 
-const PALETTE = ["#5aa64b", "#e0a81c", "#3fb3cc", "#e8743b", "#d6403a", "#2a78c2", "#b04aa8", "#6f5fb0", "#3f7d33", "#a8850a", "#2b7f94", "#a8491a", "#8f1f1a", "#174f86", "#7d2a77", "#4a3f85"];
+const PALETTE = ["#5aa64b", "#e0a81c", "#3fb3cc", "#e8743b", "#d6403a", "#2a78c2", "#b04aa8", "#6f5fb0", "#3f7d33", "#a8850a", "#2b7f94", "#a8491a", "#d06a9c", "#174f86", "#7d2a77", "#4a3f85"];
 const colourOf = (at) => PALETTE[at % PALETTE.length];
 const EXEMPLAR = "#4b5a70";
 const MARGIN = { top: 10, right: 14, bottom: 22 };
