@@ -24,7 +24,8 @@ class Vt100:
     def __init__(self, cols, rows):
         self.cols, self.rows = cols, rows
         self.lines = [[" "] * cols for _ in range(rows)]
-        self.x = self.y = 0
+        self.x = self.y = self.top = 0
+        self.bottom = rows - 1  # of what scrolls
         self.rest = b""
 
     def feed(self, data):
@@ -49,14 +50,31 @@ class Vt100:
         if character == "\r":
             self.x = 0
         elif character == "\n":
-            self.y = min(self.y + 1, self.rows - 1)
+            self.down()
         elif character == "\b":
             self.x = max(self.x - 1, 0)
         elif character == "\t":
             self.x = min((self.x // 8 + 1) * 8, self.cols - 1)
         elif character >= " ":
-            self.lines[self.y][min(self.x, self.cols - 1)] = character
-            self.x = min(self.x + 1, self.cols)
+            if self.x == self.cols:  # the last column is full: only the next character wraps
+                self.x = 0
+                self.down()
+            self.lines[self.y][self.x] = character
+            self.x += 1
+
+    def down(self):
+        if self.y == self.bottom:
+            del self.lines[self.top]
+            self.lines.insert(self.bottom, [" "] * self.cols)
+        else:
+            self.y = min(self.y + 1, self.rows - 1)
+
+    def up(self):
+        if self.y == self.top:
+            del self.lines[self.bottom]
+            self.lines.insert(self.top, [" "] * self.cols)
+        else:
+            self.y = max(self.y - 1, 0)
 
     def escape(self, whole, digits, letter):
         numbers = [int(n) if n else 0 for n in digits.split(b";")] if not digits.startswith(b"?") else [0]
@@ -80,7 +98,14 @@ class Vt100:
                 self.lines[self.y][self.x:] = [" "] * (self.cols - self.x)
             for y in range(self.y + 1 if numbers[0] == 0 else 0, self.rows):
                 self.lines[y] = [" "] * self.cols
-        elif letter not in (b"", b"m", b"h", b"l", b"r") or whole in (b"\x1bD", b"\x1bM"):
+        elif letter == b"r":
+            self.top, self.bottom = count - 1, min(numbers[1] if len(numbers) > 1 else self.rows, self.rows) - 1
+            self.x = self.y = 0
+        elif whole == b"\x1bD":
+            self.down()
+        elif whole == b"\x1bM":
+            self.up()
+        elif letter not in (b"", b"m", b"h", b"l"):
             raise AssertionError(f"a sequence that this terminal does not know: {whole!r}")
 
     def text(self):
@@ -115,8 +140,8 @@ def overview():
             t.shows(r"^\[\*\] workspaces 0 of 0")
             first = s.open_workspace(pool="plain", name="first")["id"]
             t.shows(rf"^> {first[:11]}  first +default +plain +Active +\ds +\S+ +0$")
-            t.shows(r"^claims: 0\.02 per second")
-            t.shows(r"median [\d.]+ ms, worst [\d.]+ ms of 1$")
+            t.shows(r"^claims seen in the last minute: 0\.02/s")
+            t.shows(r"median [\d.]+ ms, worst [\d.]+ ms \(1\)$")
             second = s.open_workspace(pool="other", name="zweite-größe")["id"]
             t.shows(r"^\[\*\] workspaces 2 of 2, by AGE$")
             t.type(b"sss")  # RUNS comes after AGE and IDLE, then ID
@@ -211,8 +236,7 @@ def signals_and_sizes():
                 t.screen = Vt100(60, 12)
                 t.size(60, 12)
                 t.process.send_signal(signal.SIGWINCH)
-                t.shows(r"^\[\*\] workspaces 0 of 0")
-                assert "pools" not in t.screen.text()  # one list, where both have no room
+                t.shows(r"(?s)\A(?!.*pools).*\[\*\] workspaces 0 of 0")  # one list, where both have no room
                 if number is None:
                     t.type(b"\x03")
                 else:
@@ -273,7 +297,7 @@ def refused():
         ran = hearth(s, "top", ok=False)
         assert ran.returncode == 1 and b"HEARTH_TOKEN" in ran.stderr, ran
         with Terminal(s, "top") as t:
-            t.see(b"error: .*HEARTH_TOKEN")
+            t.see(b"error:.*HEARTH_TOKEN")
             assert t.end() == 1
         with Top(s, "--token", s.token) as t:
             t.shows(r"^  plain +3 ")

@@ -139,13 +139,14 @@ TEST_CASE("every screen fits its terminal, whatever its size", "[unit][cli][top]
 TEST_CASE("a screen of 80 by 24 has sums, both lists and the keys", "[unit][cli][top]") {
     User user;
     user.seen.claims = {.per_second = 0.5, .measured = 7, .median_ms = 1.25, .worst_ms = 40};
-    user.seen.pressure = HostPressure{12, 0, 3};
+    user.seen.pressure = PressureThen{12, 0, 3};
     const Screen screen = user.screen();
     CHECK(shows(screen, "http://127.0.0.1:8080  hearth 0.1.0, fake"));
     CHECK(shows(screen, "every 2s"));
     CHECK(shows(screen, "sandboxes: 15 ready, 2 claimed, 4 creating; waiting claims: 6"));
-    CHECK(shows(screen, "0.50 per second"));
-    CHECK(shows(screen, "worst 40.0 ms of 7"));
+    CHECK(shows(screen, "claims seen in the last minute: 0.50/s, median"));
+    CHECK(shows(screen, "worst 40.0 ms (7)"));
+    CHECK_FALSE(shows(screen, "…"));
     CHECK(shows(screen, "cpu 12%, memory 0%, disk 3%"));
     CHECK(shows(screen, "[ ] pools 2 of 2, by NAME"));
     CHECK(shows(screen, "[*] workspaces 3 of 3, by AGE"));
