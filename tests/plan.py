@@ -25,8 +25,9 @@ DEFAULT_SECONDS = 30  # of a suite that neither says how long it takes nor has r
 
 # A change in one of these rooms, or in those below it, is seen by these server suites; by all where a room is not here.
 SEEN_BY = {
-    "api/cli": "access artifacts cli conformance docker docs image layer limits packages seeds start",
+    "api/cli": "access artifacts cli conformance docker docs image layer limits packages seeds start top",
     "api/cli/doctor": "docker start",
+    "api/cli/top": "cli docs top",
     "api/command": "bench cli docs start",
     "api/console": "console",
     "api/mcp": "mcp/clients conformance packages rest_audit seeds docs",

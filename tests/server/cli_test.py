@@ -48,7 +48,7 @@ class Terminal:
         self.size(cols, rows)
         self.before = termios.tcgetattr(self.slave)
         self.seen = b""
-        every = dict(plain_env(s), TERM="vt100", PATH=BUILD + ":" + os.environ["PATH"], **(env or {}))
+        every = {**plain_env(s), "TERM": "vt100", "PATH": BUILD + ":" + os.environ["PATH"], **(env or {})}
         self.process = subprocess.Popen([program, *words], stdin=self.slave, stdout=self.slave, stderr=self.slave,
                                         preexec_fn=self.control, env=every, cwd=cwd)
 

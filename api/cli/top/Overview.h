@@ -39,7 +39,7 @@ struct WorkspaceFacts {
 };
 
 /// Percent of ten seconds in which some task of the server's machine waited for the resource.
-struct SeenPressure {
+struct PressureThen {
     double cpu = 0;
     double memory = 0;
     double io = 0;
@@ -53,7 +53,7 @@ struct Overview {
     bool more_workspaces = false;                     ///< than the first page holds
     std::map<std::string, std::size_t> running = {};  ///< executions, by the workspace's id
     ClaimFigures claims = {};
-    std::optional<SeenPressure> pressure = {};  ///< when the youngest claim that told it came
+    std::optional<PressureThen> pressure = {};  ///< when the youngest claim that told it came
     bool loaded = false;                        ///< a look has succeeded at least once
 };
 
@@ -80,7 +80,7 @@ struct WorkspaceDetail {
 std::vector<PoolFacts> poolFacts(const Json& list);
 std::vector<WorkspaceFacts> workspaceFacts(const Json& list);
 std::map<std::string, std::size_t> runningByWorkspace(const Json& list);
-std::optional<SeenPressure> pressureOf(const Json& timeline);
+std::optional<PressureThen> pressureOf(const Json& timeline);
 std::vector<WorkspaceDetail::Run> runFacts(const Json& list);
 std::vector<std::pair<std::string, std::string>> usageFacts(const Json& usage);
 

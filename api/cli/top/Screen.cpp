@@ -28,11 +28,11 @@ std::string titleOf(const Overview& seen) {
 
 std::string claimsOf(const Overview& seen) {
     const ClaimFigures& claims = seen.claims;
-    std::string text =
-        "claims: " + number(claims.per_second, "%.2f") + " per second seen in the last minute";
+    const std::string text =
+        "claims seen in the last minute: " + number(claims.per_second, "%.2f") + "/s";
     if (claims.measured == 0) return text;
-    return text + "; median " + number(claims.median_ms, "%.1f") + " ms, worst " +
-           number(claims.worst_ms, "%.1f") + " ms of " + std::to_string(claims.measured);
+    return text + ", median " + number(claims.median_ms, "%.1f") + " ms, worst " +
+           number(claims.worst_ms, "%.1f") + " ms (" + std::to_string(claims.measured) + ")";
 }
 
 std::vector<StyledText> overviewLines(const Overview& seen) {
@@ -109,7 +109,7 @@ std::string footerOf(const Overview& seen, const TopState& state) {
             break;
     }
     if (!state.message().empty()) return state.message();
-    return "Tab list  s sort  r reverse  / filter  Enter open  d end  p pause  ? help  q quit";
+    return "Tab list  s sort  / filter  Enter open  d end  p pause  ? help  q quit";
 }
 
 Screen helpLines() {
@@ -226,7 +226,7 @@ Screen composeScreen(const Overview& seen, const WorkspaceDetail& detail, const 
         append(screen, helpLines());
     } else if (state.showsDetail()) {
         append(screen, detailLines(seen, detail, state.target(), size.columns, now));
-    } else {
+    } else if (seen.loaded) {
         appendLists(screen, seen, state, size, now);
     }
     screen.resize(size.rows - 1);

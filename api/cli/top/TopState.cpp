@@ -15,7 +15,7 @@ bool TopState::sortBy(const std::string& column) {
         const auto& columns = which == TopList::Pools ? poolColumns() : workspaceColumns();
         for (std::size_t i = 0; i < columns.size(); ++i) {
             if (!equalsIgnoreCase(columns[i].name, column)) continue;
-            list(which).sort = i;
+            own(which).sort = i;
             found = true;
         }
     }
@@ -107,7 +107,7 @@ TopAction TopState::browseKey(const KeyPress& pressed, const Overview& seen, std
 }
 
 TopAction TopState::character(char32_t typed, const Overview& seen, WallTime now) {
-    List& mine = list(focus_);
+    List& mine = own(focus_);
     switch (typed) {
         case U'q':
             return {TopAction::Kind::Quit};
@@ -196,7 +196,7 @@ void TopState::move(std::ptrdiff_t by, const Overview& seen, WallTime now) {
     if (rows.rows.empty()) return;
     const auto last = static_cast<std::ptrdiff_t>(rows.rows.size()) - 1;
     const auto from = static_cast<std::ptrdiff_t>(placeIn(focus_, rows));
-    List& mine = list(focus_);
+    List& mine = own(focus_);
     mine.place = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(from + by, 0, last));
     mine.selected = rows.rows[mine.place].key;
 }
@@ -207,7 +207,7 @@ TopAction TopState::ask(TopAction::Kind kind, const Overview& seen, WallTime now
         say(rows.rows.empty() ? "there is no workspace" : "Tab chooses the workspaces");
         return {};
     }
-    List& mine = list(TopList::Workspaces);
+    List& mine = own(TopList::Workspaces);
     mine.place = placeIn(TopList::Workspaces, rows);
     mine.selected = rows.rows[mine.place].key;
     target_ = mine.selected;

@@ -55,7 +55,7 @@ public:
     };
 
     explicit TopState(std::chrono::milliseconds interval) : interval_(interval) {
-        list(TopList::Workspaces).sort = 5;  // the youngest first
+        own(TopList::Workspaces).sort = 5;  // the youngest first
     }
     /// Sorts the lists that have the column. False where none has.
     bool sortBy(const std::string& column);
@@ -89,7 +89,7 @@ public:
     std::chrono::milliseconds interval() const { return interval_; }
 
 private:
-    List& list(TopList which) { return lists_[static_cast<std::size_t>(which)]; }
+    List& own(TopList which) { return lists_[static_cast<std::size_t>(which)]; }
     TopAction browseKey(const KeyPress& pressed, const Overview& seen, std::size_t page,
                         WallTime now);
     TopAction character(char32_t typed, const Overview& seen, WallTime now);
