@@ -132,6 +132,7 @@ std::vector<UsageRow> UsageBook::read(const std::string& tenant, const UsageQuer
         }
     });
     std::vector<UsageRow> rows;
+    rows.reserve(found.size());
     for (const auto& [of, sums] : found) rows.push_back({of.first, of.second, sums});
     return rows;
 }

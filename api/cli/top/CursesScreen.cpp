@@ -1,7 +1,9 @@
 #include "api/cli/top/CursesScreen.h"
 
+// NOLINTBEGIN(readability-identifier-naming): the library looks for these names
 #define NCURSES_NOMACROS
 #define NCURSES_WIDECHAR 1
+// NOLINTEND(readability-identifier-naming)
 #include <curses.h>
 #include <langinfo.h>
 #include <sys/ioctl.h>

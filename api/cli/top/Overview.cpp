@@ -12,10 +12,10 @@ namespace hearth::cli {
 namespace {
 
 const Json& child(const Json& object, const char* key) {
-    static const Json kNothing;
-    if (!object.is_object()) return kNothing;
+    static const Json nothing;
+    if (!object.is_object()) return nothing;
     const auto found = object.find(key);
-    return found == object.end() ? kNothing : *found;
+    return found == object.end() ? nothing : *found;
 }
 
 std::optional<double> numberAt(const Json& object, const char* key) {

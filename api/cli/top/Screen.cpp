@@ -28,7 +28,7 @@ std::string titleOf(const Overview& seen) {
 
 std::string claimsOf(const Overview& seen) {
     const ClaimFigures& claims = seen.claims;
-    const std::string text =
+    std::string text =
         "claims seen in the last minute: " + number(claims.per_second, "%.2f") + "/s";
     if (claims.measured == 0) return text;
     return text + ", median " + number(claims.median_ms, "%.1f") + " ms, worst " +

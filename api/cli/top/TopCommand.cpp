@@ -1,11 +1,11 @@
 #include <poll.h>
-#include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 
 #include "api/cli/top/CursesScreen.h"
 #include "api/cli/top/OverviewPoller.h"

@@ -58,24 +58,24 @@ void TopTable::sort(std::size_t column, bool reverse) {
 }
 
 const std::vector<TopColumn>& poolColumns() {
-    static const std::vector<TopColumn> kColumns = {
+    static const std::vector<TopColumn> columns = {
         {.name = "NAME", .shrinks = true},  {.name = "READY", .right = true},
         {.name = "CLAIMED", .right = true}, {.name = "CREATING", .right = true},
         {.name = "TARGET", .right = true},  {.name = "WAITING", .right = true},
         {.name = "MISSES", .right = true},  {.name = "STATE", .shrinks = true}};
-    return kColumns;
+    return columns;
 }
 
 const std::vector<TopColumn>& workspaceColumns() {
-    static const std::vector<TopColumn> kColumns = {{.name = "ID"},
-                                                    {.name = "NAME", .shrinks = true},
-                                                    {.name = "TENANT", .shrinks = true},
-                                                    {.name = "POOL", .shrinks = true},
-                                                    {.name = "PHASE"},
-                                                    {.name = "AGE", .right = true},
-                                                    {.name = "IDLE", .right = true},
-                                                    {.name = "RUNS", .right = true}};
-    return kColumns;
+    static const std::vector<TopColumn> columns = {{.name = "ID"},
+                                                   {.name = "NAME", .shrinks = true},
+                                                   {.name = "TENANT", .shrinks = true},
+                                                   {.name = "POOL", .shrinks = true},
+                                                   {.name = "PHASE"},
+                                                   {.name = "AGE", .right = true},
+                                                   {.name = "IDLE", .right = true},
+                                                   {.name = "RUNS", .right = true}};
+    return columns;
 }
 
 TopTable poolTop(const Overview& seen) {
