@@ -1,7 +1,5 @@
 #include "controller/services/TimelineService.h"
 
-#include <algorithm>
-
 #include "base/Error.h"
 #include "controller/workspaces/WorkspaceAccess.h"
 

@@ -58,23 +58,22 @@ void UsageBook::add(const std::string& tenant, const std::string& pool, const Us
     pending_[{tenant, pool}] += sums;
 }
 
-void UsageBook::write(WallTime now, bool all) {
+std::map<UsageBook::Key, UsageSums> UsageBook::write(WallTime now) {
     const std::int64_t hour = hourOf(now);
     std::map<Key, UsageSums> added;
     bool prune = false;
     {
         const MutexLock lock(mutex_);
         // An idle server writes nothing.
-        if (pending_.empty()) return;
+        if (pending_.empty()) return {};
         added.swap(pending_);
         prune = pruned_hour_ != hour;
         pruned_hour_ = hour;
     }
-    const std::size_t added_bytes = kRowBytes * added.size();
     journal_.write(
-        [added = std::move(added), now, hour, prune, all](Database& database) {
+        [added, now, hour, prune](Database& database) {
             for (const auto& [of, sums] : added) put(database, hour, of.first, of.second, sums);
-            if (all) Journal::putMeta(database, kUntil, std::to_string(toUnixMillis(now)));
+            Journal::putMeta(database, kUntil, std::to_string(toUnixMillis(now)));
             if (!prune) return;
             // A day at most at once: a clock that jumps ahead must not empty the table.
             Statement(
@@ -83,7 +82,8 @@ void UsageBook::write(WallTime now, bool all) {
                 .bind(hour - UsageReports::kKeptHours)
                 .run();
         },
-        {}, added_bytes);
+        {}, kRowBytes * added.size());
+    return added;
 }
 
 std::optional<WallTime> UsageBook::knownUntil() {

@@ -20,20 +20,16 @@ public:
     explicit UsageBook(Journal& journal) : journal_(journal) {}
 
     void add(const std::string& tenant, const std::string& pool, const UsageSums& sums);
-    /// Queues what was added since the last call, for the hour of `now`. Blocks on nothing.
-    void write(WallTime now) { write(now, false); }
-    /// The same, and notes that the time of every workspace has been added up to `now`.
-    void writeAll(WallTime now) { write(now, true); }
-    /// When writeAll() was last called, by this server or one before; none: never.
+    using Key = std::pair<std::string, std::string>;  ///< tenant and pool
+    /// Queues what was added since the last call, for the hour of `now`, and notes that the time of
+    /// every workspace has been added up to `now`. Returns what was queued. Blocks on nothing.
+    std::map<Key, UsageSums> write(WallTime now);
+    /// When write() was last called, by this server or one before; none: never.
     std::optional<WallTime> knownUntil();
     /// `tenant` empty: of all tenants. Includes what is in memory.
     std::vector<UsageRow> read(const std::string& tenant, const UsageQuery& query, WallTime now);
 
 private:
-    void write(WallTime now, bool all);
-
-    using Key = std::pair<std::string, std::string>;  ///< tenant and pool
-
     Journal& journal_;
     Mutex mutex_;
     std::map<Key, UsageSums> pending_ HEARTH_GUARDED_BY(mutex_);

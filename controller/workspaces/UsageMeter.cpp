@@ -9,7 +9,7 @@ namespace {
 /// A look costs the kernel some 50 microseconds a sandbox, a daemon a millisecond.
 constexpr std::size_t kMostLooks = 512;
 constexpr std::uint64_t kKiB = 1024;
-/// One whose sandbox went before its end was counted.
+/// After so long an end is forgotten whose sandbox went before it.
 constexpr auto kForgotten = std::chrono::minutes(30);
 constexpr const char* kOtherTenants = "other";
 
@@ -53,15 +53,23 @@ UsageMeter::Known& UsageMeter::known(const WorkspaceFacts& facts) {
 
 void UsageMeter::add(const Known& known, const UsageSums& sums) {
     book_.add(known.tenant, known.pool, sums);
-    const bool named = quotas_.declared(known.tenant).has_value();
-    history_.metrics.usage().add(
-        {named ? known.tenant : kOtherTenants, known.pool},
-        {.claims = static_cast<double>(sums.claims),
-         .sandbox_seconds = static_cast<double>(sums.sandbox_ms) / 1e3,
-         .cpu_seconds = static_cast<double>(sums.cpu_us) / 1e6,
-         .gpu_seconds = static_cast<double>(sums.gpu_ms) / 1e3,
-         .memory_byte_seconds = static_cast<double>(sums.memory_kib_secs) * kKiB,
-         .egress_bytes = static_cast<double>(sums.egress_bytes)});
+}
+
+std::string UsageMeter::classOf(const std::string& tenant) const {
+    return quotas_.declared(tenant) ? tenant : kOtherTenants;
+}
+
+void UsageMeter::write(WallTime now) {
+    for (const auto& [of, sums] : book_.write(now)) {
+        history_.metrics.usage().add(
+            {classOf(of.first), of.second},
+            {.claims = static_cast<double>(sums.claims),
+             .sandbox_seconds = static_cast<double>(sums.sandbox_ms) / 1e3,
+             .cpu_seconds = static_cast<double>(sums.cpu_us) / 1e6,
+             .gpu_seconds = static_cast<double>(sums.gpu_ms) / 1e3,
+             .memory_byte_seconds = static_cast<double>(sums.memory_kib_secs) * kKiB,
+             .egress_bytes = static_cast<double>(sums.egress_bytes)});
+    }
 }
 
 void UsageMeter::advance(Known& known, std::optional<std::uint64_t> egress_bytes) {
@@ -109,13 +117,12 @@ void UsageMeter::look() {
     const std::vector<std::shared_ptr<Workspace>> all = table_.all();  // sorted by id
     std::map<std::string, std::size_t> by_class;
     for (const std::shared_ptr<Workspace>& workspace : all) {
-        const std::string& tenant = workspace->facts().tenant;
-        ++by_class[quotas_.declared(tenant) ? tenant : kOtherTenants];
+        ++by_class[classOf(workspace->facts().tenant)];
     }
     std::size_t first = 0;
     {
         const MutexLock lock(mutex_);
-        clean();
+        std::erase_if(known_, [this](const auto& entry) { return forgettable(entry); });
         first = static_cast<std::size_t>(
             std::ranges::lower_bound(all, next_, {},
                                      [](const auto& each) { return each->facts().id; }) -
@@ -142,7 +149,7 @@ void UsageMeter::look() {
         const MutexLock lock(mutex_);
         next_ = all.empty() ? "" : all[(first + looks) % all.size()]->facts().id;
     }
-    book_.writeAll(begun);
+    write(begun);
 }
 
 UsageMeter::Known* UsageMeter::open(const WorkspaceFacts& facts) {
@@ -171,17 +178,14 @@ void UsageMeter::settle(const pool::SandboxId& sandbox) {
     if (found == known_.end()) return;
     if (usage) countUse(found->second, *usage);
     found->second.settled = true;
-    clean();
+    if (forgettable(*found)) known_.erase(found);
 }
 
-void UsageMeter::clean() {
+bool UsageMeter::forgettable(const std::pair<const pool::SandboxId, Known>& entry) const {
+    const Known& it = entry.second;
+    const bool gone = it.settled || history_.clock.now() - it.until > kForgotten;
     // One that is still in the table would be taken for a new one.
-    const TimePoint old = history_.clock.now() - kForgotten;
-    std::erase_if(known_, [&](const auto& entry) {
-        const Known& it = entry.second;
-        return it.ended && (it.settled || it.until < old) &&
-               table_.bySandbox(entry.first) == nullptr;
-    });
+    return it.ended && gone && table_.bySandbox(entry.first) == nullptr;
 }
 
 }  // namespace hearth::controller

@@ -33,7 +33,7 @@ public:
     UsageBook& book() { return book_; }
 
 private:
-    /// What is known of a workspace's use.
+    /// A workspace's use so far.
     struct Known {
         std::string tenant;
         std::string pool;
@@ -53,8 +53,13 @@ private:
     Known* open(const WorkspaceFacts& facts) HEARTH_REQUIRES(mutex_);
     /// Counts its time up to now, and what its egress was.
     void advance(Known& known, std::optional<std::uint64_t> egress_bytes) HEARTH_REQUIRES(mutex_);
-    /// Forgets those that have left the table.
-    void clean() HEARTH_REQUIRES(mutex_);
+    /// Nothing of it will be counted any more.
+    bool forgettable(const std::pair<const pool::SandboxId, Known>& entry) const
+        HEARTH_REQUIRES(mutex_);
+    /// Writes the book, and raises the counters by what it wrote: not at each end, which a client
+    /// waits for.
+    void write(WallTime now);
+    std::string classOf(const std::string& tenant) const;
     void countUse(Known& known, const pool::SandboxUsage& usage) HEARTH_REQUIRES(mutex_);
     void add(const Known& known, const UsageSums& sums) HEARTH_REQUIRES(mutex_);
     std::optional<pool::SandboxUsage> usageOf(const pool::SandboxId& sandbox);

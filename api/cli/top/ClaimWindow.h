@@ -9,7 +9,7 @@
 
 namespace hearth::cli {
 
-/// What is known of the claims of the last minute.
+/// Figures of the claims of the last minute.
 struct ClaimFigures {
     double per_second = 0;     ///< workspaces seen that were claimed in the last minute, by 60
     std::size_t measured = 0;  ///< of how many the time is known

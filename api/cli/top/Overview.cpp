@@ -82,11 +82,11 @@ std::map<std::string, std::size_t> runningByWorkspace(const Json& list) {
     return running;
 }
 
-std::optional<PressureThen> pressureOf(const Json& timeline) {
+std::optional<HostPressure> pressureOf(const Json& timeline) {
     const Json& then = child(timeline, "pressureThen");
     const auto cpu = numberAt(then, "cpu");
     if (!cpu) return std::nullopt;
-    return PressureThen{*cpu, numberAt(then, "memory").value_or(0),
+    return HostPressure{*cpu, numberAt(then, "memory").value_or(0),
                         numberAt(then, "io").value_or(0)};
 }
 

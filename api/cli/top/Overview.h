@@ -9,10 +9,11 @@
 #include "api/cli/top/ClaimWindow.h"
 #include "base/Clock.h"
 #include "base/Json.h"
+#include "base/host/HostPressure.h"
 
 namespace hearth::cli {
 
-// What one look at a server showed. Texts are cellText(), but for ids, which requests name.
+// The result of one look at a server. Texts are cellText(), except ids, which requests name.
 
 /// A pool, as far as the screen shows it. Counts are of sandboxes.
 struct PoolFacts {
@@ -38,13 +39,6 @@ struct WorkspaceFacts {
     std::optional<double> claim_ms = {};
 };
 
-/// Percent of ten seconds in which some task of the server's machine waited for the resource.
-struct PressureThen {
-    double cpu = 0;
-    double memory = 0;
-    double io = 0;
-};
-
 struct Overview {
     std::string url;
     std::string version = {};  ///< with the runtime; empty until the server has told it
@@ -53,7 +47,7 @@ struct Overview {
     bool more_workspaces = false;                     ///< than the first page holds
     std::map<std::string, std::size_t> running = {};  ///< executions, by the workspace's id
     ClaimFigures claims = {};
-    std::optional<PressureThen> pressure = {};  ///< when the youngest claim that told it came
+    std::optional<HostPressure> pressure = {};  ///< when the youngest claim that told it came
     bool loaded = false;                        ///< a look has succeeded at least once
 };
 
@@ -61,7 +55,7 @@ struct Overview {
 struct WorkspaceDetail {
     std::string id;
     std::string sentence = {};  ///< why its claim took so long
-    /// What it uses now, as pairs of a name and a value.
+    /// Its present use, as pairs of a name and a value.
     std::vector<std::pair<std::string, std::string>> usage = {};
     struct Run {
         std::string id;
@@ -80,7 +74,7 @@ struct WorkspaceDetail {
 std::vector<PoolFacts> poolFacts(const Json& list);
 std::vector<WorkspaceFacts> workspaceFacts(const Json& list);
 std::map<std::string, std::size_t> runningByWorkspace(const Json& list);
-std::optional<PressureThen> pressureOf(const Json& timeline);
+std::optional<HostPressure> pressureOf(const Json& timeline);
 std::vector<WorkspaceDetail::Run> runFacts(const Json& list);
 std::vector<std::pair<std::string, std::string>> usageFacts(const Json& usage);
 

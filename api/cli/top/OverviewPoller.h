@@ -22,7 +22,7 @@ class OverviewPoller {
 public:
     using Steady = std::chrono::steady_clock;
 
-    /// What is known now.
+    /// The newest answers.
     struct News {
         Overview overview;
         WorkspaceDetail detail;

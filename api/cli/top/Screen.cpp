@@ -137,7 +137,7 @@ struct Room {
     bool both = true;
 };
 
-/// Of the rows that header and footer leave, pools get a third, or what workspaces do not need.
+/// Pools get a third of the rows that header and footer leave, or what workspaces do not need.
 Room roomFor(std::size_t header, std::size_t pools, std::size_t workspaces, const TopState& state,
              ScreenSize size) {
     constexpr std::size_t kTitles = 2;  // of a list: its name, its columns

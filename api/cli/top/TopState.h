@@ -31,7 +31,7 @@ struct KeyPress {
 };
 
 enum class TopList : std::uint8_t { Pools, Workspaces };
-/// What the screen shows, or asks for.
+/// The task that the screen is at.
 enum class TopMode : std::uint8_t { Browse, Filter, ConfirmEnd, Help, Detail };
 
 /// What is left to do after a key, outside the screen.

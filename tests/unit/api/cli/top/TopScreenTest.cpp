@@ -139,7 +139,7 @@ TEST_CASE("every screen fits its terminal, whatever its size", "[unit][cli][top]
 TEST_CASE("a screen of 80 by 24 has sums, both lists and the keys", "[unit][cli][top]") {
     User user;
     user.seen.claims = {.per_second = 0.5, .measured = 7, .median_ms = 1.25, .worst_ms = 40};
-    user.seen.pressure = PressureThen{12, 0, 3};
+    user.seen.pressure = HostPressure{12, 0, 3};
     const Screen screen = user.screen();
     CHECK(shows(screen, "http://127.0.0.1:8080  hearth 0.1.0, fake"));
     CHECK(shows(screen, "every 2s"));
