@@ -39,7 +39,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       reconnector(fleet, supply, agents, endings, history),
       sandboxes(fleet, supply, agents, starter, reconnector, endings, usage),
       outside(broker, on.log, on.clock),
-      statuses(supply, table, layers, outside, history),
+      statuses(supply, table, layers, outside, on.runtime, history),
       pool_reconciler(specs, supply, endings, layers, options.disk, statuses, history),
       gpu_reconciler(on.runtime, supply, specs, endings, history),
       probes(warm, endings, work, history),

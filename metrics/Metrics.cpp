@@ -507,6 +507,10 @@ void Metrics::mcp(std::string_view method, std::string_view tool, std::string_vi
         .Increment();
 }
 
+void Metrics::bornMirror(const std::string& pool) {
+    egress_.Add({{"pool", pool}, {"kind", "mirror"}, {"decision", "index_failed"}});
+}
+
 void Metrics::egress(const std::string& pool, std::string_view kind, std::string_view decision,
                      std::uint64_t sent, std::uint64_t received) {
     egress_.Add({{"pool", pool}, {"kind", std::string(kind)}, {"decision", std::string(decision)}})

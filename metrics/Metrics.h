@@ -109,6 +109,9 @@ public:
     void databaseDamage(std::string_view found);
     void mcp(std::string_view method, std::string_view tool, std::string_view result);
     void doubleBindRefused();
+    /// A pool whose sandboxes ask the mirror: the counter that an alert reads is there before the
+    /// first failure.
+    void bornMirror(const std::string& pool);
     /// A request of a sandbox to the outside; `decision` is one of a fixed set of words.
     void egress(const std::string& pool, std::string_view kind, std::string_view decision,
                 std::uint64_t sent, std::uint64_t received);

@@ -281,6 +281,9 @@ ClaimStory Claimer::storyOf(const Wanted& wanted, const Attempt& attempt) const 
     Times times = attempt.times;
     times.bound = history_.clock.now();
     ClaimStory story{ledgerOf(wanted, attempt.member, times), attempt.scene, wanted.trace.trace_id};
+    ClaimScene& scene = story.scene;
+    scene.pool.unpacking =
+        scene.place > 0 && supply_.breaker.unpacksSince(wanted.pool->name, times.begin);
     if (!story.scene.pressure && times.bound - times.begin > kSlow) {
         story.scene.pressure = hostPressure();
     }

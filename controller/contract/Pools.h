@@ -21,9 +21,11 @@ enum class ConditionType : std::uint8_t {
     Mirrored,
     Credentials,
     GpusAvailable,
+    ScalingLimited,
 };
-inline constexpr Texts<ConditionType, 7> kConditionTypes{
-    {"Ready", "Progressing", "Degraded", "Prewarmed", "Mirrored", "Credentials", "GpusAvailable"}};
+inline constexpr Texts<ConditionType, 8> kConditionTypes{{"Ready", "Progressing", "Degraded",
+                                                          "Prewarmed", "Mirrored", "Credentials",
+                                                          "GpusAvailable", "ScalingLimited"}};
 
 struct PoolCondition {
     ConditionType type = ConditionType::Ready;

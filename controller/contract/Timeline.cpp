@@ -46,6 +46,7 @@ std::string inLine(const Timeline& timeline) {
     std::string text = "the wait in line: pool " + timeline.pool + " had no ready sandbox";
     if (!timeline.scene) return text;
     const PoolThen& pool = timeline.scene->pool;
+    if (pool.unpacking) text += ", because its image was being unpacked";
     text += " (" + count(pool.claimed, "claimed") + ", " + count(pool.creating, "being made") + ")";
     if (timeline.scene->place > 1) {
         text += ", and it was number " + std::to_string(timeline.scene->place) + " in line";
@@ -57,7 +58,8 @@ std::string ofProgram(const Timeline& timeline) {
     if (timeline.running) return "the program itself, which is still running";
     const auto run = std::find_if(timeline.stages.begin(), timeline.stages.end(),
                                   [](const Timeline::Stage& each) { return each.name == "run"; });
-    const std::string used = "it used processors for " + ms(timeline.cpu_ms);
+    const std::string used = "it used processors for " + ms(timeline.cpu_ms) +
+                             (timeline.out_of_memory ? " and was killed for want of memory" : "");
     if (run != timeline.stages.end() && timeline.cpu_ms < kMostlyWaited * run->ms) {
         return "the program itself, which mostly waited: " + used;
     }
@@ -88,6 +90,7 @@ Json storyJson(const ClaimStory& story) {
     Json out = {{"claim", ledgerJson(story.ledger)},
                 {"place", story.scene.place},
                 {"pool", {pool.ready, pool.claimed, pool.creating, pool.waiting}}};
+    if (pool.unpacking) out["unpacking"] = true;
     if (const auto& pressure = story.scene.pressure) {
         out["pressure"] = {pressure->cpu, pressure->memory, pressure->io};
     }
@@ -100,7 +103,8 @@ ClaimStory storyFrom(const Json& json) {
     story.ledger = ledgerFrom(json.at("claim"));
     story.scene.place = json.at("place").get<std::uint32_t>();
     const Json& pool = json.at("pool");
-    story.scene.pool = {pool.at(0), pool.at(1), pool.at(2), pool.at(3)};
+    story.scene.pool = {pool.at(0), pool.at(1), pool.at(2), pool.at(3),
+                        json.value("unpacking", false)};
     if (const auto pressure = json.find("pressure"); pressure != json.end()) {
         story.scene.pressure = {pressure->at(0), pressure->at(1), pressure->at(2)};
     }

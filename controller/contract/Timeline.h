@@ -19,6 +19,7 @@ struct PoolThen {
     std::uint32_t claimed = 0;
     std::uint32_t creating = 0;  ///< or warming
     std::uint32_t waiting = 0;   ///< claims in line
+    bool unpacking = false;      ///< its image was unpacked while the claim stood in line
 };
 
 /// What a claim met when it came: the timeline of its workspace is told from it.
@@ -53,6 +54,7 @@ struct Timeline {
     std::vector<Stage> stages{};
     std::optional<double> first_output_ms{};  ///< after the request
     double cpu_ms = 0;                        ///< of an execution that has ended
+    bool out_of_memory = false;               ///< which ended it
     std::optional<ClaimScene> scene{};        ///< none: nothing was claimed for it
     std::string largest{};                    ///< the stage that took longest; empty: none did
     std::string sentence{};                   ///< names the largest cause

@@ -255,6 +255,19 @@ std::vector<std::string> EgressGateway::mirrored() const {
     return out;
 }
 
+std::map<std::string, std::string> EgressGateway::failingMirrors() const {
+    std::map<std::string, std::string> out;
+    if (!fetcher_) return out;
+    const auto ask = [&](const char* kind, const std::string& url) {
+        std::string why = url.empty() ? std::string() : fetcher_->failureOf(url);
+        if (!why.empty()) out.emplace(kind, std::move(why));
+    };
+    ask("pypi", options_.mirrors.pypi);
+    ask("npm", options_.mirrors.npm);
+    for (const AptSource& source : options_.mirrors.apt) ask("apt", source.url);
+    return out;
+}
+
 void EgressGateway::open(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
                          const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
                          agent::AgentClient& agent) {

@@ -54,6 +54,8 @@ public:
     std::vector<agent::AptArchive> aptArchives(NetworkMode mode) const;
     /// The kinds of indexes that sandboxes find: "pypi", "npm", "apt".
     std::vector<std::string> mirrored() const;
+    /// The kinds whose index failed at the last request, each with the reason.
+    std::map<std::string, std::string> failingMirrors() const;
 
     const KeyringFactory& keyrings() const noexcept { return keyrings_; }
     const ClaimSeal& claimSeal() const noexcept { return claim_seal_; }

@@ -1,6 +1,7 @@
 #include "controller/queue/CircuitBreaker.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hearth::controller {
 namespace {
@@ -37,6 +38,7 @@ void CircuitBreaker::failed(const std::string& pool, const std::string& reason, 
     state.retry_at = clock_.now() + delay;
     state.failure = reason;
     state.full = full;
+    endUnpacking(state);
     judge(state);
 }
 
@@ -52,6 +54,28 @@ void CircuitBreaker::gpus(const std::string& pool, const std::string& lack) {
     const MutexLock lock(mutex_);
     if (lack.empty() && !states_.contains(pool)) return;
     states_[pool].no_gpus = lack;
+}
+
+bool CircuitBreaker::unpacking(const std::string& pool, const std::string& image) {
+    const MutexLock lock(mutex_);
+    if (image.empty() && !states_.contains(pool)) return false;
+    State& state = states_[pool];
+    if (state.unpacking == image) return false;
+    endUnpacking(state);
+    state.unpacking = image;
+    return true;
+}
+
+bool CircuitBreaker::unpacksSince(const std::string& pool, TimePoint since) const {
+    const MutexLock lock(mutex_);
+    const auto found = states_.find(pool);
+    if (found == states_.end()) return false;
+    return !found->second.unpacking.empty() || found->second.unpacked_at >= since;
+}
+
+void CircuitBreaker::endUnpacking(State& state) {
+    if (std::exchange(state.unpacking, {}).empty()) return;
+    state.unpacked_at = clock_.now();
 }
 
 void CircuitBreaker::layer(const std::string& pool, const std::string& failure) {

@@ -31,6 +31,8 @@ public:
         std::string layer;      ///< why
         std::string no_room;    ///< why its next sandbox has no room on the disk
         std::string no_gpus;    ///< why its next sandbox gets no GPUs now: waited for, no failure
+        std::string unpacking;  ///< the image that its creates wait for; empty: none
+        TimePoint unpacked_at = TimePoint::min();  ///< when they waited for one last
         bool degraded() const { return failures >= 3 || no_layer || !no_room.empty(); }
         /// It is degraded for want of disk, and only for that.
         bool diskFull() const { return degraded() && !no_layer && (!no_room.empty() || full); }
@@ -43,6 +45,10 @@ public:
     void room(const std::string& pool, const std::string& refusal);
     /// Why no GPUs are free for its next sandbox; "": it has them, or needs none.
     void gpus(const std::string& pool, const std::string& lack);
+    /// The image that its creates wait for; "": it is ready. True if that is news.
+    bool unpacking(const std::string& pool, const std::string& image);
+    /// An image that its creates waited for was unpacked at some time since then.
+    bool unpacksSince(const std::string& pool, TimePoint since) const;
     /// Why there is no layer with its packages, so that nothing can be made: degraded at once;
     /// "": there is one, or none is needed.
     void layer(const std::string& pool, const std::string& failure);
@@ -54,6 +60,7 @@ public:
 
 private:
     static void judge(State& state);
+    void endUnpacking(State& state);
 
     const Clock& clock_;
     mutable Mutex mutex_;

@@ -54,6 +54,12 @@ void PoolDependencies::tellMirrors(const PoolSpec& spec, PoolStatus& status) con
             append(missing, notMirrored(kind));
         }
     }
+    std::string failing;
+    for (const auto& [kind, why] : broker_.failingMirrors()) append(failing, kind + ": " + why);
+    if (!failing.empty()) {
+        return setCondition(status, clock_, ConditionType::Mirrored, false, "IndexFails",
+                            std::move(failing));
+    }
     // Most pools need only one of them, so one is enough; the message still names the others.
     setCondition(status, clock_, ConditionType::Mirrored, !mirrored.empty(),
                  mirrored.empty() ? "NoIndex" : "Mirrored", std::move(missing));

@@ -11,9 +11,9 @@ namespace hearth::controller {
 void setCondition(PoolStatus& status, const Clock& clock, ConditionType type, bool value,
                   std::string reason, std::string message);
 
-/// Reports what the server lacks for a pool's network at present: indexes of Mirror pools
-/// (condition `Mirrored`) and files of credentials' secrets (`Credentials`). Neither is a reason to
-/// refuse a pool, since both may come later. Thread-safe.
+/// Reports what the server lacks for a pool's network at present: indexes of Mirror pools that are
+/// not set or do not answer (condition `Mirrored`) and files of credentials' secrets
+/// (`Credentials`). Neither is a reason to refuse a pool, since both may come later. Thread-safe.
 class PoolDependencies {
 public:
     PoolDependencies(const broker::EgressGateway& broker, metrics::Log& log, const Clock& clock)

@@ -8,6 +8,8 @@ namespace hearth::controller {
 
 namespace {
 
+constexpr const char* kUnpackingImage = "UnpackingImage";
+
 std::optional<PoolScheduleStatus> scheduleStatus(const PoolSpec& spec, WallTime now) {
     if (spec.schedules.empty()) return std::nullopt;
     const auto nameOf = [&spec](std::optional<std::size_t> entry) {
@@ -27,8 +29,14 @@ std::optional<PoolScheduleStatus> scheduleStatus(const PoolSpec& spec, WallTime 
 }  // namespace
 
 PoolStatuses::PoolStatuses(const Supply& supply, const WorkspaceTable& table, Layers& layers,
-                           const PoolDependencies& outside, const History& history)
-    : supply_(supply), table_(table), layers_(layers), outside_(outside), history_(history) {}
+                           const PoolDependencies& outside, const pool::SandboxRuntime& runtime,
+                           const History& history)
+    : supply_(supply),
+      table_(table),
+      layers_(layers),
+      outside_(outside),
+      runtime_(runtime),
+      history_(history) {}
 
 void PoolStatuses::publish(const Pool& pool, const Sized& sized, bool refill) {
     const std::size_t desired = sized.desired;
@@ -43,25 +51,19 @@ void PoolStatuses::publish(const Pool& pool, const Sized& sized, bool refill) {
     const bool was_degraded = std::any_of(
         next.conditions.begin(), next.conditions.end(),
         [](const PoolCondition& c) { return c.type == ConditionType::Degraded && c.status; });
-    if (refill) {
-        setCondition(next, history_.clock, ConditionType::Ready, counts.ready >= desired,
-                     counts.ready >= desired ? "Filled" : "Filling",
-                     std::to_string(counts.ready) + " of " + std::to_string(desired) + " warm");
-    } else {
-        setCondition(next, history_.clock, ConditionType::Ready, false, "Drained",
-                     "it stays empty until the server is started again");
-    }
-    setCondition(next, history_.clock, ConditionType::Progressing, next.creating > 0,
-                 next.creating > 0 ? "Creating" : "Settled",
-                 std::to_string(next.creating) + " being created");
+    publishReady(counts.ready, desired, refill, next);
+    publishProgress(pool, breaker, next);
+    publishLimit(pool, counts, next);
+    const std::string trouble = runtime_.trouble();
     const bool refused = !pool.refused.empty();
-    const bool degraded = refused || breaker.degraded();
+    const bool degraded = refused || !trouble.empty() || breaker.degraded();
     const char* reason = refused              ? "SpecRefused"
+                         : !trouble.empty()   ? "RuntimeStuck"
                          : breaker.no_layer   ? "PackagesFailed"
                          : breaker.diskFull() ? "DiskFull"
                          : degraded           ? "CreateFailed"
                                               : "Healthy";
-    const std::string& why = refused ? pool.refused : breaker.reason;
+    const std::string& why = refused ? pool.refused : !trouble.empty() ? trouble : breaker.reason;
     setCondition(next, history_.clock, ConditionType::Degraded, degraded, reason,
                  degraded ? why : "");
     publishPrewarm(pool, breaker, next);
@@ -70,6 +72,9 @@ void PoolStatuses::publish(const Pool& pool, const Sized& sized, bool refill) {
     const PoolStatus before = next;
     outside_.tell(pool.spec, next);
     outside_.logNews(pool.name, before, next);
+    if (pool.spec.network == broker::NetworkMode::Mirror) {
+        history_.metrics.bornMirror(pool.name);
+    }
     if (degraded != was_degraded) {
         history_.events.publish({.type = degraded ? "pool.degraded" : "pool.recovered",
                                  .resource = pool.name,
@@ -91,6 +96,62 @@ void PoolStatuses::publish(const Pool& pool, const Sized& sized, bool refill) {
     history_.metrics.workspaces(pool.name, static_cast<double>(table_.countOf(pool.name)));
     const MutexLock lock(mutex_);
     status_[pool.name] = std::move(next);
+}
+
+void PoolStatuses::publishReady(std::size_t ready, std::size_t desired, bool refill,
+                                PoolStatus& status) {
+    if (!refill) {
+        return setCondition(status, history_.clock, ConditionType::Ready, false, "Drained",
+                            "it stays empty until the server is started again");
+    }
+    setCondition(status, history_.clock, ConditionType::Ready, ready >= desired,
+                 ready >= desired ? "Filled" : "Filling",
+                 std::to_string(ready) + " of " + std::to_string(desired) + " warm");
+}
+
+void PoolStatuses::publishProgress(const Pool& pool, const CircuitBreaker::State& breaker,
+                                   PoolStatus& status) {
+    const bool creating = status.creating > 0;
+    // What waits for an image that the pool no longer has is replaced soon.
+    const bool unpacking = creating && breaker.unpacking == pool.spec.image;
+    std::string message = std::to_string(status.creating) + " being created";
+    if (unpacking) message += ", after image " + breaker.unpacking + " has been unpacked";
+    const auto unpacked_before = [](const PoolCondition& c) {
+        return c.type == ConditionType::Progressing && c.reason == kUnpackingImage;
+    };
+    const bool before =
+        std::any_of(status.conditions.begin(), status.conditions.end(), unpacked_before);
+    if (unpacking != before) {
+        history_.log.info(unpacking ? "pool.image_unpacking" : "pool.image_unpacked",
+                          {{"pool", pool.name}, {"image", pool.spec.image}});
+        history_.events.publish(
+            {.type = unpacking ? "pool.image_unpacking" : "pool.image_unpacked",
+             .resource = pool.name,
+             .pool = pool.name,
+             .reason = {},
+             .message = unpacking ? "image " + pool.spec.image + " is being unpacked first"
+                                  : "sandboxes no longer wait for image " + pool.spec.image});
+    }
+    setCondition(status, history_.clock, ConditionType::Progressing, creating,
+                 unpacking  ? kUnpackingImage
+                 : creating ? "Creating"
+                            : "Settled",
+                 std::move(message));
+}
+
+void PoolStatuses::publishLimit(const Pool& pool, const pool::PoolCounts& counts,
+                                PoolStatus& status) {
+    // Pools of claims that name an image share their limit, which none of them can be told by.
+    const bool wants_more = counts.ready < status.desired || status.waiting > 0;
+    const bool limited =
+        pool.on_demand.empty() && wants_more && counts.total() >= pool.spec.max_members;
+    setCondition(status, history_.clock, ConditionType::ScalingLimited, limited,
+                 limited ? "MembersLimit" : "WithinLimits",
+                 limited ? "it has as many sandboxes as limits.members allows (" +
+                               std::to_string(pool.spec.max_members) + "), " +
+                               std::to_string(counts.claimed) + " of them claimed; " +
+                               std::to_string(status.waiting) + " claims wait"
+                         : "");
 }
 
 void PoolStatuses::publishSchedule(const Pool& pool, PoolStatus& status) {

@@ -11,6 +11,7 @@
 #include "controller/reconcile/PoolDependencies.h"
 #include "controller/store/History.h"
 #include "controller/workspaces/WorkspaceTable.h"
+#include "pool/runtime/SandboxRuntime.h"
 
 namespace hearth::controller {
 
@@ -19,7 +20,8 @@ namespace hearth::controller {
 class PoolStatuses {
 public:
     PoolStatuses(const Supply& supply, const WorkspaceTable& table, Layers& layers,
-                 const PoolDependencies& outside, const History& history);
+                 const PoolDependencies& outside, const pool::SandboxRuntime& runtime,
+                 const History& history);
 
     /// How many warm sandboxes a pool should have, and what its forecast says.
     struct Sized {
@@ -36,6 +38,12 @@ public:
 
 private:
     void count(const std::string& name, PoolStatus& status) const;
+    void publishReady(std::size_t ready, std::size_t desired, bool refill, PoolStatus& status);
+    /// Creates under way; events when they begin and end to wait for their image.
+    void publishProgress(const Pool& pool, const CircuitBreaker::State& breaker,
+                         PoolStatus& status);
+    /// The condition of a pool that wants more sandboxes than its spec allows.
+    void publishLimit(const Pool& pool, const pool::PoolCounts& counts, PoolStatus& status);
     /// Which schedule is in force; an event when that has changed.
     void publishSchedule(const Pool& pool, PoolStatus& status);
     /// The condition of its prewarm, if it has any.
@@ -47,6 +55,7 @@ private:
     const WorkspaceTable& table_;
     Layers& layers_;
     const PoolDependencies& outside_;
+    const pool::SandboxRuntime& runtime_;
     const History history_;
     mutable Mutex mutex_;
     std::map<std::string, PoolStatus> status_ HEARTH_GUARDED_BY(mutex_);

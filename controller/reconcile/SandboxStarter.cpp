@@ -100,6 +100,10 @@ SandboxStarter::Start SandboxStarter::start(const pool::Member& member, TimePoin
     if (!pool) return Start::Unwanted;
     const std::optional<std::string> digest =
         unpacking_.digestFor(pool->spec.image, {WorkKind::Create, member.id, member.pool});
+    // The unpacking may take minutes: without this, nothing would say why the pool stays empty.
+    if (supply_.breaker.unpacking(member.pool, digest ? "" : pool->spec.image)) {
+        supply_.work.add({WorkKind::Pool, member.pool});
+    }
     if (!digest) return Start::Waits;
     pool::SandboxSpec spec;
     spec.image = pool->spec.image;

@@ -75,6 +75,7 @@ Timeline TimelineService::ofExecution(const Principal& who, const std::string& i
     timeline.running = view.status == ExecutionStatus::Running;
     timeline.first_output_ms = view.first_output_ms;
     timeline.cpu_ms = static_cast<double>(view.cpu_ms);
+    timeline.out_of_memory = view.status == ExecutionStatus::Oom;
     if (view.claim) {
         addClaim(timeline, *view.claim);
         const auto record = history_.journal.workspace(view.workspace_id);

@@ -153,6 +153,11 @@ LauncherClient::State LauncherClient::state() {
     return {pid_ != 0 && !dead_, pending_.size() + late_.size()};
 }
 
+std::string LauncherClient::stuckOperation() {
+    const MutexLock lock(mutex_);
+    return late_.empty() ? std::string() : late_.begin()->second.operation;
+}
+
 std::size_t LauncherClient::leasedRanges(const Instance& instance) {
     const launcher::SandboxPaths names(instance);
     return launcher::UidLeases(names.uidLeases(), names.instance(), 0, 0).holders().size();

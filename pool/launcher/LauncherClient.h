@@ -109,6 +109,8 @@ public:
         std::size_t in_flight = 0;  ///< operations that wait for an answer, stuck ones included
     };
     State state();
+    /// An operation that has missed its deadline; empty: none.
+    std::string stuckOperation();
     /// Ranges of uids that sandboxes of the instance hold; throws std::system_error.
     static std::size_t leasedRanges(const Instance& instance);
 

@@ -53,6 +53,9 @@ public:
     /// Whether a cluster chooses each sandbox's machine and devices: GPUs are asked for there, and
     /// specs may name a runtime class.
     virtual bool inCluster() const { return false; }
+    /// Why sandboxes can neither be made nor ended at the moment; empty: nothing is known against
+    /// it. Cheap.
+    virtual std::string trouble() const { return {}; }
     /// Starts a sandbox. Where that takes long the runtime only accepts it, so that no thread of
     /// the caller waits. On failure nothing of it is left.
     virtual Started create(const SandboxId& id, const SandboxSpec& spec) = 0;

@@ -78,6 +78,12 @@ def terminal():
         browser.case("terminal", s)
 
 
+def log():
+    """the log goes on in the page, and its filter leaves what fits"""
+    with python as s:
+        browser.case("log", s)
+
+
 def end():
     """a workspace ends only after a question, and its reason is shown"""
     with python as s:
@@ -128,7 +134,7 @@ def ends():
     python.end()
 
 
-TESTS = [pools, claim, code, terminal, end, hostile, accessible, tokens, restart, harmless, ends]
+TESTS = [pools, claim, code, terminal, log, end, hostile, accessible, tokens, restart, harmless, ends]
 for each in TESTS:
     each.only = "oci"  # the console is the same on all of them
 

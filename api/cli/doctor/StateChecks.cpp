@@ -3,7 +3,9 @@
 #include <filesystem>
 
 #include "api/serve/OfflineState.h"
+#include "base/Units.h"
 #include "controller/journal/DatabaseFile.h"
+#include "controller/journal/DiskReserve.h"
 #include "controller/store/StateFiles.h"
 #include "controller/store/TokenHistory.h"
 
@@ -62,12 +64,29 @@ std::optional<Finding> checkTokens(const ServeConfig& config) {
                    "hearth token create --role admin --offline, then start the server again"};
 }
 
+/// Nullopt where the disk cannot be asked.
+std::optional<Finding> checkDisk(const ServeConfig& config) {
+    const std::string& directory = *config.data_dir;
+    const std::optional<controller::DiskSpace> disk = controller::diskSpaceAt(directory);
+    const std::optional<std::uint64_t> asked = parseBytes(*config.state_reserve);
+    if (!disk || !asked) return std::nullopt;
+    const std::uint64_t reserve = controller::DiskReserve::of(*disk, *asked);
+    const auto rounded = [](std::uint64_t bytes) { return formatBytes(bytes >> 20U << 20U); };
+    const std::string found = rounded(disk->free) + " of " + rounded(disk->capacity) +
+                              " are free where " + directory + " is";
+    if (disk->free >= reserve) return Finding{Level::Ok, "disk", found, ""};
+    return Finding{Level::Fail, "disk",
+                   found + ", less than the " + rounded(reserve) + " that the state needs",
+                   "free some of it: until then no sandbox is made and nothing large is stored"};
+}
+
 }  // namespace
 
 Findings checkState(const ServeConfig& config) {
     Findings findings;
     try {
         if (!fs::exists(controller::secretKeyPath(*config.data_dir))) return findings;
+        if (auto disk = checkDisk(config)) findings.push_back(std::move(*disk));
         findings.push_back(checkDatabase(controller::databasePath(*config.data_dir)));
         if (findings.back().level == Level::Fail) return findings;
         if (auto tokens = checkTokens(config)) findings.push_back(std::move(*tokens));

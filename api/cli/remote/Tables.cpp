@@ -1,6 +1,7 @@
 #include "api/cli/remote/Tables.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <ctime>
 
@@ -116,13 +117,19 @@ std::string poolWhy(const Json& pool) {
     if (status == pool.end() || !status->is_object() || !status->contains("conditions")) return {};
     std::string degraded;
     std::string lacking;
+    constexpr std::array kBadWhenTrue{"Degraded", "ScalingLimited"};
+    constexpr std::array kOfSize{"Ready", "Progressing"};
+    const auto among = [](const auto& types, const std::string& type) {
+        return std::find(types.begin(), types.end(), type) != types.end();
+    };
     for (const Json& condition : (*status)["conditions"]) {
         const std::string type = at(condition, {"type"});
         const bool holds = at(condition, {"status"}) == "True";
         const std::string message = at(condition, {"message"});
         if (type == "Degraded" && holds) degraded = message;
-        const bool of_lack = type == "Prewarmed" || type == "Mirrored" || type == "Credentials";
-        if (!of_lack || holds || message.empty()) continue;
+        const bool unpacks = at(condition, {"reason"}) == "UnpackingImage";
+        const bool bad = unpacks || (!among(kOfSize, type) && holds == among(kBadWhenTrue, type));
+        if (!bad || message.empty()) continue;
         lacking += (lacking.empty() ? "" : "; ") + message;
     }
     std::string why = degraded.empty() ? lacking : degraded;

@@ -9,6 +9,7 @@ import { onSession, signInForm, signOut, token } from "./session.js";
 import { startTheme } from "./theme.js";
 import { openEvents } from "./events.js";
 import { openGpus } from "./gpus.js";
+import { openLog } from "./log.js";
 import { openPool, openPools } from "./pools.js";
 import { openSchedules } from "./schedules.js";
 import { openUsage } from "./usage.js";
@@ -22,10 +23,11 @@ const VIEWS = [
     { name: "schedules", title: "Schedules", probe: "/v1/pools?limit=1", open: openSchedules },
     { name: "events", title: "Events", probe: "/v1/events?limit=1", open: openEvents },
     { name: "usage", title: "Usage", probe: "/v1/usage?by=tenant&since=1h", open: openUsage },
+    { name: "log", title: "Log", probe: "/v1/logs?limit=1", open: openLog },
     { name: "gpus", title: "GPUs", probe: "/v1/gpus?limit=1", open: openGpus, some: true },
 ];
 const main = document.getElementById("main");
-const allowed = new Set(VIEWS.map((view) => view.name).filter((name) => name !== "gpus" && name !== "usage"));
+const allowed = new Set(VIEWS.map((view) => view.name).filter((name) => !["gpus", "usage", "log"].includes(name)));
 let closing = new AbortController();
 let signedOff = false;
 

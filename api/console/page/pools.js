@@ -11,7 +11,7 @@ import { followWorkspaces, openClaim } from "./workspaces.js";
 
 const EVENTS = /^(pool|sandbox|workspace)\./;
 // Conditions that are bad when True; of the others False is the bad state, and for some only a beginning.
-const BAD_WHEN_TRUE = new Set(["Degraded"]);
+const BAD_WHEN_TRUE = new Set(["Degraded", "ScalingLimited"]);
 const PASSING = new Set(["Progressing"]);
 
 function condition(pool, type) {
@@ -27,7 +27,7 @@ function poolState(pool) {
 
 /** Why a pool is not well: each bad condition with its message. */
 function faults(pool) {
-    return pool.status.conditions.filter((each) => !PASSING.has(each.type) && each.type !== "Ready" && (each.status === "True") === BAD_WHEN_TRUE.has(each.type));
+    return pool.status.conditions.filter((each) => each.reason === "UnpackingImage" || (!PASSING.has(each.type) && each.type !== "Ready" && (each.status === "True") === BAD_WHEN_TRUE.has(each.type)));
 }
 
 function scheduleCell({ status }) {

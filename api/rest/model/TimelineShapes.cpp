@@ -16,13 +16,16 @@ double rounded(double ms) {
 }
 
 Schema poolThenSchema() {
-    Schema shape = Schema::object()
-                       .required("ready", Schema::integer())
-                       .required("claimed", Schema::integer())
-                       .required("creating", Schema::integer().describe("Being made"))
-                       .required("waiting", Schema::integer().describe("Claims in line, with it"))
-                       .describe("The pool when the claim asked for its sandbox")
-                       .named("PoolThen");
+    Schema shape =
+        Schema::object()
+            .required("ready", Schema::integer())
+            .required("claimed", Schema::integer())
+            .required("creating", Schema::integer().describe("Being made"))
+            .required("waiting", Schema::integer().describe("Claims in line, with it"))
+            .required("unpackingImage", Schema::boolean().describe(
+                                            "Its image was unpacked while the claim stood in line"))
+            .describe("The pool when the claim asked for its sandbox")
+            .named("PoolThen");
     return shape.nullable();
 }
 
@@ -80,7 +83,12 @@ Schema timelineSchema() {
                     {{"stage", "bind"}, {"ms", 14.08}}}},
                   {"firstOutputMs", nullptr},
                   {"queuePlace", 3},
-                  {"poolThen", {{"ready", 0}, {"claimed", 4}, {"creating", 1}, {"waiting", 3}}},
+                  {"poolThen",
+                   {{"ready", 0},
+                    {"claimed", 4},
+                    {"creating", 1},
+                    {"waiting", 3},
+                    {"unpackingImage", false}}},
                   {"pressureThen", {{"cpu", 12.5}, {"memory", 0.0}, {"io", 3.1}}},
                   {"largest", "queue"},
                   {"sentence",
@@ -115,7 +123,8 @@ Json timelineJson(const controller::Timeline& timeline) {
     out["poolThen"] = {{"ready", scene.pool.ready},
                        {"claimed", scene.pool.claimed},
                        {"creating", scene.pool.creating},
-                       {"waiting", scene.pool.waiting}};
+                       {"waiting", scene.pool.waiting},
+                       {"unpackingImage", scene.pool.unpacking}};
     if (scene.pressure) {
         out["pressureThen"] = {{"cpu", scene.pressure->cpu},
                                {"memory", scene.pressure->memory},

@@ -381,6 +381,16 @@ void FakeRuntime::slowCreates(std::chrono::milliseconds by) {
     slow_ = by;
 }
 
+std::string FakeRuntime::trouble() const {
+    const MutexLock lock(mutex_);
+    return trouble_;
+}
+
+void FakeRuntime::setTrouble(const std::string& trouble) {
+    const MutexLock lock(mutex_);
+    trouble_ = trouble;
+}
+
 void FakeRuntime::kill(const SandboxId& id) {
     const auto agent = findAgent(id);
     if (!agent) return;

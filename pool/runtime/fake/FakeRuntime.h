@@ -36,6 +36,7 @@ public:
     explicit FakeRuntime(const Clock& clock);
     ~FakeRuntime() override;
 
+    std::string trouble() const override;
     Started create(const SandboxId& id, const SandboxSpec& spec) override;
     void destroy(const SandboxId& id) override;
     std::vector<SandboxInfo> list() override;
@@ -89,6 +90,8 @@ public:
     void letListen();
     /// create() takes this long from now on (real time).
     void slowCreates(std::chrono::milliseconds by);
+    /// What trouble() says from now on.
+    void setTrouble(const std::string& trouble);
     /// The sandbox's agent disappears as if its container had died; list() shows it until
     /// destroy().
     void kill(const SandboxId& id);
@@ -138,6 +141,7 @@ private:
     std::function<void(const SandboxId&)> news_ HEARTH_GUARDED_BY(mutex_);
     std::chrono::milliseconds slow_ HEARTH_GUARDED_BY(mutex_){0};
     std::size_t created_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::string trouble_ HEARTH_GUARDED_BY(mutex_);
     std::set<SandboxId> resisting_ HEARTH_GUARDED_BY(mutex_);
     std::optional<std::set<SandboxId>> born_ HEARTH_GUARDED_BY(mutex_);  // since begin()
     std::set<std::string> fetched_ HEARTH_GUARDED_BY(mutex_);

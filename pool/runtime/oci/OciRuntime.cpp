@@ -50,6 +50,13 @@ ContainerRuntime::Started OciRuntime::create(const SandboxId& id, const SandboxS
     return Started::Listening;
 }
 
+std::string OciRuntime::trouble() const {
+    const std::string operation = launcher_.stuckOperation();
+    return operation.empty() ? operation
+                             : "the launcher has not answered to " + operation +
+                                   " in time: a disk or the kernel hangs, or it is stopped";
+}
+
 void OciRuntime::destroy(const SandboxId& id) {
     requireId(id);
     launcher_.destroy(id);

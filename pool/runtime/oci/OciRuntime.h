@@ -20,6 +20,7 @@ public:
     /// `launcher` must outlive the runtime.
     OciRuntime(const Instance& instance, LauncherClient& launcher);
 
+    std::string trouble() const override;
     Started create(const SandboxId& id, const SandboxSpec& spec) override;
     void destroy(const SandboxId& id) override;
     std::vector<SandboxInfo> list() override;

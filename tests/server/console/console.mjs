@@ -103,6 +103,21 @@ const CASES = {
         }));
     },
 
+    async log({ url, token }) {
+        const api = apiOf(url, token);
+        await withPage(url, {}, async (page) => {
+            await goTo(page, url, "log");
+            const { id } = await api("POST", "/v1/workspaces", {});
+            await api("DELETE", `/v1/workspaces/${id}`);
+            await page.locator(".log li", { hasText: `workspace=${id}` }).first().waitFor();
+            await page.getByLabel("Filter lines").fill("no line has this");
+            await page.getByText("No line fits the filter.").waitFor();
+            await page.getByLabel("Filter lines").fill(id);
+            await page.waitForFunction((word) => [...document.querySelectorAll(".log li")].every((each) => each.textContent.includes(word)), id);
+            assert.ok(await page.locator(".log li").count() > 0);
+        });
+    },
+
     async end(given) {
         const api = apiOf(given.url, given.token);
         const { id } = await api("POST", "/v1/workspaces", { pool: given.pool });
@@ -132,6 +147,7 @@ const CASES = {
             await page.locator(`tr[data-id="${own}"]`).waitFor();
             assert.equal(await page.locator(`tr[data-id="${foreign}"]`).count(), 0);
             assert.equal(await page.locator("nav a", { hasText: "GPUs" }).count(), 0);
+            assert.equal(await page.locator("nav a", { hasText: "Log" }).count(), 0);
             assert.equal(await page.locator(".problem").count(), 0);
             await goTo(page, url, "gpus");
             await page.getByText("This token does not show GPUs.").waitFor();
@@ -185,7 +201,7 @@ Page()`);
     async axe(given) {
         for (const colorScheme of ["light", "dark"]) {
             await withPage(given.url, { colorScheme }, (page) => withWorkspace(given, { pool: given.pool, name: "axe" }, async ({ id }) => {
-                for (const view of ["pools", `pools/${given.pool}`, "workspaces", "schedules", "events", "usage", "gpus"]) {
+                for (const view of ["pools", `pools/${given.pool}`, "workspaces", "schedules", "events", "usage", "log", "gpus"]) {
                     await goTo(page, given.url, view);
                     await page.locator(".table-room, .empty, .panel").first().waitFor();
                     await accessible(page, `${view} ${colorScheme}`);

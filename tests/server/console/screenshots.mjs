@@ -23,7 +23,7 @@ try {
         const page = await openPage(browser, url, { requests: 0, elsewhere: [], violations: [], errors: [] }, options);
         if (token) await page.addInitScript((text) => sessionStorage.setItem("hearth.token", text), token);
         const shot = (what) => page.screenshot({ path: join(folder, `${what}-${name}.png`) });
-        for (const view of ["pools", `pools/${workspace.pool}`, "workspaces", "schedules", "events", "usage", "gpus"]) {
+        for (const view of ["pools", `pools/${workspace.pool}`, "workspaces", "schedules", "events", "usage", "log", "gpus"]) {
             await page.goto(new URL(`/#/${view}`, url).href);
             await page.waitForTimeout(1500);
             await shot(view.replace(/\/.*/, "-one"));

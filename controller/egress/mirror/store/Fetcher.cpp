@@ -19,6 +19,7 @@ constexpr long kConnectSeconds = 15;
 constexpr long kStallSeconds = 30;
 constexpr std::size_t kMostIdle = 16;
 constexpr long kOk = 200;
+constexpr long kServerError = 500;
 
 struct Url {
     Url() : handle(::curl_url()) {}
@@ -147,6 +148,23 @@ std::unique_ptr<CurlHandle> Fetcher::take() {
     return std::make_unique<CurlHandle>();
 }
 
+void Fetcher::remember(const std::string& host, std::string why) {
+    const MutexLock lock(mutex_);
+    if (why.empty()) {
+        failing_.erase(host);
+    } else {
+        failing_[host] = std::move(why);
+    }
+}
+
+std::string Fetcher::failureOf(const std::string& url) const {
+    const std::optional<std::string> host = hostAndPort(url);
+    if (!host) return {};
+    const MutexLock lock(mutex_);
+    const auto found = failing_.find(*host);
+    return found == failing_.end() ? std::string() : found->second;
+}
+
 void Fetcher::giveBack(std::unique_ptr<CurlHandle> handle) {
     handle->reset();
     const MutexLock lock(mutex_);
@@ -195,8 +213,15 @@ FetchAnswer Fetcher::once(const FetchRequest& request, const std::string& url,
         throw Refused(kBadGateway, "too_large", "the index sends more than is taken");
     }
     if (result != CURLE_OK) {
-        throw Refused(kBadGateway, "index_unreachable",
-                      std::string("the index is unreachable: ") + ::curl_easy_strerror(result));
+        const std::string why =
+            std::string("the index is unreachable: ") + ::curl_easy_strerror(result);
+        const bool ours = result == CURLE_ABORTED_BY_CALLBACK || result == CURLE_WRITE_ERROR;
+        if (trusted && !ours) remember(*host, why);
+        throw Refused(kBadGateway, "index_unreachable", why);
+    }
+    if (trusted) {
+        const long status = transfer.status();
+        remember(*host, status < kServerError ? "" : "the index answers " + std::to_string(status));
     }
     if (transfer.status() == kOk) transfer.tell();
     transfer.answer.status = static_cast<int>(transfer.status());

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,9 @@ public:
     FetchAnswer get(const FetchRequest& request, const Begun& begun, const Chunk& chunk);
     /// The same, whole.
     std::pair<FetchAnswer, std::string> text(const FetchRequest& request);
+    /// Why the last request to the operator's host of `url` failed; empty: it did not, or none was
+    /// made.
+    std::string failureOf(const std::string& url) const;
     /// Ends what is under way, and all that is asked afterwards, as Refused.
     void stop() noexcept { stopped_ = true; }
 
@@ -62,11 +66,15 @@ private:
     void giveBack(std::unique_ptr<CurlHandle> handle);
     FetchAnswer once(const FetchRequest& request, const std::string& url, std::string& location,
                      const Begun& begun, const Chunk& chunk);
+    /// Remembers how a request to one of the operator's hosts went; `why` is empty if it was
+    /// answered.
+    void remember(const std::string& host, std::string why);
 
     const DenySet deny_;
     const std::vector<std::string> trusted_;
     std::atomic<bool> stopped_{false};
-    Mutex mutex_;
+    mutable Mutex mutex_;
+    std::map<std::string, std::string> failing_ HEARTH_GUARDED_BY(mutex_);  ///< why, by host
     /// With their connections.
     std::vector<std::unique_ptr<CurlHandle>> idle_ HEARTH_GUARDED_BY(mutex_);
 };

@@ -519,6 +519,12 @@ TEST_CASE("views live with fields that are missing", "[unit][cli]") {
     CHECK(poolTable({pool}, now).find("no Python index is mirrored; secret a: no such file") !=
           std::string::npos);
     pool["status"]["conditions"].push_back(
+        {{"type", "ScalingLimited"}, {"status", "True"}, {"message", "limits.members is 2"}});
+    pool["status"]["conditions"].push_back(
+        {{"type", "GpusAvailable"}, {"status", "True"}, {"message", "no GPU is missing"}});
+    CHECK(poolTable({pool}, now).find("; limits.members is 2") != std::string::npos);
+    CHECK(poolTable({pool}, now).find("no GPU") == std::string::npos);
+    pool["status"]["conditions"].push_back(
         {{"type", "Degraded"}, {"status", "True"}, {"message", "no image\nby that name"}});
     CHECK(poolTable({pool}, now).find("no image by that name") != std::string::npos);
     CHECK(poolTable({pool}, now).find("mirrored") == std::string::npos);

@@ -34,6 +34,9 @@ TEST_CASE("one sentence names the largest cause of a claim's time", "[unit][cont
         sentenceOf(line) ==
         "Almost all of its 412 ms was the wait in line: pool p had no ready sandbox (4 claimed, 1 "
         "being made), and it was number 3 in line.");
+    line.scene->pool.unpacking = true;
+    CHECK_THAT(sentenceOf(line),
+               Contains("no ready sandbox, because its image was being unpacked"));
     CHECK_THAT(sentenceOf(timelineOf({{"create", 60}, {"warm", 40}})),
                StartsWith("Most of it, 60 ms of 100 ms, was the making of a sandbox"));
     CHECK_THAT(sentenceOf(timelineOf({{"pull", 30}, {"unpack", 30}, {"create", 40}})),
@@ -71,6 +74,8 @@ TEST_CASE("an execution's time is its program's, which computed or waited", "[un
     CHECK_THAT(sentenceOf(line), Contains("the program itself: it used processors for 990 ms"));
     line.cpu_ms = 10;
     CHECK_THAT(sentenceOf(line), Contains("mostly waited"));
+    line.out_of_memory = true;
+    CHECK_THAT(sentenceOf(line), Contains("was killed for want of memory"));
     line.running = true;
     CHECK_THAT(sentenceOf(line), Contains("still running"));
     CHECK(line.largest.empty());
@@ -84,7 +89,7 @@ TEST_CASE("a claim's story survives its way through JSON", "[unit][controller]")
     story.ledger.queue_ms = 398;
     story.ledger.total_ms = 412;
     story.scene.place = 3;
-    story.scene.pool = {0, 4, 1, 3};
+    story.scene.pool = {0, 4, 1, 3, true};
     SECTION("with what the machine was like") {
         story.scene.pressure = {1, 2, 3};
     }
@@ -96,6 +101,7 @@ TEST_CASE("a claim's story survives its way through JSON", "[unit][controller]")
     CHECK(again.scene.place == 3);
     CHECK(again.scene.pool.claimed == 4);
     CHECK(again.scene.pool.waiting == 3);
+    CHECK(again.scene.pool.unpacking);
     CHECK(again.scene.pressure.has_value() == story.scene.pressure.has_value());
     CHECK(again.trace_id == story.trace_id);
 }

@@ -47,6 +47,36 @@ TEST_CASE("a pool fills to its floor with few creates at a time", "[unit][contro
     CHECK(house.statuses.of("p").observed_generation == 1);
 }
 
+TEST_CASE("a pool at its limit says so for as long as it wants more", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    PoolSpec spec = smallSpec(2);
+    spec.max_members = 2;
+    house.declare("p", spec);
+    REQUIRE(house.filled("p", 2));
+    CHECK_FALSE(conditionOf(house, ConditionType::ScalingLimited));
+    const std::string held = house.workspaces.create(house.who, House::request()).id;
+    REQUIRE(house.settleUntil([&] { return conditionOf(house, ConditionType::ScalingLimited); }));
+    house.workspaces.close(house.who, held);
+    CHECK(house.settleUntil([&] { return !conditionOf(house, ConditionType::ScalingLimited); }));
+}
+
+TEST_CASE("a runtime that is stuck degrades its pools, which serve what they have",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(1));
+    REQUIRE(house.filled("p", 1));
+    ground.runtime.setTrouble("the launcher has not answered to create in time");
+    house.pool_reconciler.reconcile("p");
+    CHECK(reasonFor(house, Role::Operator) == "the launcher has not answered to create in time");
+    CHECK(conditionOf(house, ConditionType::Degraded));
+    CHECK_NOTHROW(house.workspaces.create(house.who, House::request()));
+    ground.runtime.setTrouble("");
+    house.pool_reconciler.reconcile("p");
+    CHECK_FALSE(conditionOf(house, ConditionType::Degraded));
+}
+
 TEST_CASE("a dead warm sandbox is replaced once", "[unit][controller]") {
     Ground ground;
     House house(ground);

@@ -1,3 +1,5 @@
+#include <future>
+
 #include "tests/support/House.h"
 
 using namespace hearth;
@@ -104,6 +106,42 @@ TEST_CASE("creates wait for their image without a worker, and it is unpacked onc
     ground.runtime.letFetch();
     CHECK(eventually([&] { return house.warm.counts("slow").ready == 12; }));
     CHECK(ground.runtime.unpackings() == 1);
+    house.loop.stop();
+}
+
+TEST_CASE("a pool whose image is being unpacked says so, and so does a claim that waited for it",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    const auto progress = [&] {
+        for (const PoolCondition& each : house.statuses.of("slow").conditions) {
+            if (each.type == ConditionType::Progressing) return each.reason + ": " + each.message;
+        }
+        return std::string();
+    };
+    ground.runtime.holdFetches();
+    house.loop.start();
+    PoolSpec spec = specOf("packed-python", 1);
+    spec.max_wait = 60s;
+    house.declare("slow", spec);
+    REQUIRE(eventually([&] { return progress().starts_with("UnpackingImage"); }));
+    CHECK(progress() ==
+          "UnpackingImage: 1 being created, after image packed-python has been unpacked");
+    WorkspaceRequest request = House::request();
+    request.pool = "slow";
+    auto waits = std::async(std::launch::async,
+                            [&] { return house.workspaces.create(house.who, request).id; });
+    REQUIRE(eventually([&] { return house.queue.waiting("slow") == 1; }));
+    ground.manual.advance(1s);
+    ground.runtime.letFetch();
+    const std::string waited = waits.get();
+    REQUIRE(eventually([&] { return progress() == "Settled: 0 being created"; }));
+    CHECK(
+        house.timelines.ofWorkspace(house.who, waited).sentence.find("image was being unpacked") !=
+        std::string::npos);
+    const std::string after = house.workspaces.create(house.who, request).id;
+    CHECK(house.timelines.ofWorkspace(house.who, after).sentence.find("unpacked") ==
+          std::string::npos);
     house.loop.stop();
 }
 

@@ -1,0 +1,73 @@
+// The server's log as it comes, for admins, with a filter that is applied here.
+
+import { STREAM, eventsOf, send } from "./api.js";
+import { h, patch } from "./dom.js";
+import { empty, problemBox } from "./parts.js";
+
+const KEPT = 2000;
+const SHOWN = 400;
+const AGAIN_MS = 3000;
+const GRAVE = /\blevel=(warn|error)\b|"level":"(warn|error)"/;
+
+function row(line) {
+    return h("li", { key: line.id, class: GRAVE.test(line.text) ? "grave" : null }, line.text);
+}
+
+function rest(ms, signal) {
+    return new Promise((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        signal.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+    });
+}
+
+/** Calls `take` with each line, again and again from the last one, until `signal`. */
+async function follow(signal, take, trouble) {
+    let last = "";
+    while (!signal.aborted) {
+        try {
+            const response = await send("GET", "/v1/logs", { headers: last ? { ...STREAM, "Last-Event-ID": last } : STREAM, signal });
+            trouble(null);
+            for await (const event of eventsOf(response)) {
+                last = event.id || last;
+                take(event.data);
+            }
+        } catch (problem) {
+            if (signal.aborted || problem.status === 401) return;
+            trouble(problem);
+            if (problem.hidden) return;
+        }
+        await rest(AGAIN_MS, signal);
+    }
+}
+
+export function openLog({ root, signal }) {
+    const lines = [];
+    let words = [];
+    let timer = 0;
+    const box = h("div");
+    const list = h("ol", { class: "log", tabindex: "0", "aria-label": "Lines of the log, oldest first" });
+    const none = h("div");
+    const fits = ({ text }) => words.every((word) => text.toLowerCase().includes(word));
+    const draw = () => {
+        timer = 0;
+        // Somebody who has scrolled up reads; the list stays where it is then.
+        const atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
+        const found = lines.filter(fits).slice(-SHOWN);
+        patch(list, found.map(row));
+        patch(none, found.length ? null : words.length ? empty("No line fits the filter.", "Change or clear it.") : empty("Nothing is logged yet.", "Lines appear here as they come."));
+        if (atEnd) list.scrollTop = list.scrollHeight;
+    };
+    const soon = () => { timer ||= setTimeout(draw, 200); };
+    const filter = h("input", {
+        type: "search", placeholder: "Filter, as level=error", "aria-label": "Filter lines",
+        on: { input() { words = this.value.toLowerCase().split(/\s+/).filter(Boolean); draw(); } },
+    });
+    root.append(h("div", { class: "head" }, h("h1", null, "Log"), h("div", { class: "row" }, filter)), box, list, none);
+    signal.addEventListener("abort", () => clearTimeout(timer));
+    draw();
+    follow(signal, (line) => {
+        lines.push(line);
+        if (lines.length > KEPT) lines.splice(0, lines.length - KEPT);
+        soon();
+    }, (problem) => patch(box, problem ? problemBox(problem) : null));
+}
