@@ -55,4 +55,12 @@ Connection::Received Connection::receive(char* out, std::size_t size, std::size_
     }
 }
 
+void Connection::tellAccess(AccessLog* log, bool whole) {
+    const std::unique_ptr<AccessEntry> entry = std::move(access);
+    if (log == nullptr || !entry) return;
+    if (stream) entry->bytes_out += stream->sent();
+    entry->whole = whole;
+    log->record(*entry);
+}
+
 }  // namespace hearth::api
