@@ -25,9 +25,9 @@ AuditLog::AuditLog(std::string path, const Clock& clock, Log& log, Metrics& metr
              .name = "the audit log",
              .event = "audit",
              .count =
-                 [&metrics](LineFate fate, std::uint64_t entries) {
+                 [&metrics](LineFate fate) {
                      constexpr std::array kWords{"written", "failed", "lost"};
-                     metrics.audit(kWords.at(static_cast<std::size_t>(fate)), entries);
+                     metrics.audit(kWords.at(static_cast<std::size_t>(fate)));
                  }},
             clock, log) {}
 

@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -26,8 +25,8 @@ struct LineFileSettings {
     std::string event;  ///< of the log's events: "audit" makes audit.failed
     /// A first line waits so long for others that are written with it.
     std::chrono::milliseconds gather{0};
-    /// Told of lines, and of failed writes (one each); any thread, must not block.
-    std::function<void(LineFate, std::uint64_t)> count;
+    /// Told of each line, and of each write that failed; any thread, must not block.
+    std::function<void(LineFate)> count;
 };
 
 /// An append-only file of lines. add() only queues; one thread writes whole lines, and reopens the

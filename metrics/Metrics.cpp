@@ -496,8 +496,8 @@ void Metrics::databaseDamage(std::string_view found) {
     database_damage_.Add({{"found", std::string(found)}}).Increment();
 }
 
-void Metrics::audit(std::string_view result, std::uint64_t entries) {
-    audit_.Add({{"result", std::string(result)}}).Increment(static_cast<double>(entries));
+void Metrics::audit(std::string_view result) {
+    audit_.Add({{"result", std::string(result)}}).Increment();
 }
 
 void Metrics::mcp(std::string_view method, std::string_view tool, std::string_view result) {

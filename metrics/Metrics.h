@@ -103,8 +103,8 @@ public:
     void httpWorkers(std::string_view listener, double count);
     /// Of those, how many do now: each of them counts itself.
     prometheus::Gauge& httpWorkersBusy(std::string_view listener);
-    /// Entries of the audit log; `result`: written, failed (tried again), lost.
-    void audit(std::string_view result, std::uint64_t entries = 1);
+    /// An entry of the audit log; `result`: written, failed (tried again), lost.
+    void audit(std::string_view result);
     /// Damage of the database; `found`: start (set aside), running (an access failed), missing.
     void databaseDamage(std::string_view found);
     void mcp(std::string_view method, std::string_view tool, std::string_view result);
@@ -113,7 +113,7 @@ public:
     void egress(const std::string& pool, std::string_view kind, std::string_view decision,
                 std::uint64_t sent, std::uint64_t received);
     void mirrorCacheBytes(double bytes);
-    /// Lines that the log's stalled reader, or the disk of the access log, did not take.
+    /// Lines that the log's stalled reader, or the access log's disk, did not take.
     void logDropped(std::uint64_t lines);
     /// A write of history that the disk did not take, or for good (`lost`) will not get.
     void journalFailed();

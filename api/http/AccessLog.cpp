@@ -60,8 +60,8 @@ AccessLog::AccessLog(std::string path, const Clock& clock, metrics::Log& log,
              .event = "access_log",
              .gather = kGather,
              .count =
-                 [&metrics](metrics::LineFate fate, std::uint64_t lines) {
-                     if (fate == metrics::LineFate::Lost) metrics.logDropped(lines);
+                 [&metrics](metrics::LineFate fate) {
+                     if (fate == metrics::LineFate::Lost) metrics.logDropped(1);
                  }},
             clock, log) {}
 

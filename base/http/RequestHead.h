@@ -57,8 +57,6 @@ public:
     const char* parse(std::string_view bytes, const HeadLimits& limits,
                       Targets targets = Targets::Paths);
 
-    /// Of the whole head, in bytes.
-    std::size_t size() const { return bytes_.size(); }
     const Field* find(std::string_view name) const;
     std::size_t count(std::string_view name) const;
 

@@ -26,6 +26,7 @@ Connection::Readiness Connection::check(const FrontOptions& options, const Clock
         wrong = head.parse(input.view().substr(0, end), options.head);
         if (wrong != nullptr) return Readiness::Bad;
         input.take(end);
+        head_size = end;
         head_done = true;
         head_at = clock.now();
     }

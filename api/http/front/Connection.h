@@ -97,6 +97,7 @@ struct Connection {
     Input input;
     HeadScanner scanner;
     RequestHead head;
+    std::size_t head_size = 0;
     bool head_done = false;  ///< `head` is parsed and no worker has taken it yet
     TimePoint head_at{};
     const char* wrong = nullptr;

@@ -106,7 +106,7 @@ AccessEntry Exchange::access() const {
     entry.tenant = tenant_;
     entry.token = token_id_;
     entry.trace_id = core_.tracer.recorded(trace_).trace_id;
-    entry.bytes_in = connection_.head.size() + body_.received();
+    entry.bytes_in = connection_.head_size + body_.received();
     return entry;
 }
 
