@@ -149,11 +149,11 @@ def access():
         with socket.create_connection(("127.0.0.1", s.port)) as bad:
             bad.sendall(b"GET /hush HTTP/1.1\nHost: x\n\n")
             assert bad.recv(100).startswith(b"HTTP/1.1 400")
-        assert s.get("/console").status == 200
+        assert s.get("/console/main.js").status == 200
         found = told(6)  # two that end at one time are in any order
         claim, listed, nothing, denied, malformed, page = (
             next(x for x in found if (x["path"], x["status"]) == which)
-            for which in (("/v1/workspaces", 201), ("/v1/workspaces", 200), ("/v1/nothing/here", 404), ("/v1/pools", 401), (None, 400), ("/console", 200)))
+            for which in (("/v1/workspaces", 201), ("/v1/workspaces", 200), ("/v1/nothing/here", 404), ("/v1/pools", 401), (None, 400), ("/console/main.js", 200)))
         assert (claim["method"], claim["route"], claim["path"], claim["status"]) == ("POST", "/v1/workspaces", "/v1/workspaces", 201), claim
         assert claim["tenant"] == "default" and claim["client"] == "127.0.0.1" and claim["whole"] and 0 < claim["durationMs"] < 60_000, claim
         assert claim["bytesIn"] > 0 and claim["bytesOut"] > 0 and claim["requestId"].startswith("req_"), claim

@@ -48,6 +48,9 @@ void Worker::serve(Connection& connection) {
         std::string failure;
         try {
             next = answer(connection);
+            // The loop tells of all others.
+            const bool ended = !given_away_ && (next == Next::Park || next == Next::Close);
+            if (ended) connection.tellAccess(core_.options.access, true);
         } catch (const ClientGone&) {
             next = Next::Abort;  // counted with the code of its answer
         } catch (const std::exception& e) {
@@ -57,9 +60,6 @@ void Worker::serve(Connection& connection) {
         }
         if (!failure.empty()) core_.log.error("http.answer_failed", {{"error", failure}});
         if (given_away_) return;
-        if (next == Next::Park || next == Next::Close) {
-            connection.tellAccess(core_.options.access, true);
-        }
         if (next != Next::Park || !another(connection)) {
             loop_.giveBack(connection, next);
             return;
