@@ -8,7 +8,6 @@ import csv
 import io
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -224,7 +223,7 @@ def rotation():
 
         def written(file):
             with contextlib.suppress(FileNotFoundError), open(file, encoding="utf-8") as f:
-                return len(re.findall('"createWorkspace"|"method":"POST"', f.read()))
+                return f.read().count('"method":"POST"')
             return 0
         s.open_workspace()
         wait_for("an entry", lambda: written(path) == written(access) == 1)
