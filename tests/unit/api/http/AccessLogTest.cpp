@@ -1,9 +1,11 @@
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -88,7 +90,7 @@ TEST_CASE("nothing that a client sends breaks a line, or makes it long", "[unit]
     CHECK(told["method"].get<std::string>().size() == 256);
     const std::string agent = told["userAgent"];
     CHECK(agent.starts_with("a\r\n{\"time\":\"forged\"}\x7f\x01\xEF\xBF\xBD"));
-    CHECK(std::count(agent.begin(), agent.end(), 'x') == 256 - 25);
+    CHECK(std::count(agent.begin(), agent.end(), 'x') == 256 - 24);
     // The cut is within a character.
     entry.user_agent = std::string(255, 'a') + "\xC3\xA9";
     CHECK(lineOf(entry)["userAgent"] == std::string(255, 'a') + "\xEF\xBF\xBD");
@@ -125,4 +127,27 @@ TEST_CASE("a disk that takes no lines costs lines that are counted, and nothing 
         CHECK(ground.metrics.render().find("hearth_log_lines_dropped_total 0\n") ==
               std::string::npos);
     }
+}
+
+TEST_CASE("a line that a full disk has cut is ended, and comes again whole", "[unit][http]") {
+    Ground ground;
+    AccessLog access(ground.file, ground.clock, ground.log, ground.metrics);
+    constexpr std::size_t kLines = 10;
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+    auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{1'000, before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+    for (std::size_t i = 0; i < kLines; ++i) access.record({});
+    const bool fit = access.flush(std::chrono::milliseconds(200));
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+    CHECK_FALSE(fit);
+    REQUIRE(access.flush(std::chrono::seconds(30)));
+    std::size_t whole = 0;
+    std::size_t torn = 0;
+    std::ifstream in(ground.file);
+    for (std::string line; std::getline(in, line);) ++(line.ends_with('}') ? whole : torn);
+    CHECK(whole == kLines);
+    CHECK(torn == 1);
 }
