@@ -2,14 +2,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <string>
-#include <thread>
 
 #include "base/Clock.h"
-#include "base/Fd.h"
 #include "base/Mutex.h"
+#include "metrics/LineFile.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
 
@@ -34,61 +32,36 @@ struct AuditEntry {
     std::string trace_id;
 };
 
-/// An append-only file of JSON lines, one per entry. record() only queues; one thread writes, whole
-/// lines in one write each, and reopens the file when it was renamed or removed (checked at most
-/// once a second) or when reopen() asks. Failed writes are counted, logged and repeated; entries
-/// beyond kQueue are lost and counted. Of equal denials (401, 429: same caller, same origin) one a
-/// second is written, with their number, so that refused callers cannot fill the disk. Thread-safe.
+/// A LineFile with a line of JSON per entry. Of equal denials (401, 429: same caller, same origin)
+/// one a second is written, with their number, so that refused callers cannot fill the disk.
+/// Thread-safe.
 class AuditLog {
 public:
-    static constexpr std::size_t kQueue = 20'000;
+    static constexpr mode_t kMode = 0600;
 
     /// `path` empty: nothing is recorded. Throws system_error if the file cannot be opened now.
     AuditLog(std::string path, const Clock& clock, Log& log, Metrics& metrics);
-    /// Writes what is queued first, for five seconds at most.
-    ~AuditLog();
-    AuditLog(const AuditLog&) = delete;
-    AuditLog& operator=(const AuditLog&) = delete;
 
-    bool enabled() const { return !path_.empty(); }
+    bool enabled() const { return file_.enabled(); }
     void record(const AuditEntry& entry);
-    /// The file is opened anew before the next line; for SIGHUP.
-    void reopen();
-    /// Waits until all that was recorded before has been written or given up; for tests and ends.
-    bool flush(std::chrono::milliseconds patience);
+    void reopen() { file_.reopen(); }
+    bool flush(std::chrono::milliseconds patience) { return file_.flush(patience); }
 
     /// The line of an entry, without its line break; `more`: like it since the last line.
     static std::string line(const AuditEntry& entry, WallTime when, std::uint64_t more = 0);
 
 private:
-    void write();
-    bool open();
-    bool moved() const;
-    bool append(const std::string& text);
-    void failed(const char* what, int error);
-
-    const std::string path_;
-    const Clock& clock_;
-    Log& log_;
-    Metrics& metrics_;
-    Fd file_;               ///< of the writing thread
-    TimePoint looked_at_;   ///< likewise
-    bool failing_ = false;  ///< likewise: said once, until it works again
-    bool torn_ = false;     ///< likewise: the file ends within a line
-    Mutex mutex_;
-    Condition changed_;
-    std::deque<std::string> queue_ HEARTH_GUARDED_BY(mutex_);
     struct Denials {
         TimePoint written_at;
         std::uint64_t more = 0;
     };
     /// Whether this denial is one too many now; else `more` is how many were since the last.
-    bool folded(const AuditEntry& entry, std::uint64_t& more) HEARTH_REQUIRES(mutex_);
+    bool folded(const AuditEntry& entry, std::uint64_t& more);
+
+    const Clock& clock_;
+    Mutex mutex_;
     std::map<std::string, Denials> denials_ HEARTH_GUARDED_BY(mutex_);  ///< by who, where and how
-    bool reopen_ HEARTH_GUARDED_BY(mutex_) = false;
-    bool stopping_ HEARTH_GUARDED_BY(mutex_) = false;
-    bool busy_ HEARTH_GUARDED_BY(mutex_) = false;  ///< a line is being written
-    std::jthread thread_;
+    LineFile file_;
 };
 
 }  // namespace hearth::metrics

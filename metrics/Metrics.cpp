@@ -169,7 +169,7 @@ Metrics::Metrics()
       mirror_cache_(HEARTH_FAMILY(BuildGauge, "mirror_cache_bytes",
                                   "Files of package indexes that are kept")),
       log_dropped_(HEARTH_FAMILY(BuildCounter, "log_lines_dropped_total",
-                                 "Lines of the log that its stalled reader did not get")
+                                 "Lines of the log and the access log that were not taken in time")
                        .Add({})),
       journal_failures_(HEARTH_FAMILY(BuildCounter, "journal_write_failures_total",
                                       "Writes of history that failed, most to be tried again")

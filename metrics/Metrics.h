@@ -116,7 +116,7 @@ public:
     void egress(const std::string& pool, std::string_view kind, std::string_view decision,
                 std::uint64_t sent, std::uint64_t received);
     void mirrorCacheBytes(double bytes);
-    /// Lines that the log's stalled reader did not get.
+    /// Lines that the log's stalled reader, or the access log's disk, did not take.
     void logDropped(std::uint64_t lines);
     /// A write of history that the disk did not take, or for good (`lost`) will not get.
     void journalFailed();

@@ -112,6 +112,7 @@ struct ServeConfig {
     Setting<std::uint32_t> disk_overcommit;
     Setting<std::string> state_reserve;
     Setting<std::string> audit_log;      ///< empty: none
+    Setting<std::string> access_log;     ///< empty: none
     Setting<std::string> record_traces;  ///< empty: none
     Setting<bool> open_loopback;
     Setting<bool> conformance;

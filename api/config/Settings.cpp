@@ -334,6 +334,8 @@ const std::vector<SettingRow>& settings() {
          "256Mi", "Free disk that is kept for the server's own state"},
         {"audit-log", "FILE", "audit.file", plain(&C::audit_log, Shape::Path), "",
          "The file that records changes and denied calls"},
+        {"access-log", "FILE", "accessLog", plain(&C::access_log, Shape::Path), "",
+         "The file that gets a line for each request"},
         {"record-traces", "DIR", "traces", plain(&C::record_traces, Shape::Path), "",
          "A directory where arrivals of claims are recorded, a file a pool, for hearth simulate"},
         {"open-loopback", "", "openLoopback", choice(&C::open_loopback, kSwitch), "false",

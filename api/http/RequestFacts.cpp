@@ -12,6 +12,11 @@ std::string originOf(const Request& request) {
     return (secure ? "https://" : "http://") + host;
 }
 
+std::string_view shownPath(const Request& request) {
+    constexpr std::string_view kLinks = "/v1/links";
+    return request.path().starts_with(kLinks) ? std::string_view() : request.rawPath();
+}
+
 std::string mediaTypeOf(const Request& request) {
     const std::string type = request.header("Content-Type").value_or("");
     // Not Poco's reading of it, which takes "application/json x" for JSON.

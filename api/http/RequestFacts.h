@@ -3,6 +3,7 @@
 #include <Poco/Net/MediaType.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/http/Handler.h"
@@ -12,6 +13,8 @@ namespace hearth::api {
 /// "http://host" as the client reaches this server; https with TLS, or a proxy that reports it;
 /// empty if the client named no host.
 std::string originOf(const Request& request);
+/// The path as sent, for traces and logs; empty for a signed link, whose path is a right to read.
+std::string_view shownPath(const Request& request);
 /// The media type of the body, in lower case and without parameters: "application/json".
 std::string mediaTypeOf(const Request& request);
 /// The types and ranges of the Accept header in order, whatever their weights.

@@ -1,10 +1,11 @@
 #include "api/http/RequestSpan.h"
 
+#include "api/http/RequestFacts.h"
+
 namespace hearth::api {
 namespace {
 
 constexpr int kServerError = 500;
-constexpr std::string_view kLinks = "/v1/links";
 
 }  // namespace
 
@@ -29,8 +30,7 @@ metrics::Span requestSpan(const Request& request, const Response& response, cons
     const auto add = [&](const char* key, std::string value) {
         if (!value.empty()) span.attributes.push_back({key, std::move(value)});
     };
-    // The path of a link to an artifact is a right to read it.
-    if (!request.path().starts_with(kLinks)) add("url.path", request.rawPath());
+    add("url.path", std::string(shownPath(request)));
     add("http.route", std::string(end.route));
     add("user_agent.original", request.header("User-Agent").value_or(""));
     add("hearth.tenant", std::string(end.tenant));

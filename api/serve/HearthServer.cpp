@@ -144,7 +144,8 @@ public:
           endpoints_(config, services_, authenticator_, resource_, worker_shares_, rate_limits_),
           doorway_(endpoints_),
           operations_(*config.ops_listen, metrics_, log_, clock_, [this] { return ready(); }),
-          front_(frontOptions(config, tracer_), doorway_, metrics_, log_, clock_) {
+          access_(*config.access_log, clock_, log_, metrics_),
+          front_(frontOptions(config, tracer_, access_), doorway_, metrics_, log_, clock_) {
         noteUse(ground_);
     }
 
@@ -154,7 +155,10 @@ public:
         const std::stop_callback no_images(signals_.ended(), [this] { runtime_->stopFetching(); });
         try {
             start();
-            while (signals_.wait() == SignalThread::News::HangUp) audit_.reopen();
+            while (signals_.wait() == SignalThread::News::HangUp) {
+                audit_.reopen();
+                access_.reopen();
+            }
         } catch (...) {
             stop();
             throw;
@@ -520,6 +524,7 @@ private:
     Endpoints endpoints_;
     StartupGate doorway_;
     api::OperationsServer operations_;
+    api::AccessLog access_;
     api::Front front_;
     std::unique_ptr<kubernetes::PoolObjects> pool_objects_;  ///< null: files and clients alone
     std::unique_ptr<kubernetes::WorkspaceObjects> workspace_objects_;

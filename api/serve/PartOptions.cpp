@@ -82,10 +82,12 @@ std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig
     return tokens;
 }
 
-api::FrontOptions frontOptions(const cli::ServeConfig& config, const metrics::Tracer& tracer) {
+api::FrontOptions frontOptions(const cli::ServeConfig& config, const metrics::Tracer& tracer,
+                               api::AccessLog& access) {
     api::FrontOptions options;
     options.listen = *config.listen;
     options.tracer = &tracer;
+    if (access.enabled()) options.access = &access;
     options.tls = {.certificate = *config.tls_cert, .key = *config.tls_key};
     options.hosts = *config.allowed_hosts;
     options.origins = *config.allowed_origins;

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "api/http/AccessLog.h"
 #include "api/serve/GpuSetup.h"
 #include "api/serve/OfflineState.h"
 #include "api/serve/StateRepair.h"
@@ -20,6 +21,8 @@
 #include "api/serve/runtimes/Runtimes.h"
 #include "base/Error.h"
 #include "controller/store/StateFiles.h"
+#include "metrics/AuditLog.h"
+#include "metrics/LineFile.h"
 #include "pool/sys/Files.h"
 
 namespace hearth::program {
@@ -51,27 +54,27 @@ private:
     std::vector<gid_t> groups_;
 };
 
-/// The audit log belongs to the server's user. Only root may be able to create it, but the server
-/// must be able to reach it there.
-void prepareAuditLog(const cli::Setting<std::string>& setting, const controller::Account& account) {
+/// A file of lines belongs to the server's user. Only root may be able to create it, but the server
+/// must be able to reach it there. `name` is "audit" or "access".
+void prepareLines(const cli::Setting<std::string>& setting, const std::string& name, mode_t mode,
+                  const controller::Account& account) {
     const std::string& path = *setting;
     if (path.empty()) return;
     const bool root = ::geteuid() == 0;
     const auto refuse = [&](const std::string& who, int error) {
         throw cli::UsageError(
-            setting.origin + ": the audit log " + path + " cannot be written" + who + ": " +
+            setting.origin + ": the " + name + " log " + path + " cannot be written" + who + ": " +
                 std::strerror(error),
             "put it into a folder that is there and that " +
                 (root ? "the user " + account.name + " may enter, as " : "you may write to, as ") +
-                "/var/log/hearth-audit.log");
+                "/var/log/hearth-" + name + ".log");
     };
     const bool ours = ::access(path.c_str(), F_OK) != 0;
-    const Fd file(
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+    const Fd file = metrics::LineFile::open(path, mode);
     if (!file) refuse("", errno);
     if (!root) return;
     if (::fchown(file.get(), account.uid, account.gid) != 0) {
-        throwErrno("chown the audit log " + path);
+        throwErrno("chown the " + name + " log " + path);
     }
     int error = 0;
     {
@@ -82,6 +85,16 @@ void prepareAuditLog(const cli::Setting<std::string>& setting, const controller:
     if (error == 0) return;
     if (ours) ::unlink(path.c_str());
     refuse(" by the user " + account.name + ", which the server runs as", error);
+}
+
+void prepareLogs(const cli::ServeConfig& config, const controller::Account& account) {
+    if (!(*config.access_log).empty() && *config.access_log == *config.audit_log) {
+        throw cli::UsageError(config.access_log.origin + ": " + *config.access_log +
+                                  " is the audit log (" + config.audit_log.origin + ")",
+                              "give each of them a file of its own");
+    }
+    prepareLines(config.audit_log, "audit", metrics::AuditLog::kMode, account);
+    prepareLines(config.access_log, "access", api::AccessLog::kMode, account);
 }
 
 constexpr std::string_view kUsed =
@@ -157,7 +170,7 @@ PrivilegedSetup prepare(const cli::ServeConfig& config, const RuntimeFactory* gi
     if (root) requirePassable(ground.instance);
     Hold hold(ground.instance);
     removeDeadRunDirs(ground.instance);
-    prepareAuditLog(config.audit_log, account);
+    prepareLogs(config, account);
     controller::raiseFileLimit();
     if (root) {
         repairState(ground.instance.data_dir + "/state", account);

@@ -214,29 +214,30 @@ def page():
 
 
 def rotation():
-    """logrotate with the file of the docs moves the audit log away, and the server goes on in a new one"""
+    """logrotate with the file of the docs moves audit log and access log away, and the server goes on in new ones"""
     if not shutil.which("logrotate"):
         raise AssertionError("logrotate is not installed")
-    with Server(config="audit: {file: audit.log}\n") as s:
+    with Server(config="audit: {file: audit.log}\naccessLog: access.log\n") as s:
         path = os.path.join(s.data, "audit.log")
+        access = os.path.join(s.data, "access.log")
 
         def written(file):
             with contextlib.suppress(FileNotFoundError), open(file, encoding="utf-8") as f:
-                return f.read().count("createWorkspace")
+                return f.read().count('"method":"POST"')
             return 0
         s.open_workspace()
-        wait_for("an entry", lambda: written(path) == 1)
+        wait_for("an entry", lambda: written(path) == written(access) == 1)
         with open(os.path.join(REPO, "docs", "systemd", "hearth.logrotate"), encoding="utf-8") as f:
-            rules = f.read().replace("/var/log/hearth/audit.log", path)
+            rules = f.read().replace("/var/log/hearth/audit.log", path).replace("/var/log/hearth/access.log", access)
         rules_file = os.path.join(s.data, "rules")
         with open(rules_file, "w", encoding="utf-8") as f:
             f.write(rules)
         subprocess.run(["logrotate", "--force", "--state", os.path.join(s.data, "state-of-logrotate"), rules_file], check=True)
-        assert written(path + ".1") == 1
+        assert written(path + ".1") == written(access + ".1") == 1
         time.sleep(1.2)  # it looks once a second
         s.open_workspace()
-        wait_for("a new file", lambda: written(path) == 1)
-        assert written(path + ".1") == 1
+        wait_for("new files", lambda: written(path) == written(access) == 1)
+        assert written(path + ".1") == written(access + ".1") == 1
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Black box: the audit log, rates, pages, conditions and repeated creations. Standard library only."""
+"""Black box: the audit log, the access log, rates, pages, conditions and repeated creations. Standard library only."""
 
 import json
 import os
 import signal
+import socket
 import sys
+import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Server, main, new_key, wait_for  # noqa: E402
+from harness import Reader, Server, main, new_key, wait_for  # noqa: E402
 
 
 def lines(path):
@@ -131,7 +133,74 @@ def pages_and_conditions():
         assert s.call("PUT", target + "2", raw=b"2", headers={"If-None-Match": "*"}).status == 200
 
 
-TESTS = [audit, tools_audit, rates, pages_and_conditions]
+def access():
+    """each request is one line of the access log, refused ones too, and none is lost while the file is rotated"""
+    with Server(config="limits: {requestsPerSecond: 100000}\naccessLog: access.log\n") as s:
+        path = os.path.join(s.data, "access.log")
+        os.chown(s.data, os.stat(path).st_uid, -1)  # so that the server can make the next file
+        assert os.stat(path).st_mode & 0o777 == 0o640 and os.stat(path).st_uid != 0
+
+        def told(count):
+            return wait_for(f"{count} lines", lambda: len(lines(path)) >= count and lines(path))
+        w = s.open_workspace(secrets={"S": "hush"})["id"]
+        s.get("/v1/workspaces?label=hush=1", headers={"User-Agent": "\u00ff" + "a" * 5000})
+        s.get("/v1/nothing/here")
+        s.get("/v1/pools", headers={"Authorization": "Bearer hush"})
+        with socket.create_connection(("127.0.0.1", s.port)) as bad:
+            bad.sendall(b"GET /hush HTTP/1.1\nHost: x\n\n")
+            assert bad.recv(100).startswith(b"HTTP/1.1 400")
+        assert s.get("/console/main.js").status == 200
+        found = told(6)  # two that end at one time are in any order
+        claim, listed, nothing, denied, malformed, page = (
+            next(x for x in found if (x["path"], x["status"]) == which)
+            for which in (("/v1/workspaces", 201), ("/v1/workspaces", 200), ("/v1/nothing/here", 404), ("/v1/pools", 401), (None, 400), ("/console/main.js", 200)))
+        assert (claim["method"], claim["route"], claim["path"], claim["status"]) == ("POST", "/v1/workspaces", "/v1/workspaces", 201), claim
+        assert claim["tenant"] == "default" and claim["client"] == "127.0.0.1" and claim["whole"] and 0 < claim["durationMs"] < 60_000, claim
+        assert claim["bytesIn"] > 0 and claim["bytesOut"] > 0 and claim["requestId"].startswith("req_"), claim
+        assert listed["path"] == "/v1/workspaces" and len(listed["userAgent"]) == 256, listed
+        assert (nothing["status"], nothing["path"], nothing["route"]) == (404, "/v1/nothing/here", None), nothing
+        assert (denied["status"], denied["route"], denied["tenant"]) == (401, "/v1/pools", None), denied
+        assert (malformed["status"], malformed["method"], malformed["errorCode"]) == (400, None, "INVALID_ARGUMENT"), malformed
+        assert page["route"] is None or "console" in page["route"], page
+
+        before = len(lines(path))
+        with Reader(s, "/v1/events", {"Accept": "text/event-stream"}) as stream:
+            assert stream.begin() == 200
+            s.get("/v1/pools")
+            assert [x["route"] for x in told(before + 1)[before:]] == ["/v1/pools"]
+            stream.socket.shutdown(socket.SHUT_RDWR)
+        news = told(before + 2)[-1]
+        assert (news["route"], news["status"], news["whole"]) == ("/v1/events", 200, False) and news["bytesOut"] > 0, news
+
+        asked = [0, 0, 0]
+
+        def ask(which):
+            while asked[which] < 400:
+                asked[which] += 1
+                s.get(f"/v1/workspaces/{w}")
+        crowd = [threading.Thread(target=ask, args=(i,)) for i in range(len(asked))]
+        for one in crowd:
+            one.start()
+        for rotation in (1, 2):
+            wait_for("requests under way", lambda: sum(asked) > rotation * 300)
+            os.rename(path, f"{path}.{rotation}")
+            s.process.send_signal(signal.SIGHUP)
+            wait_for("the new file", lambda: os.path.exists(path))
+        for one in crowd:
+            one.join()
+
+        def everywhere():
+            return [x for file in (path + ".1", path + ".2", path) for x in lines(file) if x["path"] == f"/v1/workspaces/{w}"]
+        found = wait_for("all lines", lambda: len(everywhere()) == sum(asked) and everywhere())
+        assert len({x["requestId"] for x in found}) == sum(asked)
+        assert os.stat(path).st_mode & 0o777 == 0o640
+        for file in (path + ".1", path + ".2", path):
+            with open(file, encoding="utf-8") as f:
+                assert "hush" not in f.read()
+        assert "hearth_log_lines_dropped_total 0" in s.ops("/metrics").body.decode()
+
+
+TESTS = [audit, tools_audit, access, rates, pages_and_conditions]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

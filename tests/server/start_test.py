@@ -220,6 +220,8 @@ def places_that_cannot_be():
              (["--pools", manifest], [f"--pools: {manifest} cannot be read: No such file", "pool.yaml"]),
              (["--pools", "/etc"], ["--pools: /etc cannot be read: Is a directory"]),
              (["--audit-log", "/nowhere/a.log"], ["--audit-log: the audit log /nowhere/a.log cannot be written", "folder"]),
+             (["--access-log", "/nowhere/a.log"], ["--access-log: the access log /nowhere/a.log cannot be written", "folder"]),
+             (["--audit-log", "a.log", "--access-log", "a.log"], ["--access-log: ", "is the audit log (--audit-log)", "a file of its own"]),
              (["--oci-runtime", "no-such-runtime"],
               ["--oci-runtime: there is no program no-such-runtime", "apt-get install -y runc"])]
     for flags, words in cases:

@@ -26,6 +26,7 @@ Connection::Readiness Connection::check(const FrontOptions& options, const Clock
         wrong = head.parse(input.view().substr(0, end), options.head);
         if (wrong != nullptr) return Readiness::Bad;
         input.take(end);
+        head_size = end;
         head_done = true;
         head_at = clock.now();
     }
@@ -53,6 +54,14 @@ Connection::Received Connection::receive(char* out, std::size_t size, std::size_
         if (errno == EINTR) continue;
         return errno == EAGAIN ? Received::Nothing : Received::End;
     }
+}
+
+void Connection::tellAccess(AccessLog* log, bool whole) {
+    const std::unique_ptr<AccessEntry> entry = std::move(access);
+    if (log == nullptr || !entry) return;
+    if (stream) entry->bytes_out += stream->sent();
+    entry->whole = whole;
+    log->record(*entry);
 }
 
 }  // namespace hearth::api

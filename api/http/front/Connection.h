@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/http/AccessLog.h"
 #include "api/http/Handler.h"
 #include "api/http/admission/NewsPlaces.h"
 #include "api/http/front/DetachedStream.h"
@@ -80,6 +81,13 @@ struct Connection {
         news_place.reset();
     }
 
+    /// Writes the line of the request that has ended, if there is one to write.
+    void tellAccess(AccessLog* log, bool whole);
+    /// Counts bytes of its answer.
+    void sent(std::uint64_t bytes) {
+        if (access) access->bytes_out += bytes;
+    }
+
     std::uint64_t id = 0;
     Fd fd;
     std::string peer;
@@ -89,6 +97,7 @@ struct Connection {
     Input input;
     HeadScanner scanner;
     RequestHead head;
+    std::size_t head_size = 0;
     bool head_done = false;  ///< `head` is parsed and no worker has taken it yet
     TimePoint head_at{};
     const char* wrong = nullptr;
@@ -98,7 +107,8 @@ struct Connection {
     bool peer_may_send = false;  ///< closing must wait for the client to see our answer
     std::string output;
     std::size_t output_at = 0;
-    std::shared_ptr<void> output_bytes;  ///< of a long `output`, counted for its tenant
+    std::unique_ptr<AccessEntry> access;  ///< of the answer under way; null: no line is due
+    std::shared_ptr<void> output_bytes;   ///< of a long `output`, counted for its tenant
     std::shared_ptr<DetachedStream> stream;
     std::shared_ptr<void> stream_place;  ///< of `stream`, from before it is made
     NewsPlaces::PlacePtr news_place;     ///< instead, where it waits for news

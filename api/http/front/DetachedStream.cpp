@@ -73,6 +73,11 @@ std::size_t DetachedStream::pending() const {
     return queue_.size() - queue_at_;
 }
 
+std::uint64_t DetachedStream::sent() const {
+    const MutexLock lock(mutex_);
+    return sent_;
+}
+
 void DetachedStream::finish() {
     const MutexLock lock(mutex_);
     if (closed_ || broken_ || finished_) return;
@@ -129,6 +134,7 @@ DetachedStream::State DetachedStream::writeQueued() {
             return State::Broken;
         }
         queue_at_ += static_cast<std::size_t>(sent);
+        sent_ += static_cast<std::uint64_t>(sent);
         last_progress_ = clock_.now();
     }
     if (queue_at_ == queue_.size()) {

@@ -54,6 +54,9 @@ public:
 
     // The loop's side.
 
+    /// Bytes that the kernel took.
+    std::uint64_t sent() const;
+
     /// The right to it has ended: says so to whoever asks when it is ended next.
     void lapse() { lapsed_ = true; }
     enum class State { Open, Done, Broken };
@@ -80,6 +83,7 @@ private:
     const Settings settings_;
     std::string queue_ HEARTH_GUARDED_BY(mutex_);
     std::size_t queue_at_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::uint64_t sent_ HEARTH_GUARDED_BY(mutex_) = 0;
     std::shared_ptr<void> counted_ HEARTH_GUARDED_BY(mutex_);  ///< in `unread`, until it is empty
     std::size_t counted_size_ HEARTH_GUARDED_BY(mutex_) = 0;
     bool above_ HEARTH_GUARDED_BY(mutex_) = false;

@@ -296,7 +296,6 @@ void EventLoop::dispatch(Connection& connection) {
     connection.place = Place::AtWorker;
     if (queue_.push(&connection)) return;  // from here on the worker's
     connection.place = Place::Reading;
-    connection.exchange.reset();
     HttpProblem why;
     why.status = 503;
     why.error_code = "UNAVAILABLE";
@@ -311,6 +310,13 @@ void EventLoop::reject(Connection& connection, const HttpProblem& why, std::stri
     core_.metrics.httpRefused(reason);
     core_.metrics.http("other", "_OTHER", why.status, 0);
     const std::string id = ids_.next("req_");
+    if (core_.options.access != nullptr) {
+        connection.access = std::make_unique<AccessEntry>(unanswered(connection));
+        connection.access->request_id = id;
+        connection.access->status = why.status;
+        connection.access->error_code = why.error_code;
+    }
+    connection.exchange.reset();
     const Response response = problem(why, {"", id, ""});
     const auto& body = std::get<std::string>(response.body);
     Framing framing;
@@ -323,6 +329,16 @@ void EventLoop::reject(Connection& connection, const HttpProblem& why, std::stri
     connection.keep = false;
     connection.peer_may_send = true;
     startFlush(connection);
+}
+
+AccessEntry EventLoop::unanswered(Connection& connection) {
+    if (connection.exchange) return connection.exchange->access();
+    if (connection.head_done) return Exchange(connection, core_, ids_).access();
+    AccessEntry entry;
+    entry.client = connection.peer;
+    entry.bytes_in = connection.input.size();
+    entry.started_at = connection.receiving ? connection.receiving_since : core_.clock.now();
+    return entry;
 }
 
 void EventLoop::startFlush(Connection& connection) {
@@ -357,10 +373,12 @@ void EventLoop::flush(Connection& connection) {
             return;
         }
         connection.output_at += static_cast<std::size_t>(sent);
+        connection.sent(static_cast<std::uint64_t>(sent));
     }
     connection.output = {};
     connection.output_at = 0;
     connection.output_bytes.reset();
+    connection.tellAccess(core_.options.access, true);
     if (connection.keep) {
         park(connection);
     } else {
@@ -406,6 +424,7 @@ void EventLoop::writeStream(Connection& connection) {
 }
 
 void EventLoop::endStream(Connection& connection, bool clean) {
+    connection.tellAccess(core_.options.access, clean);
     const std::shared_ptr<DetachedStream> stream = std::move(connection.stream);
     connection.stream.reset();
     connection.leaveStream();
@@ -472,6 +491,10 @@ void EventLoop::close(Connection& connection) {
     std::unique_ptr<Connection> owned = std::move(found->second);
     connections_.erase(found);
     uncount(*owned);
+    if (core_.options.access != nullptr && owned->exchange) {
+        owned->access = std::make_unique<AccessEntry>(unanswered(*owned));
+    }
+    owned->tellAccess(core_.options.access, false);
     owned->leaveStream();
     if (owned->stream) cutOff(owned->stream);
     owned.reset();  // who counts connections sees it go when its client does

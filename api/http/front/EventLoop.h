@@ -72,7 +72,7 @@ private:
     /// just been accepted stays if another address has one that idles.
     bool shedOfAll();
     bool shed(Connection* connection);
-    void refuse(Fd fd, std::string_view reason);
+    void refuse(Fd fd, const Peer& peer, std::string_view reason);
     void pauseAccepting();
 
     void park(Connection& connection);
@@ -81,6 +81,8 @@ private:
     void advance(Connection& connection);
     void dispatch(Connection& connection);
     void reject(Connection& connection, const HttpProblem& why, std::string_view reason);
+    /// What is known of a request that no worker has answered.
+    AccessEntry unanswered(Connection& connection);
     /// Writes `output`, within the stall time and the least rate.
     void startFlush(Connection& connection);
     void flush(Connection& connection);

@@ -44,12 +44,12 @@ void EventLoop::acceptAll() {
 
 void EventLoop::admit(Fd fd, Peer peer) {
     if (connections_.size() >= core_.options.connections && !shedOfAll()) {
-        return refuse(std::move(fd), "connections");
+        return refuse(std::move(fd), peer, "connections");
     }
     const auto same = per_address_.find(peer.counted_as);
     if (same != per_address_.end() && same->second >= core_.options.connections_per_address &&
         !core_.proxies.trusts(peer.text) && !shedOf(peer.counted_as)) {
-        return refuse(std::move(fd), "connections_per_address");
+        return refuse(std::move(fd), peer, "connections_per_address");
     }
     auto connection = std::make_unique<Connection>();
     connection->id = next_id_++;
@@ -142,15 +142,25 @@ EventLoop::Worth EventLoop::worthOf(const Connection& connection, TimePoint now)
     return Worth::Kept;
 }
 
-void EventLoop::refuse(Fd fd, std::string_view reason) {
+void EventLoop::refuse(Fd fd, const Peer& peer, std::string_view reason) {
     core_.metrics.httpRefused(reason);
-    if (core_.tls) return;  // it would not be understood
-    constexpr std::string_view kBusy =
-        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
-        "Connection: close\r\n\r\n";
-    // A courtesy: whether it arrives does not matter.
-    static_cast<void>(::send(fd.get(), kBusy.data(), kBusy.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
-    ::shutdown(fd.get(), SHUT_WR);
+    AccessEntry entry;
+    entry.client = peer.text;
+    entry.started_at = core_.clock.now();
+    // With TLS it would not be understood.
+    if (!core_.tls) {
+        constexpr std::string_view kBusy =
+            "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
+            "Connection: close\r\n\r\n";
+        // A courtesy: whether it arrives does not matter.
+        const ssize_t sent =
+            ::send(fd.get(), kBusy.data(), kBusy.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        ::shutdown(fd.get(), SHUT_WR);
+        entry.status = 503;
+        entry.bytes_out = sent > 0 ? static_cast<std::uint64_t>(sent) : 0;
+    }
+    entry.whole = entry.bytes_out > 0;
+    if (core_.options.access != nullptr) core_.options.access->record(entry);
 }
 
 void EventLoop::pauseAccepting() {

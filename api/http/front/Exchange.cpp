@@ -100,6 +100,16 @@ void Exchange::requireRight() const {
         .hint("Make one with `hearth token create`, or ask an administrator");
 }
 
+AccessEntry Exchange::access() const {
+    AccessEntry entry = accessEntry(*this);
+    entry.route = route_;
+    entry.tenant = tenant_;
+    entry.token = token_id_;
+    entry.trace_id = core_.tracer.recorded(trace_).trace_id;
+    entry.bytes_in = connection_.head_size + body_.received();
+    return entry;
+}
+
 std::istream& Exchange::stream() {
     return stream_ ? *stream_ : stream_.emplace(body_);
 }

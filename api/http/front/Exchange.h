@@ -97,6 +97,9 @@ public:
         if (const auto callback = std::exchange(answered_, {})) callback(response);
     }
 
+    /// Its line so far, without an answer.
+    AccessEntry access() const;
+
     BodyReader& body() { return body_; }
     CollectedResponse& collected() { return response_; }
     const std::string& route() const { return route_; }

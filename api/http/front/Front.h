@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/http/AccessLog.h"
 #include "api/http/Handler.h"
 #include "api/http/tls/TlsFiles.h"
 #include "base/Clock.h"
@@ -27,6 +28,8 @@ struct FrontOptions {
     std::string name = "api";               ///< for logs and thread names
     /// Records requests; null: nobody does. Outlives the front.
     const metrics::Tracer* tracer = nullptr;
+    /// Gets each finished request; null: nobody does. Outlives the front.
+    AccessLog* access = nullptr;
     std::size_t workers = 16;
     std::size_t worker_stack = 256U << 10U;
 

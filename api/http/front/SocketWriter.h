@@ -27,6 +27,7 @@ public:
     void write(std::string_view first, std::string_view second = {}, std::string_view third = {});
     /// Writes what the kernel takes at once; the number of bytes taken.
     std::size_t tryWrite(std::string_view first, std::string_view second);
+    std::uint64_t sent() const { return sent_; }
 
 private:
     std::size_t push(std::string_view first, std::string_view second, std::string_view third);

@@ -48,6 +48,9 @@ void Worker::serve(Connection& connection) {
         std::string failure;
         try {
             next = answer(connection);
+            // The loop tells of all others.
+            const bool ended = !given_away_ && (next == Next::Park || next == Next::Close);
+            if (ended) connection.tellAccess(core_.options.access, true);
         } catch (const ClientGone&) {
             next = Next::Abort;  // counted with the code of its answer
         } catch (const std::exception& e) {
@@ -223,7 +226,7 @@ Framing Worker::framing(const Exchange& exchange, const Connection& connection) 
     return framing;
 }
 
-void Worker::count(Exchange& exchange, const Response& response) {
+void Worker::count(Exchange& exchange, Connection& connection, const Response& response) {
     exchange.tellAnswered(response);
     const std::string& route = response.route.empty() ? exchange.route() : response.route;
     const bool known =
@@ -245,6 +248,12 @@ void Worker::count(Exchange& exchange, const Response& response) {
         core_.tracer.end(requestSpan(
             exchange, response,
             {method, route, exchange.tenant(), exchange.parentSpan(), core_.clock.now()}));
+    }
+    if (core_.options.access != nullptr) {
+        connection.access = std::make_unique<AccessEntry>(exchange.access());
+        connection.access->route = route;
+        connection.access->status = response.status;
+        connection.access->error_code = response.error_code;
     }
     if (!core_.log.shows(metrics::LogLevel::Debug)) return;
     core_.log.debug("http.request", {{"request", exchange.id()},
@@ -299,9 +308,10 @@ Next Worker::sendWhole(Exchange& exchange, Connection& connection, const Respons
         head.append(body);
         body = {};
     }
-    count(exchange, response);
+    count(exchange, connection, response);
     SocketWriter writer(connection.fd.get(), core_.options, core_.clock);
     std::size_t taken = writer.tryWrite(head, body);
+    connection.sent(taken);
     if (taken == head.size() + body.size()) {
         connection.output_bytes.reset();
         return afterAnswer(connection);
@@ -324,6 +334,7 @@ Next Worker::sendPieces(Exchange& exchange, Connection& connection, Response& re
         frame.keep_alive = false;
     }
     SocketWriter writer(connection.fd.get(), core_.options, core_.clock);
+    const ScopeExit sent([&] { connection.sent(writer.sent()); });
     std::string head = renderHead(response, frame);
     std::uint64_t written = 0;
     bool begun = false;
@@ -346,13 +357,13 @@ Next Worker::sendPieces(Exchange& exchange, Connection& connection, Response& re
                 throw std::length_error("the body is shorter than was said");
             }
         } catch (const ClientGone&) {
-            count(exchange, response);
+            count(exchange, connection, response);
             return Next::Abort;
         } catch (const std::exception& e) {
             if (begun) {
                 core_.log.error("http.body_failed",
                                 {{"request", exchange.id()}, {"error", e.what()}});
-                count(exchange, response);
+                count(exchange, connection, response);
                 return Next::Abort;  // the client sees that the body is not whole
             }
             const auto* known = dynamic_cast<const Error*>(&e);
@@ -369,7 +380,7 @@ Next Worker::sendPieces(Exchange& exchange, Connection& connection, Response& re
             return sendWhole(exchange, connection, response, std::get<std::string>(response.body));
         }
     }
-    count(exchange, response);
+    count(exchange, connection, response);
     writer.write(head, frame.chunked && !silent ? "0\r\n\r\n" : "");
     return afterAnswer(connection);
 }
@@ -380,14 +391,16 @@ Next Worker::sendStream(Exchange& exchange, Connection& connection, Response& re
     frame.chunked = connection.head.http11 && !bodiless(response.status);
     if (!connection.head.http11) connection.keep = frame.keep_alive = false;
     const std::string head = renderHead(response, frame);
-    count(exchange, response);
+    count(exchange, connection, response);
     SocketWriter writer(connection.fd.get(), core_.options, core_.clock);
     if (connection.head.method == "HEAD") {
         writer.write(head);
+        connection.sent(head.size());
         return afterAnswer(connection);
     }
     try {
         writer.write(head);
+        connection.sent(head.size());
     } catch (const ClientGone&) {
         connection.leaveStream();
         return Next::Abort;

@@ -39,7 +39,8 @@ private:
     Connection::Next sendStream(Exchange& exchange, Connection& connection, Response& response,
                                 const StreamStarter& starter);
     Framing framing(const Exchange& exchange, const Connection& connection);
-    void count(Exchange& exchange, const Response& response);
+    /// Tells of an answer that is about to be sent, or that has failed.
+    void count(Exchange& exchange, Connection& connection, const Response& response);
 
     FrontContext& core_;
     RequestQueue& queue_;

@@ -234,7 +234,7 @@ TEST_CASE("the configuration is shown with the source of each value", "[unit][cl
     CHECK(document["user"]["origin"] == "HEARTH_USER");
     CHECK(document["listen"]["source"] == "default");
     CHECK(document["images.onDemand.maxSandboxes"]["value"] == 20);
-    CHECK(document.size() == 60);
+    CHECK(document.size() == 61);
     CHECK(configTable(config).find("HEARTH_USER") != std::string::npos);
 }
 
@@ -370,6 +370,7 @@ TEST_CASE("values are taken as they are: no ${…} is replaced", "[unit][cli]") 
     CHECK(*load({"--user=${listen}"}).user == "${listen}");
     CHECK(load({"--user="}).user.value.empty());
     CHECK(*load({"--audit-log=a,b"}).audit_log == "a,b");
+    CHECK(*load({}, {{"HEARTH_ACCESS_LOG", "/var/log/a"}}).access_log == "/var/log/a");
 }
 
 TEST_CASE("a wrong value names its flag, its variable or its line and key", "[unit][cli]") {
