@@ -54,6 +54,9 @@ class Fault:
         """Sets `s`; what ends with the context is put on the stack."""
         raise NotImplementedError
 
+    def usual(self):
+        """Asked now and then before the fault: what is served as long as all is well."""
+
     def begin(self):
         """Comes back when the fault is there, or soon will be."""
         raise NotImplementedError
@@ -71,7 +74,7 @@ class EmptyPool(Fault):
     MEMBERS = 3
 
     def enter(self, stack):
-        pools = pool_yaml(warm=1, members=self.MEMBERS, max_wait="90s")
+        pools = pool_yaml(warm=2, members=self.MEMBERS, max_wait="90s")
         self.s = stack.enter_context(Server(pools=pools, ops_port=self.ops_port))
         self.one = stack.enter_context(concurrent.futures.ThreadPoolExecutor(1))
         self.held, self.waiting, self.names = [], None, {"POOL": "shell"}
@@ -160,6 +163,9 @@ class StuckLauncher(Fault):
         [self.launcher] = self.s.launcher_pids()
         stack.callback(self.mend)
 
+    def usual(self):
+        close(self.s, self.s.open_workspace()["id"])
+
     def begin(self):
         os.kill(self.launcher, signal.SIGSTOP)
         self.failed = self.s.post("/v1/workspaces", {"limits": {"cpu": 0.5}})
@@ -198,10 +204,13 @@ class DeadMirror(Fault):
         self.index = stack.enter_context(Index([wheel("hearthfoo")]))
         self.s = stack.enter_context(Server(pools=pool, args=["--mirror-pypi", self.index.pypi], ops_port=self.ops_port))
         self.names["WORKSPACE"] = self.s.open_workspace(pool="m")["id"]
-        assert self.ask("hearthfoo") == "ok"
+        self.usual()
 
     def ask(self, package):
         return self.s.run(self.names["WORKSPACE"], f"unset http_proxy; wget -q -O /dev/null ${{PIP_INDEX_URL}}{package}/")["status"]
+
+    def usual(self):
+        assert self.ask("hearthfoo") == "ok"
 
     def begin(self):
         self.index.leave()
@@ -235,12 +244,14 @@ class Memory(Fault):
         pools = pool_yaml(warm=1, memory="64Mi").replace("workspace: 64Mi", "workspace: 160Mi")
         self.s = stack.enter_context(Server(pools=pools, ops_port=self.ops_port))
         self.one = stack.enter_context(concurrent.futures.ThreadPoolExecutor(1))
-        self.busy = None
+        self.busy, self.names["WORKSPACE"] = None, self.s.open_workspace()["id"]
         stack.callback(self.mend)
 
+    def usual(self):
+        assert self.s.run(self.names["WORKSPACE"], "true")["status"] == "ok"
+
     def begin(self):
-        workspace = self.names["WORKSPACE"] = self.s.open_workspace()["id"]
-        self.done = self.s.run(workspace, "exec tail -c 104857600 /dev/zero")
+        self.done = self.s.run(self.names["WORKSPACE"], "exec tail -c 104857600 /dev/zero")
 
     def press(self, seconds):
         """For so long at most, beside what else is done."""

@@ -20,9 +20,10 @@ def table():
     rows = {}
     with open(os.path.join(REPO, "docs/on-call.md"), encoding="utf-8") as f:
         for line in f:
-            if "](runbooks.md#" not in line:
+            if not line.startswith("| ") or "](runbooks.md#" not in line:
                 continue
             fault, alerts, graph, view, command, _ = (cell.strip() for cell in line.strip("| \n").split(" | "))
+            fault = re.sub(r"\[(.+?)\]\(#.+?\)", r"\1", fault)
             board, panel = re.match(r"(\w+), \*(.+?)\*", graph).groups()
             rows[fault] = {"alerts": re.findall(r"\[(Hearth\w+)\]\(runbooks\.md#(\w+)\)", alerts), "board": board, "panel": panel,
                            "view": view, "command": re.match(r"`(.+?)`", command)[1]}
