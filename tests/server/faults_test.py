@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# suite: seconds=130 needs=gpu-standin
+# suite: seconds=150 needs=gpu-standin
 """Ten faults, each provoked for real and found as docs/on-call.md says: its alert fires and its panel shows it in a real Prometheus,
 its command names the cause, and the console's view reads it."""
 

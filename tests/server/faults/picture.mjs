@@ -10,17 +10,19 @@ import { openPage, start } from "../console/browser.mjs";
 
 const MOST = 110 << 10; // bytes of a picture: fewer colours where they are more
 const WIDTH = 960; // of the page; of the picture a third more, as it is read at the width of a page of text
-const LOOK = { deviceScaleFactor: 1280 / WIDTH, colorScheme: "light" };
+const lookOf = (width) => ({ deviceScaleFactor: 1280 / width, colorScheme: "light" });
 const drawing = join(dirname(fileURLToPath(import.meta.url)), "../monitoring/picture");
-const HIGH = 330; // px of a console's part
+const WIDE = 1120; // of the console with its table of pools, which has many columns
+const HIGH = 410; // px of a console's part at most
 const FRAMED = 2; // of what one selector finds
 
 const browser = await start();
 
 /** The part `crop` of a view, and the places in it of what the selectors `marks` find. The page draws itself anew, so a frame is no part of it. */
-async function consoleShot({ url, token, hash, click, crop, marks }) {
+async function consoleShot({ url, token, hash, click, crop, high, marks }) {
     const seen = { requests: 0, elsewhere: [], violations: [], errors: [] };
-    const page = await openPage(browser, url, seen, { viewport: { width: WIDTH, height: 900 }, ...LOOK });
+    const space = hash.startsWith("pools") ? WIDE : WIDTH;
+    const page = await openPage(browser, url, seen, { viewport: { width: space, height: 900 }, ...lookOf(space) });
     try {
         if (token) await page.addInitScript((text) => sessionStorage.setItem("hearth.token", text), token);
         await page.goto(new URL(`/#/${hash}`, url).href);
@@ -32,12 +34,12 @@ async function consoleShot({ url, token, hash, click, crop, marks }) {
         const edge = (of) => Math.round(of(boxes.filter(Boolean)));
         const top = edge((all) => Math.max(0, Math.min(...all.map((box) => box.y)) - 12));
         const left = edge((all) => Math.max(0, Math.min(...all.map((box) => box.x)) - 12));
-        const right = edge((all) => Math.min(WIDTH, Math.max(...all.map((box) => box.x + box.width)) + 12));
-        const bottom = edge((all) => Math.min(top + HIGH, Math.max(...all.map((box) => box.y + box.height)) + 12));
+        const right = edge((all) => Math.min(space, Math.max(...all.map((box) => box.x + box.width)) + 12));
+        const bottom = edge((all) => Math.min(top + (high ?? HIGH), Math.max(...all.map((box) => box.y + box.height)) + 12));
         const clip = { x: left, y: top, width: right - left, height: bottom - top };
         const frames = [];
         for (const mark of marks) for (const found of (await page.locator(mark).all()).slice(0, FRAMED)) frames.push(await found.boundingBox());
-        const place = ({ x, y, width, height }) => ({ left: `${x - left - 3}px`, top: `${y - top - 3}px`, width: `${Math.min(width + 6, WIDTH - 24)}px`, height: `${height + 6}px` });
+        const place = ({ x, y, width, height }) => ({ left: `${x - left - 4}px`, top: `${y - top}px`, width: `${Math.min(width + 8, right - x - 4)}px`, height: `${height}px` });
         return { missing, width: clip.width, frames: frames.filter(Boolean).map(place), image: (await page.screenshot({ fullPage: true, clip })).toString("base64") };
     } finally {
         await page.context().close();
@@ -46,7 +48,7 @@ async function consoleShot({ url, token, hash, click, crop, marks }) {
 
 async function draw({ file, board, caption, view }) {
     const shot = view ? await consoleShot(view) : null;
-    const context = await browser.newContext({ viewport: { width: WIDTH, height: 100 }, ...LOOK });
+    const context = await browser.newContext({ viewport: { width: WIDTH, height: 100 }, ...lookOf(WIDTH) });
     const page = await context.newPage();
     page.on("pageerror", (error) => { throw error; });
     await page.setContent(readFileSync(join(drawing, "page.html"), "utf8"));

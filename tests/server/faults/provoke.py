@@ -125,6 +125,9 @@ class SlowImage(Fault):
         slow_layout(os.path.join(self.s.data, "images", "declared"), "b")
         stack.enter_context(self.s)
 
+    def usual(self):
+        assert self.s.post("/v1/executions", {"command": "true", "pool": "shell"}).status == 200
+
     def begin(self):
         s = self.s
         pool = yaml.safe_load(pool_yaml("declared", image="declared", warm=0, on_empty="Create", max_wait="60s"))
@@ -133,7 +136,7 @@ class SlowImage(Fault):
             named = many.submit(s.open_workspace, image=self.image)
             waiting = [many.submit(s.open_workspace, pool="declared") for _ in range(6)]
             for _ in range(20):
-                assert s.post("/v1/executions", {"command": "true", "pool": "shell"}).status == 200
+                self.usual()
             self.names["WORKSPACE"] = named.result(60)["id"]
             for each in waiting:
                 each.result(60)
@@ -252,6 +255,9 @@ class Memory(Fault):
 
     def begin(self):
         self.done = self.s.run(self.names["WORKSPACE"], "exec tail -c 104857600 /dev/zero")
+
+    def again(self):
+        self.begin()
 
     def press(self, seconds):
         """For so long at most, beside what else is done."""
