@@ -241,7 +241,8 @@ class Memory(Fault):
     and so waits for memory."""
 
     # Readers at several places of twice the limit drop each other's pages; they stay at one processor and 64 MiB.
-    READ = "dd if=/dev/zero of=data bs=1M count=128 2>/dev/null; for i in 1 2 3 4; do (while :; do dd if=data of=/dev/null bs=1M skip=$((i * 28)); dd if=data of=/dev/null bs=1M; done) 2>/dev/null & done; wait"
+    READ = ("dd if=/dev/zero of=data bs=1M count=128 2>/dev/null; for i in 1 2 3 4; do "
+            "(while :; do dd if=data of=/dev/null bs=1M skip=$((i * 28)); dd if=data of=/dev/null bs=1M; done) 2>/dev/null & done; wait")
 
     def enter(self, stack):
         pools = pool_yaml(warm=1, memory="64Mi").replace("workspace: 64Mi", "workspace: 160Mi")
