@@ -60,6 +60,7 @@ FILES = [
     (r"^tests/CMakeLists\.txt$", "unit kernel"),
     (r"^tests/(kernel|crash|security|cluster)/", r"\1"),
     (r"^helm/", "cluster"),
+    (r"^tests/server/faults/", "server/faults"),
     (r"^tests/server/harness\.py$", "kernel server crash security"),
     (r"^tests/second_try\.py$", "unit server/start"),
     (r"^tests/server/mcp/conformance/", "server/conformance"),

@@ -17,8 +17,8 @@ def boards():
             yield os.path.basename(path).removesuffix(".json"), json.load(f)
 
 
-def substituted(expr):
-    return expr.replace("$__rate_interval", LOOKBACK).replace("$job", "hearth").replace("$pool", ".+")
+def substituted(expr, job="hearth", lookback=LOOKBACK):
+    return expr.replace("$__rate_interval", lookback).replace("$job", job).replace("$pool", ".+")
 
 
 def legend(form, labels, title):
@@ -32,9 +32,9 @@ def number(text):
     return value if math.isfinite(value) else None
 
 
-def series_of(get, panel, start, end):
+def series_of(get, panel, start, end, **instead):
     for target in panel["targets"]:
-        found = get("query_range", query=substituted(target["expr"]), start=start, end=end, step=1)
+        found = get("query_range", query=substituted(target["expr"], **instead), start=start, end=end, step=1)
         for each in found["result"]:
             yield {"name": legend(target["legendFormat"], each["metric"], panel["title"]), "points": [[at, number(value)] for at, value in each["values"]]}
 
@@ -51,19 +51,22 @@ def exemplars_of(get, panel, start, end):
     return sorted(told.values())
 
 
+def drawn_panel(get, panel, start, end, **instead):
+    """What the page draws of one panel: its place, unit, series and exemplars; `instead` is another job or lookback."""
+    one = {"title": panel["title"], "kind": panel["type"], "place": panel["gridPos"]}
+    if panel["type"] != "row":
+        defaults = panel["fieldConfig"]["defaults"]
+        one |= {"unit": defaults["unit"], "least": defaults.get("min"), "most": defaults.get("max"), "steps": defaults["thresholds"]["steps"],
+                "stacked": defaults.get("custom", {}).get("stacking", {}).get("mode") == "normal",
+                "series": list(series_of(get, panel, start, end, **instead)), "exemplars": [] if instead else exemplars_of(get, panel, start, end)}
+    return one
+
+
 def answered(get, start, end):
-    """What the page draws: each board with its panels' places, units, series and exemplars."""
+    """What the page draws of all boards."""
     drawn = []
     for name, board in boards():
-        panels = []
-        for panel in board["panels"]:
-            one = {"title": panel["title"], "kind": panel["type"], "place": panel["gridPos"]}
-            if panel["type"] != "row":
-                defaults = panel["fieldConfig"]["defaults"]
-                one |= {"unit": defaults["unit"], "least": defaults.get("min"), "most": defaults.get("max"), "steps": defaults["thresholds"]["steps"],
-                        "stacked": defaults.get("custom", {}).get("stacking", {}).get("mode") == "normal",
-                        "series": list(series_of(get, panel, start, end)), "exemplars": exemplars_of(get, panel, start, end)}
-            panels.append(one)
+        panels = [drawn_panel(get, panel, start, end) for panel in board["panels"]]
         drawn.append({"name": name, "title": board["title"], "description": board["description"], "start": start, "end": end, "panels": panels})
     return drawn
 

@@ -54,7 +54,7 @@ function clock(at, seconds) {
 }
 
 function timeTicks(board, width) {
-    const step = [15, 30, 60, 120].find((each) => (board.end - board.start) / each * 74 < width) ?? 240;
+    const step = [10, 15, 30, 60, 120].find((each) => (board.end - board.start) / each * 74 < width) ?? 240;
     const ticks = [];
     for (let at = Math.ceil(board.start / step) * step; at <= board.end; at += step) ticks.push({ at, label: clock(at, true) });
     return ticks;
@@ -115,6 +115,11 @@ function drawChart(panel, board, width, height) {
         if (place - half >= left - 8 && place + half <= width) svg.append(node("text", { x: place, y: height - 5, "text-anchor": "middle" }, label));
     }
     drawLines(svg, panel, layers, x, y);
+    if (board.mark) {
+        const place = Math.round(x(board.mark.at)) + 0.5;
+        svg.append(node("line", { x1: place, x2: place, y1: MARGIN.top, y2: bottom, class: "mark-line" }));
+        svg.append(node("text", { x: place - 5, y: MARGIN.top + 10, "text-anchor": "end", class: "mark-text" }, board.mark.label));
+    }
     for (const [at, value] of panel.exemplars) {
         if (value > top || at < board.start || at > board.end) continue;
         svg.append(node("path", { d: `M${x(at)} ${y(value) - 3.2}l3.2 3.2l-3.2 3.2l-3.2 -3.2Z`, fill: EXEMPLAR, "fill-opacity": 0.55, stroke: "#fff", "stroke-width": 0.6 }));
