@@ -11,8 +11,9 @@ import time
 import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from collector import Collector, program  # noqa: E402
 from environments import environment  # noqa: E402
-from harness import BUILD, Server, free_port, main, record, wait_for  # noqa: E402
+from harness import BUILD, Server, free_port, main, note, record, wait_for  # noqa: E402
 from prometheus import prometheus  # noqa: E402
 
 # suite: seconds=60 needs=hearth-fake
@@ -21,6 +22,8 @@ TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 PACKAGES = os.path.join(HERE, "traces/packages.txt")
 ACCEPTED = {"Accept": "application/json, text/event-stream"}
 QUICK = {"OTEL_BSP_SCHEDULE_DELAY": "50"}
+WHO = {"OTEL_SERVICE_NAME": "desk", "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment=test%20one"}
+ALL = os.environ.get("HEARTH_TEST_CLIENTS") == "all"
 
 
 def asked(trace=TRACE, sampled=True):
@@ -59,6 +62,10 @@ class Receiver:
             raise AssertionError(f"{e}; there are {sorted((each['name'], each['trace']) for each in self.spans())}") from e
 
 
+def series(s, name):
+    return sum(float(line.rsplit(" ", 1)[1]) for line in s.ops("/metrics").body.decode().splitlines() if line.startswith(name))
+
+
 def parts(*spans):
     """Each is a part of the one before, in time too."""
     for outer, inner in zip(spans, spans[1:]):
@@ -66,38 +73,43 @@ def parts(*spans):
         assert outer["start"] <= inner["start"] <= inner["end"], (outer, inner)
 
 
+def whole_claim(receiver, s):
+    """A claim with an execution, and all that the receiver must have of them."""
+    before = time.time_ns()
+    w = s.post("/v1/workspaces", {}, headers=asked()).json
+    done = s.post(f"/v1/workspaces/{w['id']}/executions", {"command": "echo $TRACEPARENT; exit 3"}, headers=asked()).json
+    assert s.call("DELETE", f"/v1/workspaces/{w['id']}", headers=asked("1" * 32)).status == 204
+    request, claimed, bind, execution, asked_for = receiver.named(
+        "POST /v1/workspaces", "claim", "bind", "execution", "POST /v1/workspaces/{workspace}/executions")
+    assert request["parent"] == CALLER and request["kind"] == 2 and not request["failed"], request
+    parts(request, claimed, bind)
+    assert before <= request["start"] <= bind["end"] <= time.time_ns(), (before, request)
+    assert claimed["end"] == bind["end"] <= request["end"], (request, claimed)
+    known = {"hearth.pool": w["pool"], "hearth.tenant": "default", "hearth.workspace.id": w["id"], "hearth.sandbox.id": w["sandboxId"]}
+    assert known.items() <= claimed["attributes"].items() and claimed["attributes"]["hearth.claim.source"] == "warm", claimed
+    web = request["attributes"]
+    assert web["http.request.method"] == "POST" and web["http.response.status_code"] == 201 and web["http.route"] == "/v1/workspaces", web
+    assert web["url.path"] == "/v1/workspaces" and web["url.scheme"] == "http" and web["client.address"] == "127.0.0.1", web
+    parts(asked_for, execution)
+    assert execution["attributes"]["process.exit.code"] == 3 and execution["attributes"]["hearth.execution.id"] == done["id"], execution
+    assert execution["start"] <= execution["events"]["started"] <= execution["events"]["first output"], execution
+    assert done["stdout"] == f"00-{TRACE}-{execution['span']}-01\n", (done, execution)
+    [reclaim] = receiver.named("reclaim", trace="1" * 32)
+    assert reclaim["links"] == [[TRACE, claimed["span"]]] and reclaim["attributes"]["hearth.reclaim.reason"] == "deleted", reclaim
+    [look] = wait_for("its reconcile", lambda: [each for each in receiver.spans() if each["attributes"].get("hearth.reconcile.name") == w["sandboxId"]
+                                                and each["links"] == [["1" * 32, reclaim["span"]]]])
+    assert look["name"] == "reconcile sandbox" and not look["parent"], look
+    everything = receiver.spans()
+    assert len({each["span"] for each in everything}) == len(everything)
+    for each in everything:
+        assert each["resource"]["service.name"] == "desk" and each["resource"]["deployment.environment"] == "test one", each
+        assert each["start"] <= each["end"] and each["scope"] == "hearth", each
+
+
 def claim():
     """a claim is one trace in its caller's: request, claim with its stages, execution with its first output; end and reconcile are linked to it"""
-    with Receiver() as receiver, Server(env=receiver.environment(OTEL_SERVICE_NAME="desk", OTEL_RESOURCE_ATTRIBUTES="deployment.environment=test%20one")) as s:
-        before = time.time_ns()
-        w = s.post("/v1/workspaces", {}, headers=asked()).json
-        done = s.post(f"/v1/workspaces/{w['id']}/executions", {"command": "echo $TRACEPARENT; exit 3"}, headers=asked()).json
-        assert s.call("DELETE", f"/v1/workspaces/{w['id']}", headers=asked("1" * 32)).status == 204
-        request, claimed, bind, execution, asked_for = receiver.named(
-            "POST /v1/workspaces", "claim", "bind", "execution", "POST /v1/workspaces/{workspace}/executions")
-        assert request["parent"] == CALLER and request["kind"] == 2 and not request["failed"], request
-        parts(request, claimed, bind)
-        assert before <= request["start"] <= bind["end"] <= time.time_ns(), (before, request)
-        assert claimed["end"] == bind["end"] <= request["end"], (request, claimed)
-        known = {"hearth.pool": w["pool"], "hearth.tenant": "default", "hearth.workspace.id": w["id"], "hearth.sandbox.id": w["sandboxId"]}
-        assert known.items() <= claimed["attributes"].items() and claimed["attributes"]["hearth.claim.source"] == "warm", claimed
-        web = request["attributes"]
-        assert web["http.request.method"] == "POST" and web["http.response.status_code"] == 201 and web["http.route"] == "/v1/workspaces", web
-        assert web["url.path"] == "/v1/workspaces" and web["url.scheme"] == "http" and web["client.address"] == "127.0.0.1", web
-        parts(asked_for, execution)
-        assert execution["attributes"]["process.exit.code"] == 3 and execution["attributes"]["hearth.execution.id"] == done["id"], execution
-        assert execution["start"] <= execution["events"]["started"] <= execution["events"]["first output"], execution
-        assert done["stdout"] == f"00-{TRACE}-{execution['span']}-01\n", (done, execution)
-        [reclaim] = receiver.named("reclaim", trace="1" * 32)
-        assert reclaim["links"] == [[TRACE, claimed["span"]]] and reclaim["attributes"]["hearth.reclaim.reason"] == "deleted", reclaim
-        [look] = wait_for("its reconcile", lambda: [each for each in receiver.spans() if each["attributes"].get("hearth.reconcile.name") == w["sandboxId"]
-                                                    and each["links"] == [["1" * 32, reclaim["span"]]]])
-        assert look["name"] == "reconcile sandbox" and not look["parent"], look
-        everything = receiver.spans()
-        assert len({each["span"] for each in everything}) == len(everything)
-        for each in everything:
-            assert each["resource"]["service.name"] == "desk" and each["resource"]["deployment.environment"] == "test one", each
-            assert each["start"] <= each["end"] and each["scope"] == "hearth", each
+    with Receiver() as receiver, Server(env=receiver.environment(**WHO)) as s:
+        whole_claim(receiver, s)
 
 
 def restart():
@@ -175,8 +187,6 @@ def sampled():
 
 def sending():
     """JSON, gzip and headers, as the variables say; a busy receiver is asked again after the time it names; a span that it rejects is counted"""
-    def series(s, name):
-        return sum(float(line.rsplit(" ", 1)[1]) for line in s.ops("/metrics").body.decode().splitlines() if line.startswith(name))
     for more in ({"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, {"OTEL_EXPORTER_OTLP_COMPRESSION": "gzip"},
                  {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/json", "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION": "gzip", "OTEL_EXPORTER_OTLP_HEADERS": "x-key=a%20b, x-other=c"}):
         with Receiver() as receiver, Server(env=receiver.environment("busy", **more), runtime="fake") as s:
@@ -291,6 +301,28 @@ def exemplars():
             assert sample["value"][1] == "1", sample
 
 
+def collector():
+    """OpenTelemetry's own Collector takes a claim's spans in each protocol and compression, refuses none, and sends on what was meant"""
+    for protocol in ("http/protobuf", "http/json"):
+        for compression in ("none", "gzip"):
+            how = {"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_COMPRESSION": compression}
+            with Receiver() as receiver, Collector(program(ALL), f"{receiver.url}/ok") as between:
+                with Server(env={**QUICK, **WHO, **how, "OTEL_EXPORTER_OTLP_ENDPOINT": between.url}) as s:
+                    whole_claim(receiver, s)
+                    settled(receiver, between, s)
+
+
+def settled(receiver, between, s):
+    """All that the server says it has sent has been taken, and has been sent on."""
+    def equal():
+        numbers = [series(s, "hearth_spans_exported_total"), between.count("receiver_accepted_spans"), between.count("exporter_sent_spans"), len(receiver.spans())]
+        return numbers[0] and len(set(numbers)) == 1
+    wait_for("as many spans everywhere", equal)
+    assert between.count("receiver_refused_spans") == 0 and series(s, "hearth_spans_dropped_total") == 0
+    assert between.complaints() == [], between.complaints()
+    assert "trace.not_sent" not in s.log(), s.log()
+
+
 TESTS = [claim, restart, failures, foreign, sampled, sending, unreachable, farewell, variables, tools, exemplars]
 for each in TESTS:
     each.only = "oci"  # they choose the runtime themselves where it matters
@@ -302,4 +334,9 @@ if __name__ == "__main__":
         for each in TESTS:
             record("skip", "server", f"{each.__doc__} (OpenTelemetry's messages cannot be had: {e})")
         sys.exit(0)
+    try:
+        program(ALL)
+        TESTS.append(collector)
+    except OSError as e:
+        note(f"what OpenTelemetry's own Collector makes of the traces is not tried: {e}")
     main("server", TESTS)

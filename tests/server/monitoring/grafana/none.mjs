@@ -1,0 +1,1 @@
+export default {}; // Grafana's editor of queries, which no panel shows
