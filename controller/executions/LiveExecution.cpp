@@ -139,7 +139,12 @@ LiveExecution::Times LiveExecution::times() const {
     const MutexLock lock(mutex_);
     const TimePoint now = clock_.now();
     if (!has_result_) return {TimePoint(), first_output_, now};
-    return {started_, first_output_, std::min(result_.ended_at, now)};
+    return {started_, firstOutput(), std::min(result_.ended_at, now)};
+}
+
+TimePoint LiveExecution::firstOutput() const {
+    // Output is read here, perhaps after the agent saw the program end.
+    return has_result_ ? std::min(first_output_, result_.ended_at) : first_output_;
 }
 
 /// The wall time is computed once: lists are in its order, so no two answers may differ.
@@ -198,7 +203,7 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     };
     if (begun_) view.start_ms = after_request(started_);
     if (!finished_) view.elapsed_ms = toMillis(clock_.now() - facts_.requested);
-    view.first_output_ms = after_request(first_output_);
+    view.first_output_ms = after_request(firstOutput());
     if (!context_.empty()) view.context = context_;
     if (finished_ && has_result_) {
         if (result_.signal == 0) {

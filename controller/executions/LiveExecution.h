@@ -151,6 +151,8 @@ private:
     void conclude();
     void tellEnd();
     void startsAt(TimePoint at) HEARTH_REQUIRES(mutex_);
+    /// Not after the end; TimePoint() if there was none.
+    TimePoint firstOutput() const HEARTH_REQUIRES(mutex_);
 
     const Facts facts_;
     const std::shared_ptr<Workspace> workspace_;

@@ -23,8 +23,8 @@ constexpr auto kRoomAgain = std::chrono::milliseconds(200);
 /// that waits and without.
 constexpr auto kDiskAgain = std::chrono::milliseconds(500);
 constexpr auto kDiskLook = std::chrono::seconds(5);
-/// How often a forecast is looked at in silence.
-constexpr auto kForecastAgain = std::chrono::seconds(10);
+/// How often a forecast, or the health of an index, is looked at in silence.
+constexpr auto kSoonAgain = std::chrono::seconds(10);
 /// Sandboxes that were made together do not grow old together: each takes up to a tenth off the
 /// pool's maxAge.
 constexpr int kJitterParts = 10;
@@ -138,9 +138,10 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     }
     if (mayRetire(pool->spec, stock, floor)) retireStale(*pool, wanted, floor);
     publish(*pool, sized);
-    const bool forecasts = pool->spec.sizing == SizingMode::Predictive;
+    const bool soon = pool->spec.sizing == SizingMode::Predictive ||
+                      pool->spec.network == broker::NetworkMode::Mirror;
     return ReconcileResult::after(std::min<std::chrono::nanoseconds>(
-        again.value_or(forecasts ? kForecastAgain : kRecheck), untilMoment(pool->spec)));
+        again.value_or(soon ? kSoonAgain : kRecheck), untilMoment(pool->spec)));
 }
 
 /// Until the next moment of the schedules. Waits are on another clock than they are: a jump of the

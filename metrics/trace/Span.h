@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -13,10 +14,13 @@ namespace hearth::metrics {
 
 /// A name of the OpenTelemetry semantic conventions, or of ours ("hearth.…"), and its value.
 struct Attribute {
-    std::string key;
+    std::string_view key;  ///< a literal: a span is made often, and sent much later
     std::variant<std::string, std::int64_t, double, bool> value;
 };
 using Attributes = std::vector<Attribute>;
+
+/// What all spans of a server are of: names and texts.
+using Resource = std::vector<std::pair<std::string, std::string>>;
 
 /// The numbers are OTLP's.
 enum class SpanKind : std::uint8_t { Internal = 1, Server = 2, Client = 3 };

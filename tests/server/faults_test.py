@@ -76,10 +76,6 @@ def condition(pool, kind):
     return next(each for each in pool["status"]["conditions"] if each["type"] == kind)
 
 
-def field(table, name):
-    return re.search(rf"^{re.escape(name)} +(.+)$", table, re.MULTILINE)[1]
-
-
 def provoked(fault):
     """The fault on a server that the monitor scrapes."""
     return FAULTS[fault](monitor.port(fault))
@@ -94,9 +90,11 @@ def empty_pool():
         who.paged("HearthClaimsWait", pool="shell")
         who.graph(state="claimed")
         said = who.types(**fault.names)
-        assert field(said, "status.claimed") == field(said, "spec.limits.members") == "3" and field(said, "status.waiting") == "1", said
-        assert all(held in said for held in fault.held), said
+        assert "as many sandboxes as limits.members allows (3), 3 of them claimed" in said, said
+        described = hearth(s, "describe", "pool", "shell")
+        assert all(held in described for held in fault.held), described
         [pool] = who.opens("Pools", "/v1/pools?limit=100")["items"]
+        assert condition(pool, "ScalingLimited")["reason"] == "MembersLimit", pool
         assert (pool["status"]["ready"], pool["status"]["claimed"], pool["status"]["waiting"]) == (0, 3, 1), pool
         assert fault.held[0] in hearth(s, "get", "workspaces")
         fault.mend()
@@ -113,6 +111,9 @@ def slow_image():
         said = who.types(**fault.names)
         assert "was the unpacking of the image on this machine" in said, said
         assert who.opens("Workspaces", f"/v1/workspaces/{fault.names['WORKSPACE']}/timeline")["largest"] == "unpack"
+        assert "because its image was being unpacked" in hearth(fault.s, "explain", fault.declared[0])
+        told = [(each["type"], each["resource"]) for each in fault.s.get("/v1/events?limit=500").json["items"]]
+        assert ("pool.image_unpacking", "declared") in told and ("pool.image_unpacked", "declared") in told, told
 
 
 def full_disk():
@@ -145,9 +146,11 @@ def stuck_launcher():
         assert fault.failed.status == 504 and "the launcher did not answer to narrow" in fault.failed.json["detail"], fault.failed
         who.paged("HearthLauncherStuck", operation="narrow")
         who.graph(operation="narrow")
-        said = who.types()
-        assert re.search("event=launcher.stuck operation=narrow", said), said
-        assert "sandbox.failed" in [each["type"] for each in who.opens("Events", "/v1/events?limit=100")["items"]]
+        said = wait_for("the reason", lambda: (text := who.types()) and "Degraded" in text and text, 35)
+        assert "the launcher has not answered to narrow in time" in said, said
+        [pool] = who.opens("Pools", "/v1/pools?limit=100")["items"]
+        assert condition(pool, "Degraded")["reason"] == "RuntimeStuck", pool
+        assert re.search("event=launcher.stuck operation=narrow", hearth(s, "logs", "--server"))
         with open(os.path.join(REPO, "docs/runbooks.md"), encoding="utf-8") as f:
             look = re.search(r"`(ps -eo pid,.+?)`", f.read())[1]
         shown = subprocess.run(look, shell=True, capture_output=True, text=True, check=False).stdout
@@ -187,12 +190,14 @@ def dead_mirror():
         wait_for("the alert", fires, 30)
         who.paged("HearthMirrorFails", pool="m")
         who.graph(decision="index_failed")
-        said = who.types()
-        assert re.search(rf"event=egress.request workspace={workspace} .*destination=pypi:hearthbar decision=index_failed status=502", said), said
+        said = wait_for("the reason", lambda: (text := who.types()) and "pypi: " in text and text, 35)
+        assert "pypi: the index is unreachable" in said, said
+        [pool] = who.opens("Pools", "/v1/pools?limit=100")["items"]
+        assert condition(pool, "Mirrored")["reason"] == "IndexFails", pool
+        logged = hearth(s, "logs", "--server")
+        assert re.search(rf"event=egress.request workspace={workspace} .*destination=pypi:hearthbar decision=index_failed status=502", logged), logged
         asked = s.get(f"/v1/workspaces/{workspace}/egress").json  # of the runbook
         assert asked["refused"] > 0 and "index_failed" in [each["decision"] for each in asked["latest"]], asked
-        runs = who.opens("Workspaces", f"/v1/workspaces/{workspace}/executions")["items"]
-        assert {"ok", "failed"} == {each["status"] for each in runs}, runs
 
 
 def unhealthy_gpu():
@@ -243,6 +248,7 @@ def memory():
         who.graph(status="oom")
         said = who.types()
         assert re.search(rf"^{done['id']} +{workspace} +oom ", said, re.MULTILINE), said
+        assert "was killed for want of memory" in hearth(s, "explain", done["id"])
         [run] = who.opens("Workspaces", f"/v1/workspaces/{workspace}/executions")["items"]
         assert run["status"] == "oom", run
         assert s.get(f"/v1/workspaces/{workspace}/usage").json["memoryPeakBytes"] >= 60 << 20
@@ -250,8 +256,20 @@ def memory():
         if os.path.exists("/proc/pressure/memory"):
             assert {"cpu", "memory", "io"} <= {each["metric"]["resource"] for each in who.ask(f'hearth_host_pressure_seconds_total{{job="{who.job}"}}')}
             fault.press(40)
-            who.paged("HearthHostPressure", resource="memory")
+            before, begin = stalled(), time.monotonic()
+            try:
+                who.paged("HearthHostPressure", resource="memory")
+            except AssertionError:
+                share = (stalled() - before) / (time.monotonic() - begin)
+                assert share < 0.35, f"memory was short in {share:.0%} of the time, and nobody was paged"
+                note(f"this machine's memory was short in only {share:.0%} of the time: HearthHostPressure was not provoked")
             fault.mend()
+
+
+def stalled():
+    """Seconds in which some task of the machine has waited for memory."""
+    with open("/proc/pressure/memory", encoding="ascii") as f:
+        return int(re.search(r"some .*total=(\d+)", f.read())[1]) / 1e6
 
 
 def unread_log():
@@ -268,6 +286,7 @@ def unread_log():
         shot = s.post("/v1/executions", {"command": "echo on"}).json
         assert shot["stdout"] == "on\n", shot
         assert shot["workspaceId"] in who.types()
+        assert any(shot["workspaceId"] in each["text"] for each in who.opens("Log", "/v1/logs?limit=1000")["items"])
         assert s.ops("/readyz").status == 200
         fault.mend()
 

@@ -92,7 +92,7 @@ def whole_claim(receiver, s):
     assert web["url.path"] == "/v1/workspaces" and web["url.scheme"] == "http" and web["client.address"] == "127.0.0.1", web
     parts(asked_for, execution)
     assert execution["attributes"]["process.exit.code"] == 3 and execution["attributes"]["hearth.execution.id"] == done["id"], execution
-    assert execution["start"] <= execution["events"]["started"] <= execution["events"]["first output"], execution
+    assert execution["start"] <= execution["events"]["started"] <= execution["events"]["first output"] <= execution["end"], execution
     assert done["stdout"] == f"00-{TRACE}-{execution['span']}-01\n", (done, execution)
     [reclaim] = receiver.named("reclaim", trace="1" * 32)
     assert reclaim["links"] == [[TRACE, claimed["span"]]] and reclaim["attributes"]["hearth.reclaim.reason"] == "deleted", reclaim

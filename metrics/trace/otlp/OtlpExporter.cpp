@@ -23,6 +23,8 @@ constexpr std::size_t kLongestWhy = 200;
 constexpr int kTooLarge = 413;
 /// Between two lines of the log about what goes wrong.
 constexpr std::chrono::minutes kQuiet{1};
+/// From here on a difference of the two clocks is a wall clock that was set.
+constexpr std::chrono::milliseconds kClockMoved{5};
 
 std::string gzipped(const std::string& bytes) {
     std::ostringstream out;
@@ -125,8 +127,7 @@ void OtlpExporter::sendAll(std::vector<Span> spans, const std::stop_token& stop)
 }
 
 void OtlpExporter::send(const std::vector<Span>& spans, const std::stop_token& stop) {
-    const SpanBatch batch{settings_.resource, spans,
-                          clock_.wall().time_since_epoch() - clock_.now().time_since_epoch()};
+    const SpanBatch batch{settings_.resource, spans, toWall()};
     std::string body = settings_.json ? otlpJson(batch) : otlpProtobuf(batch);
     if (settings_.gzip) body = gzipped(body);
     const TimePoint until = clock_.now() + settings_.patience;
@@ -144,6 +145,16 @@ void OtlpExporter::send(const std::vector<Span>& spans, const std::stop_token& s
         wake_.waitFor(mutex_, stop, wait, [] { return false; });
         if (stop.stop_requested()) return drop("unreachable", spans.size());
     }
+}
+
+std::chrono::nanoseconds OtlpExporter::toWall() {
+    // Between two reads of clocks the thread may be interrupted: of two spans that began together
+    // in different batches, one would seem to be earlier.
+    const std::chrono::nanoseconds found =
+        clock_.wall().time_since_epoch() - clock_.now().time_since_epoch();
+    if (to_wall_ == std::chrono::nanoseconds(0) || std::chrono::abs(found - to_wall_) > kClockMoved)
+        to_wall_ = found;
+    return to_wall_;
 }
 
 void OtlpExporter::sendHalves(const std::vector<Span>& spans, const std::stop_token& stop) {

@@ -45,6 +45,8 @@ private:
     void run(const std::stop_token& stop);
     void sendAll(std::vector<Span> spans, const std::stop_token& stop);
     void send(const std::vector<Span>& spans, const std::stop_token& stop);
+    /// What makes wall time of the server's; the same for all batches until the clock is set.
+    std::chrono::nanoseconds toWall();
     void sendHalves(const std::vector<Span>& spans, const std::stop_token& stop);
     Answer attempt(const std::string& body, std::size_t spans, TimePoint until);
     Answer judge(const http::ClientResponse& response, std::size_t spans);
@@ -59,6 +61,7 @@ private:
     http::HttpClient client_;
     std::string trouble_;  ///< that the log knows of; the thread's alone, as the next
     TimePoint told_{};
+    std::chrono::nanoseconds to_wall_{0};
     Mutex mutex_;
     StoppableCondition wake_;
     std::vector<Span> queue_ HEARTH_GUARDED_BY(mutex_);

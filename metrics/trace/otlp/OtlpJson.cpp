@@ -30,6 +30,14 @@ Json attributesJson(const Attributes& all) {
     return out;
 }
 
+Json resourceJson(const Resource& all) {
+    Json out = Json::array();
+    for (const auto& [key, text] : all) {
+        out.push_back({{"key", key}, {"value", {{"stringValue", sentText(text)}}}});
+    }
+    return out;
+}
+
 Json spanJson(const Span& span, std::chrono::nanoseconds to_wall) {
     Json out = {{"traceId", span.context.trace_id}, {"spanId", span.context.span_id}};
     if (!span.context.state.empty()) out["traceState"] = span.context.state;
@@ -62,7 +70,7 @@ std::string otlpJson(const SpanBatch& batch) {
     for (const Span& each : batch.spans) spans.push_back(spanJson(each, batch.to_wall));
     const Json scope = {{"scope", {{"name", "hearth"}, {"version", HEARTH_VERSION}}},
                         {"spans", std::move(spans)}};
-    const Json resource = {{"resource", {{"attributes", attributesJson(batch.resource)}}},
+    const Json resource = {{"resource", {{"attributes", resourceJson(batch.resource)}}},
                            {"scopeSpans", Json::array({scope})}};
     return dumpJson({{"resourceSpans", Json::array({resource})}});
 }

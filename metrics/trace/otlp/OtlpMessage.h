@@ -11,7 +11,7 @@ namespace hearth::metrics {
 
 /// What one message says: spans of one server.
 struct SpanBatch {
-    const Attributes& resource;
+    const Resource& resource;
     const std::vector<Span>& spans;
     /// What makes nanoseconds since 1970 of a TimePoint's.
     std::chrono::nanoseconds to_wall;

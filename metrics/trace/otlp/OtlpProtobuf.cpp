@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
@@ -12,6 +14,7 @@ using protozero::pbf_writer;
 constexpr std::int32_t kFailed = 2;
 constexpr const char* kScope = "hearth";
 constexpr std::size_t kLongestText = 1'024;
+constexpr std::size_t kMostIdBytes = 16;
 
 std::uint64_t nanos(TimePoint at, std::chrono::nanoseconds to_wall) {
     return static_cast<std::uint64_t>((at.time_since_epoch() + to_wall).count());
@@ -23,18 +26,32 @@ unsigned digit(char c) {
 
 /// Ids are lower-case hexadecimal with an even number of digits; on the wire they are bytes.
 void writeId(pbf_writer& to, protozero::pbf_tag_type field, const std::string& hex) {
-    std::string bytes(hex.size() / 2, '\0');
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::array<char, kMostIdBytes> bytes{};
+    const std::size_t size = std::min(hex.size() / 2, bytes.size());
+    for (std::size_t i = 0; i < size; ++i) {
         bytes[i] = static_cast<char>(digit(hex[2 * i]) << 4U | digit(hex[2 * i + 1]));
     }
-    to.add_bytes(field, bytes);
+    to.add_bytes(field, bytes.data(), size);
+}
+
+void writeKey(pbf_writer& pair, std::string_view key) {
+    pair.add_string(1, key.data(), key.size());
+}
+
+void writeResource(pbf_writer& to, const Resource& all) {
+    for (const auto& [key, text] : all) {
+        pbf_writer pair(to, 1);
+        writeKey(pair, key);
+        pbf_writer value(pair, 2);
+        value.add_string(1, sentText(text));
+    }
 }
 
 /// KeyValue of common/v1, with its AnyValue.
 void writeAttributes(pbf_writer& to, protozero::pbf_tag_type field, const Attributes& all) {
     for (const Attribute& each : all) {
         pbf_writer pair(to, field);
-        pair.add_string(1, each.key);
+        writeKey(pair, each.key);
         pbf_writer value(pair, 2);
         if (const auto* text = std::get_if<std::string>(&each.value))
             value.add_string(1, sentText(*text));
@@ -84,7 +101,7 @@ std::string otlpProtobuf(const SpanBatch& batch) {
         pbf_writer of_resource(request, 1);
         {
             pbf_writer resource(of_resource, 1);
-            writeAttributes(resource, 1, batch.resource);
+            writeResource(resource, batch.resource);
         }
         pbf_writer of_scope(of_resource, 2);
         {

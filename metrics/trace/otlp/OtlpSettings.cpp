@@ -147,13 +147,11 @@ void readLimits(Variables& from, OtlpSettings& made) {
     made.batch = std::min(made.batch, made.queue);
 }
 
-Attributes resourceOf(Variables& from) {
-    Attributes all;
+Resource resourceOf(Variables& from) {
+    Resource all;
     const auto set = [&](const std::string& key, const std::string& value) {
-        const auto there = std::find_if(all.begin(), all.end(),
-                                        [&](const Attribute& each) { return each.key == key; });
-        if (there != all.end()) all.erase(there);
-        all.push_back({key, value});
+        std::erase_if(all, [&](const auto& each) { return each.first == key; });
+        all.emplace_back(key, value);
     };
     set("service.name", "hearth");
     set("service.version", HEARTH_VERSION);

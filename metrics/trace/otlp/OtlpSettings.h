@@ -29,7 +29,7 @@ struct OtlpSettings {
     std::chrono::milliseconds delay{5'000};      ///< the longest that a span waits for others
     std::size_t queue = 2'048;                   ///< spans; further ones are dropped
     std::size_t batch = 512;
-    Attributes resource;  ///< what all spans are of: service.name and the like
+    Resource resource;  ///< what all spans are of: service.name and the like
     Sampler sampler;
 };
 

@@ -113,7 +113,8 @@ def slow_layout(path, text):
 
 
 class SlowImage(Fault):
-    """Claims that had to wait for an image: one by its name, and six of a pool that was declared just before."""
+    """Claims that had to wait for an image: one by its name, and six of a pool that was
+    declared just before; `declared` are their workspaces."""
 
     def enter(self, stack):
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hearth-slow-"))
@@ -138,8 +139,7 @@ class SlowImage(Fault):
             for _ in range(20):
                 self.usual()
             self.names["WORKSPACE"] = named.result(60)["id"]
-            for each in waiting:
-                each.result(60)
+            self.declared = [each.result(60)["id"] for each in waiting]
 
 
 class FullDisk(Fault):

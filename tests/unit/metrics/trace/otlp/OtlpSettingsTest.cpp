@@ -80,9 +80,9 @@ TEST_CASE("the server is named by the standard's variables") {
         std::string found;
         std::size_t count = 0;
         const OtlpSettings settings = *settingsOf(more);
-        for (const Attribute& each : settings.resource) {
-            if (each.key != key) continue;
-            found = std::get<std::string>(each.value);
+        for (const auto& [name, text] : settings.resource) {
+            if (name != key) continue;
+            found = text;
             ++count;
         }
         CHECK(count <= 1);
