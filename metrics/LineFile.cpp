@@ -90,14 +90,12 @@ void LineFile::work() {
         if (batch.empty()) batch.swap(queue_);
         busy_ = !batch.empty();
         lock.unlock();
-        int error = 0;
         if (anew && !open()) {
-            error = errno;
-            failed("open", error);
-        } else {
-            error = append(batch);
-            if (error != 0) failed(file_ ? "write" : "open", error);
+            due_ = true;
+            failed("open", errno);
         }
+        const int error = append(batch);
+        if (error != 0) failed(file_ ? "write" : "open", error);
         if (batch.empty() && batch.capacity() > kKeptBuffer) batch.shrink_to_fit();
         lock.lock();
         busy_ = !batch.empty();
@@ -125,6 +123,8 @@ bool LineFile::open() {
     if (!opened) return false;
     file_ = std::move(opened);
     looked_at_ = clock_.now();
+    torn_ = false;  // a torn line stays in the file of before
+    due_ = false;
     return true;
 }
 
@@ -141,8 +141,9 @@ int LineFile::append(std::string& batch) {
     if (clock_.now() - looked_at_ >= kFileLook || !file_) {
         looked_at_ = clock_.now();
         // Where the new one cannot be opened the old one still takes lines: none is lost.
-        if ((!file_ || moved()) && !open()) {
+        if ((!file_ || due_ || moved()) && !open()) {
             const int error = errno;
+            due_ = true;
             if (!file_) return error;
             failed("open", error);
         }
@@ -161,7 +162,7 @@ int LineFile::append(std::string& batch) {
         settings_.count(LineFate::Written);
     }
     batch.erase(0, lines_end);
-    if (error == 0 && std::exchange(failing_, false)) {
+    if (error == 0 && !due_ && std::exchange(failing_, false)) {
         log_.info(settings_.event + ".recovered", {{"file", settings_.path}});
     }
     return error;

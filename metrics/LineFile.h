@@ -72,6 +72,7 @@ private:
     TimePoint looked_at_;   ///< likewise
     bool failing_ = false;  ///< likewise: said once, until it works again
     bool torn_ = false;     ///< likewise: the file ends within a line
+    bool due_ = false;      ///< likewise: it could not be opened anew, and must be
     Mutex mutex_;
     Condition changed_;
     std::string queue_ HEARTH_GUARDED_BY(mutex_);

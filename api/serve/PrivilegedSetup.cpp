@@ -88,7 +88,11 @@ void prepareLines(const cli::Setting<std::string>& setting, const std::string& n
 }
 
 void prepareLogs(const cli::ServeConfig& config, const controller::Account& account) {
-    if (!(*config.access_log).empty() && *config.access_log == *config.audit_log) {
+    const auto whole = [](const std::string& path) {
+        std::error_code unknown;  // then opening it will say why
+        return std::filesystem::weakly_canonical(path, unknown);
+    };
+    if (!(*config.access_log).empty() && whole(*config.access_log) == whole(*config.audit_log)) {
         throw cli::UsageError(config.access_log.origin + ": " + *config.access_log +
                                   " is the audit log (" + config.audit_log.origin + ")",
                               "give each of them a file of its own");

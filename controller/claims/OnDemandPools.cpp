@@ -334,17 +334,18 @@ std::string OnDemandPools::make(const std::string& image, pool::ImageStages& sta
         std::optional<pool::KnownImage> known = allowed(image);
         if (!known) known = images_.fetch(image, stages);
         const TimePoint begin = history_.clock.now();
-        Pool pool;
-        pool.name = poolName(known->digest);
+        const std::string name = poolName(known->digest);
         // A counter that is born with a slow claim hides it: scrapes come while it unpacks.
-        if (!specs_.find(pool.name)) history_.metrics.bornPool(pool.name);
+        if (!specs_.find(name)) history_.metrics.bornPool(name);
         const ScopeExit unborn([&] {
-            if (!specs_.find(pool.name)) history_.metrics.forgetPool(pool.name);
+            if (!specs_.find(name)) history_.metrics.forgetPool(name);
         });
         runtime_.resolveImage(known->pinned);
         const auto took = history_.clock.now() - begin;
         // An image that was ready already adds no stage.
         if (took > std::chrono::milliseconds(20)) stages.unpack += took;
+        Pool pool;
+        pool.name = name;
         pool.spec = specFor(known->pinned);
         const PoolPtr before = specs_.find(pool.name);
         if (before && before->deleting) return {};

@@ -19,12 +19,18 @@ constexpr int kMostFetches = 32;
 /// Fewer than all: only then TenantPlaces leaves some for the next tenant.
 constexpr int kMostFetchesOfTenant = kMostFetches * 3 / 4;
 
+std::vector<std::string> indexesOf(const MirrorSources& sources) {
+    std::vector<std::string> urls;
+    urls.reserve(2 + sources.apt.size());
+    if (!sources.pypi.empty()) urls.push_back(sources.pypi);
+    if (!sources.npm.empty()) urls.push_back(sources.npm);
+    for (const AptSource& source : sources.apt) urls.push_back(source.url);
+    return urls;
+}
+
 std::vector<std::string> trustedOf(const MirrorSources& sources) {
     std::vector<std::string> out;
-    std::vector<std::string> urls{sources.pypi, sources.npm};
-    for (const AptSource& source : sources.apt) urls.push_back(source.url);
-    for (const std::string& url : urls) {
-        if (url.empty()) continue;
+    for (const std::string& url : indexesOf(sources)) {
         const std::optional<std::string> host = hostAndPort(url);
         if (!host) throw Error(ErrorCode::InvalidArgument, "mirrors: \"" + url + "\" is no URL");
         out.push_back(*host);
@@ -208,7 +214,8 @@ EgressGateway::EgressGateway(EgressOptions options, metrics::Log& log, metrics::
       threads_(kMostConnections, kMostConnectionsOfTenant, log),
       fetches_(kMostFetches, kMostFetchesOfTenant, log) {
     if (!options_.mirrors.any()) return;
-    fetcher_.emplace(options_.deny, trustedOf(options_.mirrors));
+    fetcher_.emplace(options_.deny, trustedOf(options_.mirrors), indexesOf(options_.mirrors),
+                     clock_);
     cache_.emplace(options_.cache_directory, options_.cache_bytes,
                    [this](const std::string& tenant, std::function<void()> task) {
                        return fetches_.start(tenant, std::move(task));

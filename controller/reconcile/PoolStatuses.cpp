@@ -112,6 +112,7 @@ void PoolStatuses::publishReady(std::size_t ready, std::size_t desired, bool ref
 void PoolStatuses::publishProgress(const Pool& pool, const CircuitBreaker::State& breaker,
                                    PoolStatus& status) {
     const bool creating = status.creating > 0;
+    if (!creating) supply_.breaker.unpacking(pool.name, "");  // whoever waited was retired
     // What waits for an image that the pool no longer has is replaced soon.
     const bool unpacking = creating && breaker.unpacking == pool.spec.image;
     std::string message = std::to_string(status.creating) + " being created";
@@ -121,7 +122,8 @@ void PoolStatuses::publishProgress(const Pool& pool, const CircuitBreaker::State
     };
     const bool before =
         std::any_of(status.conditions.begin(), status.conditions.end(), unpacked_before);
-    if (unpacking != before) {
+    // Of an image that cannot be unpacked each try would be told: the pool is Degraded for it.
+    if (unpacking != before && breaker.failures == 0) {
         history_.log.info(unpacking ? "pool.image_unpacking" : "pool.image_unpacked",
                           {{"pool", pool.name}, {"image", pool.spec.image}});
         history_.events.publish(
@@ -141,10 +143,11 @@ void PoolStatuses::publishProgress(const Pool& pool, const CircuitBreaker::State
 
 void PoolStatuses::publishLimit(const Pool& pool, const pool::PoolCounts& counts,
                                 PoolStatus& status) {
-    // Pools of claims that name an image share their limit, which none of them can be told by.
-    const bool wants_more = counts.ready < status.desired || status.waiting > 0;
-    const bool limited =
-        pool.on_demand.empty() && wants_more && counts.total() >= pool.spec.max_members;
+    // Pools of claims that name an image share one limit, so none of them has reached its own.
+    const std::size_t wanted = std::size_t{status.desired} + status.waiting;
+    const bool wants_more = counts.ready + status.creating < wanted;
+    const bool limited = pool.on_demand.empty() && wants_more &&
+                         counts.total() - counts.draining >= pool.spec.max_members;
     setCondition(status, history_.clock, ConditionType::ScalingLimited, limited,
                  limited ? "MembersLimit" : "WithinLimits",
                  limited ? "it has as many sandboxes as limits.members allows (" +

@@ -155,7 +155,10 @@ LauncherClient::State LauncherClient::state() {
 
 std::string LauncherClient::stuckOperation() {
     const MutexLock lock(mutex_);
-    return late_.empty() ? std::string() : late_.begin()->second.operation;
+    for (const auto& [seq, late] : late_) {
+        if (late.answers == answers_) return late.operation;
+    }
+    return {};
 }
 
 std::size_t LauncherClient::leasedRanges(const Instance& instance) {
@@ -203,6 +206,7 @@ void LauncherClient::deliver(launcher::Reply reply) {
             }
             return;
         }
+        ++answers_;
         if (const auto found = late_.find(reply.seq); found != late_.end()) {
             late = std::move(found->second);
             late_.erase(found);
@@ -301,7 +305,7 @@ Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
             while (!over() && std::chrono::steady_clock::now() < end())
                 answered_.waitUntil(mutex_, end());
             late = !over();
-            if (late) late_.emplace(request.seq, Late{rules.name, rules.subject});
+            if (late) late_.emplace(request.seq, Late{rules.name, rules.subject, answers_});
         }
         pending_.erase(request.seq);
         if (!pending.done && dead_ && unable_) launcher::throwFailure(*unable_);

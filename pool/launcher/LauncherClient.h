@@ -109,7 +109,8 @@ public:
         std::size_t in_flight = 0;  ///< operations that wait for an answer, stuck ones included
     };
     State state();
-    /// An operation that has missed its deadline; empty: none.
+    /// An operation that has missed its deadline, and no other has been answered since; empty:
+    /// none.
     std::string stuckOperation();
     /// Ranges of uids that sandboxes of the instance hold; throws std::system_error.
     static std::size_t leasedRanges(const Instance& instance);
@@ -124,6 +125,7 @@ private:
     struct Late {
         std::string operation;
         std::string subject;
+        std::uint64_t answers = 0;  ///< that had come until then
     };
 
     Json call(launcher::RequestBody body, int fd = -1, bool stoppable = false);
@@ -143,6 +145,7 @@ private:
     Mutex mutex_;
     Condition answered_;
     std::uint64_t next_ HEARTH_GUARDED_BY(mutex_) = 1;
+    std::uint64_t answers_ HEARTH_GUARDED_BY(mutex_) = 0;
     std::map<std::uint64_t, Pending*> pending_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::uint64_t, Late> late_ HEARTH_GUARDED_BY(mutex_);
     bool dead_ HEARTH_GUARDED_BY(mutex_) = false;

@@ -157,6 +157,7 @@ def stuck_launcher():
         assert re.search(rf"^ *{fault.launcher} T", shown, re.MULTILINE), shown
         fault.mend()
         wait_for("the end of the alert", lambda: not who.fires("HearthLauncherStuck"), 30)
+        wait_for("the end of the condition", lambda: condition(s.get("/v1/pools/shell").json, "Degraded")["status"] == "False", 35)
         assert s.run(s.open_workspace(limits={"cpu": 0.5})["id"], "echo on")["stdout"] == "on\n"
 
 

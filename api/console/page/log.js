@@ -10,7 +10,7 @@ const AGAIN_MS = 3000;
 const GRAVE = /\blevel=(warn|error)\b|"level":"(warn|error)"/;
 
 function row(line) {
-    return h("li", { key: line.id, class: GRAVE.test(line.text) ? "grave" : null }, line.text);
+    return h("li", { key: line.key, class: GRAVE.test(line.text) ? "grave" : null }, line.text);
 }
 
 function rest(ms, signal) {
@@ -20,17 +20,13 @@ function rest(ms, signal) {
     });
 }
 
-/** Calls `take` with each line, again and again from the last one, until `signal`. */
+/** Calls `take` with each line that the server still has and each new one, and so again after a break, until `signal`. */
 async function follow(signal, take, trouble) {
-    let last = "";
     while (!signal.aborted) {
         try {
-            const response = await send("GET", "/v1/logs", { headers: last ? { ...STREAM, "Last-Event-ID": last } : STREAM, signal });
+            const response = await send("GET", "/v1/logs?limit=1000", { headers: STREAM, signal });
             trouble(null);
-            for await (const event of eventsOf(response)) {
-                last = event.id || last;
-                take(event.data);
-            }
+            for await (const event of eventsOf(response)) take(event.data);
         } catch (problem) {
             if (signal.aborted || problem.status === 401) return;
             trouble(problem);
@@ -65,9 +61,15 @@ export function openLog({ root, signal }) {
     root.append(h("div", { class: "head" }, h("h1", null, "Log"), h("div", { class: "row" }, filter)), box, list, none);
     signal.addEventListener("abort", () => clearTimeout(timer));
     draw();
-    follow(signal, (line) => {
-        lines.push(line);
-        if (lines.length > KEPT) lines.splice(0, lines.length - KEPT);
+    // The ids of a server that was started again begin anew: a line is known by its text, too.
+    const known = new Set();
+    let key = 0;
+    follow(signal, ({ id, text }) => {
+        const name = `${id} ${text}`;
+        if (known.has(name)) return;
+        known.add(name);
+        lines.push({ key: ++key, name, text });
+        for (const gone of lines.splice(0, lines.length - KEPT)) known.delete(gone.name);
         soon();
     }, (problem) => patch(box, problem ? problemBox(problem) : null));
 }

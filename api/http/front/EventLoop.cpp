@@ -310,7 +310,7 @@ void EventLoop::reject(Connection& connection, const HttpProblem& why, std::stri
     core_.metrics.httpRefused(reason);
     core_.metrics.http("other", "_OTHER", why.status, 0);
     const std::string id = ids_.next("req_");
-    if (core_.options.access != nullptr) {
+    if (core_.options.access != nullptr && (connection.head_done || mayTellRefusal())) {
         connection.access = std::make_unique<AccessEntry>(unanswered(connection));
         connection.access->request_id = id;
         connection.access->status = why.status;
@@ -491,7 +491,8 @@ void EventLoop::close(Connection& connection) {
     std::unique_ptr<Connection> owned = std::move(found->second);
     connections_.erase(found);
     uncount(*owned);
-    if (core_.options.access != nullptr && owned->exchange) {
+    const bool asked = owned->exchange || (owned->place == Place::Reading && owned->head_done);
+    if (core_.options.access != nullptr && asked) {
         owned->access = std::make_unique<AccessEntry>(unanswered(*owned));
     }
     owned->tellAccess(core_.options.access, false);

@@ -83,6 +83,9 @@ private:
     void reject(Connection& connection, const HttpProblem& why, std::string_view reason);
     /// What is known of a request that no worker has answered.
     AccessEntry unanswered(Connection& connection);
+    /// Whether the access log gets a line of one more client that was refused before it had asked:
+    /// so that nobody fills the disk by it, only some in a second have one.
+    bool mayTellRefusal();
     /// Writes `output`, within the stall time and the least rate.
     void startFlush(Connection& connection);
     void flush(Connection& connection);
@@ -117,6 +120,8 @@ private:
     Fd wake_;
     bool accepting_ = true;
     TimePoint accept_again_{TimePoint::max()};
+    TimePoint refusals_since_;  ///< of the second whose refusals are counted
+    int refusals_ = 0;
     std::uint64_t next_id_ = 2;  ///< 0 is the listener, 1 the wake-up
     std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;
     std::map<std::string, std::size_t, std::less<>> per_address_;

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr int kAcceptsAtOnce = 64;
+/// Lines of the access log in a second about clients that were refused before they had asked.
+constexpr int kToldRefusals = 50;
 
 }  // namespace
 
@@ -160,7 +162,16 @@ void EventLoop::refuse(Fd fd, const Peer& peer, std::string_view reason) {
         entry.bytes_out = sent > 0 ? static_cast<std::uint64_t>(sent) : 0;
     }
     entry.whole = entry.bytes_out > 0;
-    if (core_.options.access != nullptr) core_.options.access->record(entry);
+    if (core_.options.access != nullptr && mayTellRefusal()) core_.options.access->record(entry);
+}
+
+bool EventLoop::mayTellRefusal() {
+    const TimePoint now = core_.clock.now();
+    if (now - refusals_since_ >= std::chrono::seconds(1)) {
+        refusals_since_ = now;
+        refusals_ = 0;
+    }
+    return ++refusals_ <= kToldRefusals;
 }
 
 void EventLoop::pauseAccepting() {

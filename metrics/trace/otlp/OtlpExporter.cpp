@@ -25,6 +25,7 @@ constexpr int kTooLarge = 413;
 constexpr std::chrono::minutes kQuiet{1};
 /// From here on a difference of the two clocks is a wall clock that was set.
 constexpr std::chrono::milliseconds kClockMoved{5};
+constexpr int kTries = 3;
 
 std::string gzipped(const std::string& bytes) {
     std::ostringstream out;
@@ -149,9 +150,17 @@ void OtlpExporter::send(const std::vector<Span>& spans, const std::stop_token& s
 
 std::chrono::nanoseconds OtlpExporter::toWall() {
     // Between two reads of clocks the thread may be interrupted: of two spans that began together
-    // in different batches, one would seem to be earlier.
-    const std::chrono::nanoseconds found =
-        clock_.wall().time_since_epoch() - clock_.now().time_since_epoch();
+    // in different batches, one would seem to be earlier. The shortest of a few tries is kept.
+    std::chrono::nanoseconds found{0};
+    std::chrono::nanoseconds shortest = std::chrono::nanoseconds::max();
+    for (int i = 0; i < kTries; ++i) {
+        const TimePoint before = clock_.now();
+        const WallTime wall = clock_.wall();
+        const TimePoint after = clock_.now();
+        if (after - before >= shortest) continue;
+        shortest = after - before;
+        found = wall.time_since_epoch() - (before + shortest / 2).time_since_epoch();
+    }
     if (to_wall_ == std::chrono::nanoseconds(0) || std::chrono::abs(found - to_wall_) > kClockMoved)
         to_wall_ = found;
     return to_wall_;

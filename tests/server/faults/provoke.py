@@ -217,6 +217,7 @@ class DeadMirror(Fault):
 
     def begin(self):
         self.index.leave()
+        assert self.ask("hearthbaz") == "failed"
         self.again()
 
     def again(self):

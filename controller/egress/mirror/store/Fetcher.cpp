@@ -1,6 +1,7 @@
 #include "controller/egress/mirror/store/Fetcher.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -19,7 +20,8 @@ constexpr long kConnectSeconds = 15;
 constexpr long kStallSeconds = 30;
 constexpr std::size_t kMostIdle = 16;
 constexpr long kOk = 200;
-constexpr long kServerError = 500;
+/// An index that nobody asks any more may have come back.
+constexpr auto kToldFor = std::chrono::minutes(10);
 
 struct Url {
     Url() : handle(::curl_url()) {}
@@ -38,6 +40,11 @@ struct Url {
     }
     CURLU* handle;
 };
+
+/// That something is not there is an answer, too.
+bool serves(long status) {
+    return (status >= 200 && status < 400) || status == 404 || status == 410;
+}
 
 bool isRedirect(int status) {
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -129,8 +136,12 @@ struct Fetcher::Transfer {
     CURL* curl = nullptr;
 };
 
-Fetcher::Fetcher(DenySet deny, std::vector<std::string> trusted)
-    : deny_(std::move(deny)), trusted_(std::move(trusted)) {
+Fetcher::Fetcher(DenySet deny, std::vector<std::string> trusted, std::vector<std::string> indexes,
+                 const Clock& clock)
+    : deny_(std::move(deny)),
+      trusted_(std::move(trusted)),
+      indexes_(std::move(indexes)),
+      clock_(clock) {
     initialiseCurl();
 }
 
@@ -148,21 +159,29 @@ std::unique_ptr<CurlHandle> Fetcher::take() {
     return std::make_unique<CurlHandle>();
 }
 
-void Fetcher::remember(const std::string& host, std::string why) {
+void Fetcher::remember(const std::string& url, std::string why) {
+    const auto of_url = [&](const std::string& index) { return url.starts_with(index); };
+    const auto index = std::find_if(indexes_.begin(), indexes_.end(), of_url);
+    if (index == indexes_.end()) return;
     const MutexLock lock(mutex_);
     if (why.empty()) {
-        failing_.erase(host);
-    } else {
-        failing_[host] = std::move(why);
+        failing_.erase(*index);
+        return;
     }
+    Failing& failing = failing_[*index];
+    failing.why = std::move(why);
+    ++failing.times;
+    failing.last = clock_.now();
 }
 
-std::string Fetcher::failureOf(const std::string& url) const {
-    const std::optional<std::string> host = hostAndPort(url);
-    if (!host) return {};
+std::string Fetcher::failureOf(const std::string& index) const {
     const MutexLock lock(mutex_);
-    const auto found = failing_.find(*host);
-    return found == failing_.end() ? std::string() : found->second;
+    const auto found = failing_.find(index);
+    if (found == failing_.end()) return {};
+    const Failing& failing = found->second;
+    // One alone may be about one odd name that somebody asked for.
+    if (failing.times < 2 || clock_.now() - failing.last > kToldFor) return {};
+    return failing.why;
 }
 
 void Fetcher::giveBack(std::unique_ptr<CurlHandle> handle) {
@@ -216,13 +235,11 @@ FetchAnswer Fetcher::once(const FetchRequest& request, const std::string& url,
         const std::string why =
             std::string("the index is unreachable: ") + ::curl_easy_strerror(result);
         const bool ours = result == CURLE_ABORTED_BY_CALLBACK || result == CURLE_WRITE_ERROR;
-        if (trusted && !ours) remember(*host, why);
+        if (!ours) remember(url, why);
         throw Refused(kBadGateway, "index_unreachable", why);
     }
-    if (trusted) {
-        const long status = transfer.status();
-        remember(*host, status < kServerError ? "" : "the index answers " + std::to_string(status));
-    }
+    const long status = transfer.status();
+    remember(url, serves(status) ? "" : "the index answers " + std::to_string(status));
     if (transfer.status() == kOk) transfer.tell();
     transfer.answer.status = static_cast<int>(transfer.status());
     transfer.answer.url = url;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/Clock.h"
 #include "base/Json.h"
 #include "base/Mutex.h"
 #include "controller/egress/policy/DenySet.h"
@@ -37,8 +38,10 @@ struct FetchAnswer {
 /// DenySet by the very address that is connected to. Certificates are verified. Thread-safe.
 class Fetcher {
 public:
-    /// `trusted` are "host:port" as Destination::text() writes them.
-    Fetcher(DenySet deny, std::vector<std::string> trusted);
+    /// `trusted` are "host:port" as Destination::text() writes them; `indexes` are the URLs that
+    /// failureOf() can be asked about.
+    Fetcher(DenySet deny, std::vector<std::string> trusted, std::vector<std::string> indexes,
+            const Clock& clock);
     ~Fetcher();
     Fetcher(const Fetcher&) = delete;
     Fetcher& operator=(const Fetcher&) = delete;
@@ -53,9 +56,9 @@ public:
     FetchAnswer get(const FetchRequest& request, const Begun& begun, const Chunk& chunk);
     /// The same, whole.
     std::pair<FetchAnswer, std::string> text(const FetchRequest& request);
-    /// Why the last request to the operator's host of `url` failed; empty: it did not, or none was
-    /// made.
-    std::string failureOf(const std::string& url) const;
+    /// Why the last requests below one of `indexes` failed; empty: they did not, or it is long ago,
+    /// or it was only one. Files that lie elsewhere do not count.
+    std::string failureOf(const std::string& index) const;
     /// Ends what is under way, and all that is asked afterwards, as Refused.
     void stop() noexcept { stopped_ = true; }
 
@@ -66,15 +69,21 @@ private:
     void giveBack(std::unique_ptr<CurlHandle> handle);
     FetchAnswer once(const FetchRequest& request, const std::string& url, std::string& location,
                      const Begun& begun, const Chunk& chunk);
-    /// Remembers how a request to one of the operator's hosts went; `why` is empty if it was
-    /// answered.
-    void remember(const std::string& host, std::string why);
+    /// Remembers how a request to an index went; `why` is empty if all is well.
+    void remember(const std::string& url, std::string why);
 
     const DenySet deny_;
     const std::vector<std::string> trusted_;
+    const std::vector<std::string> indexes_;
+    const Clock& clock_;
     std::atomic<bool> stopped_{false};
     mutable Mutex mutex_;
-    std::map<std::string, std::string> failing_ HEARTH_GUARDED_BY(mutex_);  ///< why, by host
+    struct Failing {
+        std::string why;
+        unsigned times = 0;  ///< in a row
+        TimePoint last{};
+    };
+    std::map<std::string, Failing> failing_ HEARTH_GUARDED_BY(mutex_);  ///< by index
     /// With their connections.
     std::vector<std::unique_ptr<CurlHandle>> idle_ HEARTH_GUARDED_BY(mutex_);
 };

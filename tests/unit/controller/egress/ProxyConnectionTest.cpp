@@ -224,6 +224,34 @@ TEST_CASE("a tunnel carries TLS to the name it was opened for, and nothing else"
     CHECK(inside.latest().decision == "no_hello");
 }
 
+TEST_CASE("an index fails after two failures in a row, until it answers or nobody asks any more",
+          "[unit][broker]") {
+    std::string status = "503 Busy";
+    Outside index([&](int fd) {
+        receiveUntil(fd, "\r\n\r\n");
+        say(fd, "HTTP/1.1 " + status + "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    });
+    ManualClock clock;
+    const std::string base = "http://" + index.authority() + "/simple/";
+    Fetcher fetcher(DenySet{}, {index.authority()}, {base}, clock);
+    const auto ask = [&](const std::string& url) { fetcher.text({url, {}, 1'000}); };
+    ask(base + "a/");
+    CHECK(fetcher.failureOf(base).empty());
+    ask("http://" + index.authority() + "/files/b");  // no part of the index
+    CHECK(fetcher.failureOf(base).empty());
+    ask(base + "c/");
+    CHECK(fetcher.failureOf(base) == "the index answers 503");
+    status = "404 Not Found";
+    ask(base + "d/");
+    CHECK(fetcher.failureOf(base).empty());
+    status = "401 Unauthorized";
+    ask(base + "e/");
+    ask(base + "f/");
+    CHECK(fetcher.failureOf(base) == "the index answers 401");
+    clock.advance(std::chrono::minutes(11));
+    CHECK(fetcher.failureOf(base).empty());
+}
+
 TEST_CASE("a tenant cannot write to the mirror: neither it nor the index hears of it",
           "[unit][broker]") {
     const std::string page = "<a href=\"foo-1.0.tar.gz#sha256=" + std::string(64, 'a') + "\">x</a>";
@@ -238,8 +266,8 @@ TEST_CASE("a tenant cannot write to the mirror: neither it nor the index hears o
                         task();
                         return true;
                     });
-    Fetcher fetcher(DenySet{}, {index.authority()});
     Inside inside({"*"});
+    Fetcher fetcher(DenySet{}, {index.authority()}, {}, inside.clock);
     PackageMirror mirror(
         {.pypi = "http://" + index.authority() + "/simple/", .npm = {}, .hosts = {}, .apt = {}},
         "http://127.0.0.1:3128", fetcher, cache, inside.clock);

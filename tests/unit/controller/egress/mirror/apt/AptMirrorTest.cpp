@@ -81,7 +81,7 @@ private:
 
 struct Mirrored {
     explicit Mirrored(Archive& archive)
-        : fetcher(DenySet{}, {archive.authority()}),
+        : fetcher(DenySet{}, {archive.authority()}, {}, clock),
           mirror({AptSource::parse("http://" + archive.authority() + "/d s main")}, fetcher, files,
                  clock) {}
 
