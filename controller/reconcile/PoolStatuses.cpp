@@ -152,8 +152,8 @@ void PoolStatuses::publishLimit(const Pool& pool, const pool::PoolCounts& counts
                  limited ? "MembersLimit" : "WithinLimits",
                  limited ? "it has as many sandboxes as limits.members allows (" +
                                std::to_string(pool.spec.max_members) + "), " +
-                               std::to_string(counts.claimed) + " of them claimed; " +
-                               std::to_string(status.waiting) + " claims wait"
+                               std::to_string(counts.claimed) +
+                               " of them claimed; claims in line: " + std::to_string(status.waiting)
                          : "");
 }
 

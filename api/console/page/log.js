@@ -41,7 +41,7 @@ export function openLog({ root, signal }) {
     let words = [];
     let timer = 0;
     const box = h("div");
-    const list = h("ol", { class: "log", tabindex: "0", "aria-label": "Lines of the log, oldest first" });
+    const list = h("ol", { class: "log-lines", tabindex: "0", "aria-label": "Lines of the log, oldest first" });
     const none = h("div");
     const fits = ({ text }) => words.every((word) => text.toLowerCase().includes(word));
     const draw = () => {

@@ -109,12 +109,12 @@ const CASES = {
             await goTo(page, url, "log");
             const { id } = await api("POST", "/v1/workspaces", {});
             await api("DELETE", `/v1/workspaces/${id}`);
-            await page.locator(".log li", { hasText: `workspace=${id}` }).first().waitFor();
+            await page.locator(".log-lines li", { hasText: `workspace=${id}` }).first().waitFor();
             await page.getByLabel("Filter lines").fill("no line has this");
             await page.getByText("No line fits the filter.").waitFor();
             await page.getByLabel("Filter lines").fill(id);
-            await page.waitForFunction((word) => [...document.querySelectorAll(".log li")].every((each) => each.textContent.includes(word)), id);
-            assert.ok(await page.locator(".log li").count() > 0);
+            await page.waitForFunction((word) => [...document.querySelectorAll(".log-lines li")].every((each) => each.textContent.includes(word)), id);
+            assert.ok(await page.locator(".log-lines li").count() > 0);
         });
     },
 
