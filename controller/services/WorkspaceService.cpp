@@ -178,7 +178,7 @@ void WorkspaceService::close(const Principal& who, const std::string& id) {
 }
 
 WorkspaceUsage WorkspaceService::usage(const Principal& who, const std::string& id) {
-    const std::shared_ptr<Workspace> workspace = access_.require(who, id);
+    const std::shared_ptr<Workspace> workspace = access_.requireVisible(who, id);
     WorkspaceUsage out;
     if (const auto used = access_.used(*workspace)) {
         out.cpu_ms = used->cpu_ns / 1'000'000;
@@ -195,7 +195,7 @@ WorkspaceUsage WorkspaceService::usage(const Principal& who, const std::string& 
 }
 
 broker::EgressReport WorkspaceService::egress(const Principal& who, const std::string& id) {
-    return broker_.report(access_.require(who, id)->facts().sandbox);
+    return broker_.report(access_.requireVisible(who, id)->facts().sandbox);
 }
 
 std::vector<std::string> WorkspaceService::languages(const Principal& who, const std::string& id) {

@@ -20,9 +20,12 @@ std::shared_ptr<Workspace> WorkspaceAccess::require(const Principal& who, const 
     return workspace;
 }
 
-void WorkspaceAccess::requireVisible(const Principal& who, const std::string& id) {
-    if (who.atLeast(Role::Admin) && table_.find(id)) return;
-    require(who, id);
+std::shared_ptr<Workspace> WorkspaceAccess::requireVisible(const Principal& who,
+                                                           const std::string& id) {
+    if (who.atLeast(Role::Admin)) {
+        if (std::shared_ptr<Workspace> workspace = table_.find(id)) return workspace;
+    }
+    return require(who, id);
 }
 
 void WorkspaceAccess::explainMissing(const Principal& who, const std::string& id) {

@@ -257,6 +257,8 @@ def operators():
             for path in (f"/v1/executions/{e}", f"/v1/executions/{e}/events", f"/v1/workspaces/{w}/executions"):
                 assert s.get(path, headers=operator).status == 404, path
                 assert "confidential" in s.get(path, headers=root).body.decode() or path.endswith("executions"), path
+            for path in (f"/v1/workspaces/{w}/usage", f"/v1/workspaces/{w}/egress"):  # on call they name what fills the machine
+                assert s.get(path, headers=operator).status == 404 and s.get(path, headers=root).status == 200, path
             assert s.get(f"/v1/workspaces/{w}", headers=root).json["labels"] == {"customer": "acme"}
             assert s.call("DELETE", f"/v1/workspaces/{w}", headers=operator).status == 204
             for who in (operator, red):

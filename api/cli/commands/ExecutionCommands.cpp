@@ -223,7 +223,7 @@ Command makeLogs() {
          .flags = withClientFlags(
              {Flag{.name = "follow",
                    .letter = 'f',
-                   .help = "Go on until the execution ends",
+                   .help = "Go on until the execution ends; with --server, until Ctrl-C",
                    .environment = false},
               Flag{.name = "server", .help = "The server's own log", .environment = false},
               Flag{.name = "tail",
@@ -254,21 +254,23 @@ Command makeAttach() {
 }
 
 Command makePs() {
-    return {
-        {.name = "ps",
-         .arguments = "[WORKSPACE…]",
-         .summary = "List what runs, in all workspaces or in these.",
-         .details = "  hearth ps\n"
-                    "  hearth ps --all mine          what has ended, too\n"
-                    "  hearth stop $(hearth ps -q)",
-         .flags = withClientFlags(withListFlags({Flag{
-             .name = "all", .letter = 'a', .help = "What has ended, too", .environment = false}})),
-         .least = 0,
-         .most = 1000,
-         .operands = {"@workspace"},
-         .others = {{"--watch", "hearth get executions --watch"},
-                    {"-w", "hearth ps WORKSPACE, or hearth get executions --watch"}}},
-        ps};
+    return {{.name = "ps",
+             .arguments = "[WORKSPACE…]",
+             .summary = "List what runs, in all workspaces or in these.",
+             .details = "  hearth ps\n"
+                        "  hearth ps --all mine          what has ended, too\n"
+                        "  hearth stop $(hearth ps -q)",
+             .flags = withClientFlags(
+                 withListFlags({Flag{.name = "all",
+                                     .letter = 'a',
+                                     .help = "What has ended, too, in open workspaces",
+                                     .environment = false}})),
+             .least = 0,
+             .most = 1000,
+             .operands = {"@workspace"},
+             .others = {{"--watch", "hearth get executions --watch"},
+                        {"-w", "hearth ps WORKSPACE, or hearth get executions --watch"}}},
+            ps};
 }
 
 Command makeStop() {
