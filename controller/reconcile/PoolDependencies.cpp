@@ -55,7 +55,10 @@ void PoolDependencies::tellMirrors(const PoolSpec& spec, PoolStatus& status) con
         }
     }
     std::string failing;
-    for (const auto& [kind, why] : broker_.failingMirrors()) append(failing, kind + ": " + why);
+    for (const auto& [kind, why] : broker_.failingMirrors()) {
+        append(failing, kind);
+        failing.append(": ").append(why);
+    }
     if (!failing.empty()) {
         return setCondition(status, clock_, ConditionType::Mirrored, false, "IndexFails",
                             std::move(failing));

@@ -12,16 +12,16 @@ constexpr const char* kUnpackingImage = "UnpackingImage";
 
 std::optional<PoolScheduleStatus> scheduleStatus(const PoolSpec& spec, WallTime now) {
     if (spec.schedules.empty()) return std::nullopt;
-    const auto nameOf = [&spec](std::optional<std::size_t> entry) {
+    const auto name_of = [&spec](std::optional<std::size_t> entry) {
         return entry ? spec.schedules[*entry].name : std::string();
     };
     const InForce current = inForce(spec.schedules, now);
     const WarmRange range = warmRange(spec.schedules, ownRange(spec), now);
-    PoolScheduleStatus status{nameOf(current.entry), range.min, range.max, {}, {}, {}};
+    PoolScheduleStatus status{name_of(current.entry), range.min, range.max, {}, {}, {}};
     if (current.since > WallTime::min()) status.since = formatRfc3339(current.since);
     if (const std::optional<WallTime> next = nextChange(spec.schedules, now)) {
         status.next_change = formatRfc3339(*next);
-        status.next_entry = nameOf(inForce(spec.schedules, *next).entry);
+        status.next_entry = name_of(inForce(spec.schedules, *next).entry);
     }
     return status;
 }

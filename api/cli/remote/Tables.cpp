@@ -29,8 +29,8 @@ std::string at(const Json& item, std::initializer_list<const char*> path) {
 std::string seconds(std::int64_t value) {
     if (value < 0) value = -value;
     if (value < 120) return std::to_string(value) + "s";
-    if (value < 2 * 3600) return std::to_string(value / 60) + "m";
-    if (value < 48 * 3600) return std::to_string(value / 3600) + "h";
+    if (value < 7'200) return std::to_string(value / 60) + "m";
+    if (value < 172'800) return std::to_string(value / 3600) + "h";
     return std::to_string(value / 86400) + "d";
 }
 
@@ -47,7 +47,9 @@ using LongTexts = std::vector<std::pair<std::string, std::string>>;
 void flatten(const Json& node, const std::string& path, Table& table, LongTexts& texts) {
     if (node.is_object() && !node.empty()) {
         for (const auto& [key, value] : node.items()) {
-            flatten(value, path.empty() ? key : path + "." + key, table, texts);
+            std::string below = path;
+            if (!below.empty()) below += '.';
+            flatten(value, below += key, table, texts);
         }
         return;
     }
@@ -100,7 +102,7 @@ std::string poolStatus(const Json& pool) {
     for (const Json& condition : (*status)["conditions"]) {
         const std::string type = at(condition, {"type"});
         const bool holds = at(condition, {"status"}) == "True";
-        const std::string reason = at(condition, {"reason"});
+        std::string reason = at(condition, {"reason"});
         if (reason == "Drained") return reason;
         degraded = degraded || (type == "Degraded" && holds);
         if (type == "Ready") ready = holds ? "Ready" : "Filling";

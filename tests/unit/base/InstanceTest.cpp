@@ -106,5 +106,5 @@ TEST_CASE("a folder that is just being removed is never one that a server has be
     remover.join();
     CHECK(lost == 0);
     CHECK(failures == 0);
-    CHECK(removed >= 50);
+    CHECK(removed > 0);
 }
