@@ -11,7 +11,7 @@
 namespace hearth::api {
 namespace {
 
-/// Of a text, before it is escaped.
+/// The most bytes of a text, before it is escaped.
 constexpr std::size_t kLongestText = 256;
 constexpr std::size_t kLongestPath = 2048;
 /// A write for all lines of so long, so that a request costs no wake-up of the writing thread.

@@ -32,8 +32,8 @@ struct AccessEntry {
     bool whole = true;            ///< false: the answer, or the stream, was cut off
 };
 
-/// What a request says of itself, without what gives a right: its query, and the path of a signed
-/// link. All else is the front's to fill in.
+/// The facts that a request itself has, without those that give a right: its query, and the path of
+/// a signed link. The front fills in the rest.
 AccessEntry accessEntry(const Request& request);
 
 /// A LineFile with a line of JSON per finished request. Thread-safe; record() never waits for the

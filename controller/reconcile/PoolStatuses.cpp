@@ -113,7 +113,7 @@ void PoolStatuses::publishProgress(const Pool& pool, const CircuitBreaker::State
                                    PoolStatus& status) {
     const bool creating = status.creating > 0;
     if (!creating) supply_.breaker.unpacking(pool.name, "");  // whoever waited was retired
-    // What waits for an image that the pool no longer has is replaced soon.
+    // Creates that wait for an image that the pool no longer has are replaced soon.
     const bool unpacking = creating && breaker.unpacking == pool.spec.image;
     std::string message = std::to_string(status.creating) + " being created";
     if (unpacking) message += ", after image " + breaker.unpacking + " has been unpacked";
@@ -122,7 +122,7 @@ void PoolStatuses::publishProgress(const Pool& pool, const CircuitBreaker::State
     };
     const bool before =
         std::any_of(status.conditions.begin(), status.conditions.end(), unpacked_before);
-    // Of an image that cannot be unpacked each try would be told: the pool is Degraded for it.
+    // Tries that fail are no events: the pool is Degraded then, and says why.
     if (unpacking != before && breaker.failures == 0) {
         history_.log.info(unpacking ? "pool.image_unpacking" : "pool.image_unpacked",
                           {{"pool", pool.name}, {"image", pool.spec.image}});

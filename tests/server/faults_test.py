@@ -13,7 +13,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "faults")]
-from harness import REPO, Server, main, note, pool_yaml, wait_for  # noqa: E402
+from harness import BUILD, REPO, Server, main, note, pool_yaml, wait_for  # noqa: E402
 from prometheus import promtool  # noqa: E402
 from provoke import FAULTS, hearth  # noqa: E402
 from scraped import RULES, Monitor, boards, job, table  # noqa: E402
@@ -112,6 +112,8 @@ def slow_image():
         assert "was the unpacking of the image on this machine" in said, said
         assert who.opens("Workspaces", f"/v1/workspaces/{fault.names['WORKSPACE']}/timeline")["largest"] == "unpack"
         assert "because its image was being unpacked" in hearth(fault.s, "explain", fault.declared[0])
+        # The series of the image's pool are born early; those of claims without a pool stay.
+        assert re.search(r'^hearth_claims_total\{[^}]*pool=""', fault.s.ops("/metrics").body.decode(), re.MULTILINE)
         told = [(each["type"], each["resource"]) for each in fault.s.get("/v1/events?limit=500").json["items"]]
         assert ("pool.image_unpacking", "declared") in told and ("pool.image_unpacked", "declared") in told, told
 
@@ -132,6 +134,8 @@ def full_disk():
         who.paged("HearthDiskLow", disk="workspaces")
         who.paged("HearthDiskLow", disk="state")
         who.graph()  # what is kept; nothing is free
+        looked = subprocess.run([os.path.join(BUILD, "hearth"), "doctor", "--data-dir", s.data], capture_output=True, text=True, timeout=60, check=False)
+        assert looked.returncode != 0 and re.search(r"^.*disk.*0 of .* are free where ", looked.stdout, re.MULTILINE), looked
         assert s.run(fault.held, "echo on")["stdout"] == "on\n"
         fault.mend()
         again = wait_for("room", lambda: (a := s.post("/v1/workspaces", {})).status == 201 and a, 40)

@@ -81,10 +81,10 @@ private:
     void advance(Connection& connection);
     void dispatch(Connection& connection);
     void reject(Connection& connection, const HttpProblem& why, std::string_view reason);
-    /// What is known of a request that no worker has answered.
+    /// The facts of a request that no worker has answered, as far as they are known.
     AccessEntry unanswered(Connection& connection);
-    /// Whether the access log gets a line of one more client that was refused before it had asked:
-    /// so that nobody fills the disk by it, only some in a second have one.
+    /// The access log gets a line of one more client that was refused before it had asked. Only
+    /// some in a second do, so that nobody fills the disk by it.
     bool mayTellRefusal();
     /// Writes `output`, within the stall time and the least rate.
     void startFlush(Connection& connection);
