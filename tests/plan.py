@@ -20,7 +20,8 @@ import sys
 REPO = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DEFAULT = ["lint", "unit", "kernel", "server", "crash", "security"]
 SANITIZED = ["agent", "sandbox", "gpu", "runtime", "egress", "controller", "http", "mcp"]  # unit programs: where threads and bytes meet
-ON_REQUEST = ["unit-asan", "unit-tsan", "server-asan", "server-tsan", "tidy", "gpu", "cluster"]
+RELEASED = ["cli_daily"]  # server suites for the programs of `./run`, which no other stage builds
+ON_REQUEST = ["server-release", "unit-asan", "unit-tsan", "server-asan", "server-tsan", "tidy", "gpu", "cluster"]
 DEFAULT_SECONDS = 30  # of a suite that neither says how long it takes nor has run here
 
 # A change in one of these rooms, or in those below it, is seen by these server suites; by all where a room is not here.
@@ -197,10 +198,10 @@ def server_suites(stage="server"):
 
 
 def of_stage(stage, known):
-    """The suites of a stage by name: of a sanitizer's stage those of its plain one."""
-    plain, _, sanitizer = stage.partition("-")
+    """The suites of a stage by name: of another preset's stage those of its plain one."""
+    plain, _, preset = stage.partition("-")
     found = {each.name: each for each in known if each.stage == plain}
-    return {name: each for name, each in found.items() if not sanitizer or getattr(each, "sanitizers", True)}
+    return {name: each for name, each in found.items() if preset not in ("asan", "tsan") or getattr(each, "sanitizers", True)}
 
 
 def by_name(names, known, stages):
@@ -211,6 +212,8 @@ def by_name(names, known, stages):
         exact = []
         if name in ("unit-asan", "unit-tsan"):
             exact = [(name, suite) for suite in SANITIZED]
+        if name == "server-release":
+            exact = [(name, suite) for suite in RELEASED]
         for stage in [] if exact else dict.fromkeys([*stages, *ON_REQUEST]):
             here, plain = of_stage(stage, known), stage.partition("-")[0]
             if name == stage or stage in stages and name == plain:

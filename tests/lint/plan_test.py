@@ -84,8 +84,9 @@ class ByName(unittest.TestCase):
         self.assertEqual(chosen, {("security", "security"): ["greedy_tenant"]})
         self.assertRaises(SystemExit, plan.by_name, ["no case is called so"], KNOWN, plan.DEFAULT)
 
-    def test_a_sanitizers_stage_has_the_programs_with_threads_and_bytes(self):
+    def test_a_stage_of_another_preset_has_some_suites(self):
         self.assertEqual([suite for _, suite in plan.by_name(["unit-tsan"], KNOWN, plan.DEFAULT)], plan.SANITIZED)
+        self.assertEqual([suite for _, suite in plan.by_name(["server-release"], KNOWN, plan.DEFAULT)], plan.RELEASED)
         self.assertNotIn(("server-asan", "polyglot"), plan.by_name(["server-asan"], KNOWN, plan.DEFAULT))
 
 

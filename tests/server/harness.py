@@ -35,7 +35,8 @@ RUNTIMES = os.environ.get("HEARTH_TEST_RUNTIME", "oci,docker,docker-remote").spl
 
 # HEARTH_BUILD may be a sanitizer preset. Then every wait of these tests is longer by this factor, the
 # results are counted under a stage of their own, and a report of the sanitizer fails the test.
-SANITIZER = {"asan": "asan", "tsan": "tsan"}.get(os.path.basename(os.path.normpath(BUILD)))
+PRESET = os.path.basename(os.path.normpath(BUILD))
+SANITIZER = PRESET if PRESET in ("asan", "tsan") else None
 SLOWER = {"asan": 3, "tsan": 6}.get(SANITIZER, 1)
 SANITIZER_STATUS = 86  # no exit status of ours
 SHOWN_REPORT = 8000
@@ -736,7 +737,7 @@ def note(text):
 
 
 def stage_name(stage):
-    return f"{stage}-{SANITIZER}" if SANITIZER else stage
+    return f"{stage}-{PRESET}" if PRESET in ("release", "asan", "tsan") else stage
 
 
 def record(outcome, stage, name):
