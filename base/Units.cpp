@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 namespace hearth {
@@ -66,9 +67,17 @@ std::string formatBytes(std::uint64_t bytes) {
     return std::to_string(bytes);
 }
 
-std::string formatGiB(std::uint64_t bytes) {
-    const std::uint64_t tenths = (bytes >> 30U) * 10 + (((bytes & ((1U << 30U) - 1)) * 10) >> 30U);
-    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+std::string formatSize(double bytes) {
+    const char* unit = "B";
+    for (const char* next : {"KiB", "MiB", "GiB", "TiB"}) {
+        if (bytes < 1024) break;
+        bytes /= 1024;
+        unit = next;
+    }
+    char text[48];
+    // %.3g alone writes 1000 as 1e+03.
+    std::snprintf(text, sizeof(text), bytes < 100 ? "%.3g %s" : "%.0f %s", bytes, unit);
+    return text;
 }
 
 std::optional<std::uint32_t> parseMilliCpu(std::string_view text) {

@@ -12,8 +12,8 @@ namespace hearth {
 std::optional<std::uint64_t> parseBytes(std::string_view text);
 /// The shortest exact binary form: "512Mi".
 std::string formatBytes(std::uint64_t bytes);
-/// For people, rounded down: "79.6 GiB".
-std::string formatGiB(std::uint64_t bytes);
+/// For people, of three digits: "79.6 GiB", "64 MiB", "512 B".
+std::string formatSize(double bytes);
 /// "1", "0.5", "500m": thousandths of a core.
 std::optional<std::uint32_t> parseMilliCpu(std::string_view text);
 std::string formatMilliCpu(std::uint32_t milli);

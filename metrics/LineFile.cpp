@@ -47,7 +47,10 @@ void LineFile::add(std::string_view line) {
         const MutexLock lock(mutex_);
         const std::size_t before = queue_.size();
         lost = before + line.size() > kMost;
-        if (!lost) queue_.append(line);
+        if (!lost) {
+            queue_.append(line);
+            added_ += line.size();
+        }
         // The thread sleeps while it gathers, unless half of the room is taken.
         wakes = before == 0 || (before < kMost / 2 && queue_.size() >= kMost / 2);
     }
@@ -65,10 +68,11 @@ void LineFile::reopen() {
 
 bool LineFile::flush(std::chrono::milliseconds patience) {
     const MutexLock lock(mutex_);
+    const std::uint64_t goal = added_;
     ++hurried_;
     changed_.notifyAll();
     const bool written = changed_.waitFor(
-        mutex_, patience, [this]() HEARTH_REQUIRES(mutex_) { return queue_.empty() && !busy_; });
+        mutex_, patience, [this, goal]() HEARTH_REQUIRES(mutex_) { return written_ >= goal; });
     --hurried_;
     return written;
 }
@@ -88,19 +92,20 @@ void LineFile::work() {
         if (stopping_) return;
         const bool anew = std::exchange(reopen_, false);
         if (batch.empty()) batch.swap(queue_);
-        busy_ = !batch.empty();
         lock.unlock();
         if (anew && !open()) {
             due_ = true;
             failed("open", errno);
         }
+        const std::size_t due = batch.size();
         const int error = append(batch);
+        const std::size_t left = batch.size();
         if (error != 0) failed(file_ ? "write" : "open", error);
         if (batch.empty() && batch.capacity() > kKeptBuffer) batch.shrink_to_fit();
         lock.lock();
-        busy_ = !batch.empty();
-        if (queue_.empty() && !busy_) changed_.notifyAll();
-        if (busy_) {
+        written_ += due - left;
+        if (hurried_ > 0) changed_.notifyAll();
+        if (left > 0) {
             changed_.waitFor(mutex_, kRetry,
                              [this]() HEARTH_REQUIRES(mutex_) { return stopping_; });
         }

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -49,7 +50,7 @@ public:
     void add(std::string_view line);
     /// The file is opened anew before the next line; for SIGHUP.
     void reopen();
-    /// Waits until all lines of before have been written or given up.
+    /// Waits until all lines that were queued before have been written. False: not in time.
     bool flush(std::chrono::milliseconds patience);
 
     /// Opens a file to append to. A new one has exactly this mode; no link is followed.
@@ -76,10 +77,11 @@ private:
     Mutex mutex_;
     Condition changed_;
     std::string queue_ HEARTH_GUARDED_BY(mutex_);
-    int hurried_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< who waits in flush()
+    std::uint64_t added_ HEARTH_GUARDED_BY(mutex_) = 0;    ///< bytes that were ever queued
+    std::uint64_t written_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< those of them that were written
+    int hurried_ HEARTH_GUARDED_BY(mutex_) = 0;            ///< who waits in flush()
     bool reopen_ HEARTH_GUARDED_BY(mutex_) = false;
     bool stopping_ HEARTH_GUARDED_BY(mutex_) = false;
-    bool busy_ HEARTH_GUARDED_BY(mutex_) = false;  ///< lines are being written
     std::jthread thread_;
 };
 

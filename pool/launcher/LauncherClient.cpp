@@ -268,7 +268,7 @@ void LauncherClient::giveUp(const launcher::Request& request, std::chrono::milli
     log_.error("launcher.stuck",
                {{"operation", rules.name}, {"subject", rules.subject}, {"ms", after.count()}});
     throw Error(ErrorCode::Deadline,
-                std::string("the launcher did not answer to ") + rules.name + " in time")
+                std::string("the launcher did not answer in time (operation ") + rules.name + ")")
         .hint("a disk or the kernel hangs: see hearth_launcher_operations_stuck, and dmesg");
 }
 
@@ -286,7 +286,8 @@ Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
         for (const auto& [seq, late] : late_) {
             if (late.operation != rules.name || late.subject != rules.subject) continue;
             throw Error(ErrorCode::Unavailable,
-                        std::string("the launcher has not answered to the last ") + rules.name)
+                        std::string("the launcher has not answered the last operation (") +
+                            rules.name + ")")
                 .hint("a disk or the kernel hangs: see hearth_launcher_operations_stuck");
         }
         request.seq = next_++;

@@ -244,8 +244,13 @@ def operators():
             w = s.post("/v1/workspaces", {"name": "merger", "labels": {"customer": "acme"}}, headers=red).json["id"]
             e = s.post(f"/v1/workspaces/{w}/executions", {"command": "echo confidential"}, headers=red).json["id"]
             secrets = ("merger", "customer", "acme", "confidential")
-            cli = subprocess.run([os.path.join(BUILD, "hearth"), "get", "workspaces", "--url", s.url, "-o", "json"], capture_output=True, text=True,
-                                 env=dict(os.environ, HEARTH_TOKEN=operator["Authorization"].split()[1]), check=True)
+
+            def hearth(*words):
+                return subprocess.run([os.path.join(BUILD, "hearth"), *words, "--url", s.url], capture_output=True, text=True,
+                                      env=dict(os.environ, HEARTH_TOKEN=operator["Authorization"].split()[1]), check=True)
+            cli = hearth("get", "workspaces", "-o", "json")
+            ps = hearth("ps", "--all")
+            assert "ex_" not in ps.stdout and "workspaces of other tenants, not shown: 1 (needs the role admin)" in ps.stderr, ps
             shown = [cli.stdout] + [s.get(path, headers=operator).body.decode() for path in (
                 "/v1/workspaces", f"/v1/workspaces/{w}", "/v1/events", "/v1/sandboxes", "/v1/pools")]
             for text in shown:

@@ -100,9 +100,10 @@ std::set<std::string> workspacesOfAll(Remote& remote, bool ended) {
     return ids;
 }
 
-/// The executions of these workspaces. With `may_end`, a workspace that ends meanwhile has none.
+/// The executions of these workspaces. With `hidden`, one that ends meanwhile has none, and those
+/// whose executions the token may not see are counted there.
 std::vector<Json> executionsOf(Remote& remote, const std::set<std::string>& workspaces,
-                               bool may_end) {
+                               std::size_t* hidden) {
     std::vector<Json> executions;
     for (const std::string& workspace : workspaces) {
         try {
@@ -110,7 +111,8 @@ std::vector<Json> executionsOf(Remote& remote, const std::set<std::string>& work
                 executions.push_back(std::move(one));
             }
         } catch (const RemoteError& e) {
-            if (!may_end || (e.status() != 404 && e.status() != 410)) throw;
+            if (hidden == nullptr || (e.status() != 404 && e.status() != 410)) throw;
+            if (e.status() == 404) ++*hidden;
         }
     }
     return executions;
@@ -130,11 +132,16 @@ int ps(const Invocation& call) {
     for (const std::string& word : call.options.positional()) {
         workspaces.insert(workspaceId(remote, word));
     }
-    std::vector<Json> executions = executionsOf(remote, workspaces, of_all);
+    std::size_t hidden = 0;
+    std::vector<Json> executions = executionsOf(remote, workspaces, of_all ? &hidden : nullptr);
+    if (hidden > 0) {
+        call.console.note("hearth: workspaces of other tenants, not shown: " +
+                          std::to_string(hidden) + " (needs the role admin)");
+    }
     if (!ended) {
         std::erase_if(executions, [](const Json& one) { return !isRunning(one); });
         if (executions.empty() && format == OutputFormat::Table) {
-            call.console.note("nothing runs; --all shows what has ended, too");
+            call.console.note("nothing of yours runs; --all shows what has ended, too");
             return kOk;
         }
     }
@@ -184,7 +191,7 @@ int stop(const Invocation& call) {
                 ids.push_back(executionId(remote, word));
             } else {
                 for (const Json& one :
-                     executionsOf(remote, {workspaceToStop(remote, word)}, false)) {
+                     executionsOf(remote, {workspaceToStop(remote, word)}, nullptr)) {
                     if (isRunning(one)) ids.push_back(nameOf(one));
                 }
                 if (ids.empty()) call.console.note("nothing runs in " + word);

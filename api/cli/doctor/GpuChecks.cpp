@@ -12,7 +12,8 @@ namespace {
 
 std::string describe(const pool::GpuDevice& device) {
     std::string text = device.product + (device.profile.empty() ? "" : " MIG " + device.profile) +
-                       " (" + formatGiB(device.memory_bytes) + ", " + device.uuid;
+                       " (" + formatSize(static_cast<double>(device.memory_bytes)) + ", " +
+                       device.uuid;
     if (device.split) text += ", in MIG mode";
     return text + (device.fault.empty() ? ")" : ", FAULTY: " + device.fault + ")");
 }

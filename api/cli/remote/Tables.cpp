@@ -41,6 +41,10 @@ std::string milliseconds(const std::string& text) {
     return out;
 }
 
+std::string size(const std::string& bytes) {
+    return bytes.empty() ? bytes : formatSize(std::strtod(bytes.c_str(), nullptr));
+}
+
 /// Texts of several lines, with their paths: a cell cannot show them.
 using LongTexts = std::vector<std::pair<std::string, std::string>>;
 
@@ -212,10 +216,13 @@ std::string wideExecutionTable(const std::vector<Json>& items, WallTime now) {
                  right, right});
     for (const Json& e : items) {
         const std::string started = age(at(e, {"startedAt"}), now);
+        // What it has used is known at its end.
+        const bool ended = at(e, {"status"}) != "running";
         table.add({at(e, {"id"}), at(e, {"workspaceId"}), at(e, {"status"}), at(e, {"exitCode"}),
                    at(e, {"language"}), milliseconds(at(e, {"durationMs"})),
-                   started == "-" ? "" : started + " ago", milliseconds(at(e, {"usage", "cpuMs"})),
-                   at(e, {"usage", "peakMemoryBytes"})});
+                   started == "-" ? "" : started + " ago",
+                   ended ? milliseconds(at(e, {"usage", "cpuMs"})) : "",
+                   ended ? size(at(e, {"usage", "peakMemoryBytes"})) : ""});
     }
     return table.text();
 }
@@ -284,7 +291,7 @@ std::string gpuTable(const std::vector<Json>& items, WallTime /*now*/) {
         }
         const std::string profile = at(g, {"profile"});
         table.add({at(g, {"uuid"}), at(g, {"product"}) + (profile.empty() ? "" : " " + profile),
-                   formatGiB(g.value("memoryBytes", 0ULL)), at(g, {"state"}), pools, workspaces,
+                   size(at(g, {"memoryBytes"})), at(g, {"state"}), pools, workspaces,
                    at(g, {"reason"})});
     }
     return table.text();

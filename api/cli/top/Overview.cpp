@@ -28,20 +28,6 @@ std::int64_t countAt(const Json& object, const char* key) {
     return std::isfinite(value) && std::abs(value) < 1e15 ? static_cast<std::int64_t>(value) : 0;
 }
 
-/// "19.5 MiB": three digits are enough where numbers change with every look.
-std::string bytesText(double bytes) {
-    const char* unit = "B";
-    for (const char* next : {"KiB", "MiB", "GiB", "TiB"}) {
-        if (bytes < 1024) break;
-        bytes /= 1024;
-        unit = next;
-    }
-    char text[48];
-    std::snprintf(text, sizeof(text), bytes < 10 && unit[0] != 'B' ? "%.1f %s" : "%.0f %s", bytes,
-                  unit);
-    return text;
-}
-
 }  // namespace
 
 std::vector<PoolFacts> poolFacts(const Json& list) {
@@ -108,7 +94,9 @@ std::vector<WorkspaceDetail::Run> runFacts(const Json& list) {
 std::vector<std::pair<std::string, std::string>> usageFacts(const Json& usage) {
     char cpu[48];
     std::snprintf(cpu, sizeof(cpu), "%.1f s", numberAt(usage, "cpuMs").value_or(0) / 1000);
-    const auto bytes = [&](const char* key) { return bytesText(numberAt(usage, key).value_or(0)); };
+    const auto bytes = [&](const char* key) {
+        return formatSize(numberAt(usage, key).value_or(0));
+    };
     return {{"cpu so far", cpu},
             {"memory", bytes("memoryBytes") + " (at most " + bytes("memoryPeakBytes") + ")"},
             {"disk", bytes("diskBytes") + " of " + bytes("diskLimitBytes")},

@@ -114,4 +114,17 @@ export async function* eventsOf(response, heard = () => {}) {
     }
 }
 
+/** Resolves after so many milliseconds, or as soon as one of the signals is aborted. */
+export function pause(ms, ...signals) {
+    return new Promise((resolve) => {
+        const end = () => {
+            clearTimeout(timer);
+            signals.forEach((each) => each.removeEventListener("abort", end));
+            resolve();
+        };
+        const timer = setTimeout(end, signals.some((each) => each.aborted) ? 0 : ms);
+        signals.forEach((each) => each.addEventListener("abort", end));
+    });
+}
+
 export const STREAM = { Accept: "text/event-stream" };

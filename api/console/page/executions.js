@@ -1,6 +1,6 @@
 // Runs commands and code in a workspace, shows their output as it comes, and lists what has run.
 
-import { STREAM, eventsOf, get, post, remove, segment, send } from "./api.js";
+import { STREAM, eventsOf, get, pause, post, remove, segment, send } from "./api.js";
 import { announce, h, keep, patch } from "./dom.js";
 import { age, bytes, millis } from "./format.js";
 import { watch } from "./live.js";
@@ -16,13 +16,6 @@ function statusOf(execution) {
     const { status, exitCode, signal } = execution;
     const more = signal ? ` (${signal})` : exitCode ? ` (exit ${exitCode})` : "";
     return state(KINDS[status] ?? "off", (WORDS[status] ?? status) + more);
-}
-
-function pause(ms, signal) {
-    return new Promise((resolve, reject) => {
-        const timer = setTimeout(resolve, ms);
-        signal.addEventListener("abort", () => { clearTimeout(timer); reject(signal.reason); }, { once: true });
-    });
 }
 
 /**
@@ -49,6 +42,7 @@ export async function followExecution({ begin, take, drained, signal }) {
         }
         do {
             await pause(wait, signal);
+            signal.throwIfAborted();
             try {
                 response = await send("GET", `/v1/executions/${segment(id)}/events`, { headers: { ...STREAM, "Last-Event-ID": last }, signal });
                 break;

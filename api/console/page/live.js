@@ -1,6 +1,6 @@
 // Follows the server's events: keeps what views show fresh, and tells the shell whether the server answers.
 
-import { STREAM, eventsOf, send } from "./api.js";
+import { STREAM, eventsOf, pause, send } from "./api.js";
 
 const DEBOUNCE_MS = 250;
 const LEAST_BETWEEN_MS = 1000;
@@ -17,7 +17,7 @@ export const recent = [];
 let state = "connecting";
 let lastId = "";
 let running = null;
-let wake = null;
+let early = null;  // ends the pause before the next attempt
 
 /** "connecting", "live", "lost" or "off" (the token may not follow events). */
 export function liveState() { return state; }
@@ -65,14 +65,6 @@ async function followOnce(signal) {
     }
 }
 
-function pause(ms, signal) {
-    return new Promise((resolve) => {
-        const timer = setTimeout(resolve, ms);
-        wake = () => { clearTimeout(timer); resolve(); };
-        signal.addEventListener("abort", wake, { once: true });
-    });
-}
-
 async function follow(signal) {
     let wait = FIRST_WAIT_MS;
     while (!signal.aborted) {
@@ -90,7 +82,8 @@ async function follow(signal) {
         if (signal.aborted) return;
         // A stream that lasted was well: the next attempt begins at once.
         if (Date.now() - begun > LONGEST_WAIT_MS) wait = FIRST_WAIT_MS;
-        await pause(wait * (0.75 + Math.random() / 2), signal);
+        early = new AbortController();
+        await pause(wait * (0.75 + Math.random() / 2), signal, early.signal);
         wait = Math.min(wait * 2, LONGEST_WAIT_MS);
     }
 }
@@ -113,7 +106,7 @@ export function stopLive() {
 }
 
 /** Tries again now. */
-export function retryLive() { wake?.(); }
+export function retryLive() { early?.abort(); }
 
 // A browser gives one server six connections; a hidden page frees its own.
 let hiding = 0;

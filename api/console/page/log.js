@@ -1,6 +1,6 @@
 // The server's log as it comes, for admins, with a filter that is applied here.
 
-import { STREAM, eventsOf, send } from "./api.js";
+import { STREAM, eventsOf, pause, send } from "./api.js";
 import { h, patch } from "./dom.js";
 import { empty, problemBox } from "./parts.js";
 
@@ -11,13 +11,6 @@ const GRAVE = /\blevel=(warn|error)\b|"level":"(warn|error)"/;
 
 function row(line) {
     return h("li", { key: line.key, class: GRAVE.test(line.text) ? "grave" : null }, line.text);
-}
-
-function rest(ms, signal) {
-    return new Promise((resolve) => {
-        const timer = setTimeout(resolve, ms);
-        signal.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
-    });
 }
 
 /** Calls `take` with each line that the server still has and each new one, and so again after a break, until `signal`. */
@@ -32,7 +25,7 @@ async function follow(signal, take, trouble) {
             trouble(problem);
             if (problem.hidden) return;
         }
-        await rest(AGAIN_MS, signal);
+        await pause(AGAIN_MS, signal);
     }
 }
 

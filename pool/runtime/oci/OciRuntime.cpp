@@ -53,8 +53,8 @@ ContainerRuntime::Started OciRuntime::create(const SandboxId& id, const SandboxS
 std::string OciRuntime::trouble() const {
     const std::string operation = launcher_.stuckOperation();
     return operation.empty() ? operation
-                             : "the launcher has not answered to " + operation +
-                                   " in time: a disk or the kernel hangs, or it is stopped";
+                             : "the launcher has not answered in time (operation " + operation +
+                                   "): a disk or the kernel hangs, or it is stopped";
 }
 
 void OciRuntime::destroy(const SandboxId& id) {

@@ -113,8 +113,8 @@ def slow_layout(path, text):
 
 
 class SlowImage(Fault):
-    """Claims that had to wait for an image: one by its name, and six of a pool that was
-    declared just before; `declared` are their workspaces."""
+    """Claims that had to wait for an image: six of a pool that was declared just before, of which WORKSPACE is one, and one by the
+    image's name, whose workspace is `by_name`."""
 
     def enter(self, stack):
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hearth-slow-"))
@@ -138,8 +138,8 @@ class SlowImage(Fault):
             waiting = [many.submit(s.open_workspace, pool="declared") for _ in range(6)]
             for _ in range(20):
                 self.usual()
-            self.names["WORKSPACE"] = named.result(60)["id"]
-            self.declared = [each.result(60)["id"] for each in waiting]
+            self.by_name = named.result(60)["id"]
+            self.names["WORKSPACE"] = [each.result(60)["id"] for each in waiting][0]
 
 
 class FullDisk(Fault):
@@ -179,19 +179,21 @@ class StuckLauncher(Fault):
 
 
 class GreedyTenant(Fault):
-    """A tenant that has all of a pool and of its quota, and another one whose claim waits."""
+    """A tenant that has all of a pool, as its quota is as large as that, and another one whose claim waits."""
+
+    QUOTAS = {"greedy": 4, "polite": 2}
 
     def enter(self, stack):
-        self.s = stack.enter_context(Server(pools=pool_yaml(warm=2, members=2, max_wait="90s"), ops_port=self.ops_port))
+        self.s = stack.enter_context(Server(pools=pool_yaml(warm=2, members=self.QUOTAS["greedy"], max_wait="90s"), ops_port=self.ops_port))
         self.one = stack.enter_context(concurrent.futures.ThreadPoolExecutor(1))
         self.s.token = self.s.post("/v1/tokens", {"name": "root", "role": "admin"}).json["token"]
         self.of = {tenant: {"headers": {"Authorization": "Bearer " + self.s.post("/v1/tokens", {"name": tenant, "tenant": tenant, "role": "user"}).json["token"]}}
-                   for tenant in ("greedy", "polite")}
-        for tenant in self.of:
-            assert self.s.call("PUT", f"/v1/quotas/{tenant}", {"workspaces": 2}).status == 201
+                   for tenant in self.QUOTAS}
+        for tenant, most in self.QUOTAS.items():
+            assert self.s.call("PUT", f"/v1/quotas/{tenant}", {"workspaces": most}).status == 201
 
     def begin(self):
-        self.held = [self.s.post("/v1/workspaces", {}, **self.of["greedy"]).json["id"] for _ in range(2)]
+        self.held = [self.s.post("/v1/workspaces", {}, **self.of["greedy"]).json["id"] for _ in range(self.QUOTAS["greedy"])]
         self.waiting = self.one.submit(self.s.post, "/v1/workspaces", {}, timeout=90, **self.of["polite"])
 
     def mend(self):
@@ -273,10 +275,10 @@ class Memory(Fault):
 
 
 class UnreadLog(Fault):
-    """A server whose standard error is a full pipe."""
+    """A server whose standard error is a pipe, and whose reader stalls. The load is the same before and after."""
 
     def enter(self, stack):
-        s = self.s = stack.enter_context(Server(args=["--log-level", "debug"], ops_port=self.ops_port))
+        s = self.s = stack.enter_context(Server(pools=pool_yaml(warm=4), ops_port=self.ops_port))
         assert s.stop() == 0
         whole, pipe = s.log_path, os.path.join(s.data, "log.pipe")
         os.mkfifo(pipe)
@@ -290,27 +292,30 @@ class UnreadLog(Fault):
             del s.log
         stack.callback(whole_again)
         s.start()
-        self.pipe, self.reader = pipe, None
+        self.reader = subprocess.Popen(["cat", pipe], stdout=subprocess.DEVNULL)
         stack.callback(self.mend)
 
+    def usual(self):
+        for _ in range(4):
+            close(self.s, self.s.open_workspace()["id"])  # each is two lines
+
     def begin(self):
+        self.reader.send_signal(signal.SIGSTOP)
         self.again()
 
     def again(self):
-        for _ in range(100):
-            assert self.s.get("/v1/pools/none").status == 404  # each is a line
+        self.usual()
 
     def mend(self):
-        """Reads the log from now on, and ends the server."""
-        if self.reader:
-            return
-        self.reader = subprocess.Popen(["cat", self.pipe], stdout=subprocess.DEVNULL)
-        try:
-            self.s.drain()
-            assert self.s.stop() == 0
-        finally:
-            self.reader.kill()
-            self.reader.wait()
+        """The log is read again, and the server ends: its last lines need a reader."""
+        if self.reader.poll() is None:
+            self.reader.send_signal(signal.SIGCONT)
+            try:
+                self.s.drain()
+                assert self.s.stop() == 0
+            finally:
+                self.reader.kill()
+                self.reader.wait()
 
 
 # By their names in docs/on-call.md. A lost leader needs a Kubernetes.

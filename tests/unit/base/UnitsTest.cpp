@@ -5,9 +5,13 @@ using namespace hearth;
 using namespace std::chrono_literals;
 
 TEST_CASE("memory is rounded for people", "[unit][base]") {
-    CHECK(formatGiB(0) == "0.0 GiB");
-    CHECK(formatGiB(85'520'809'984) == "79.6 GiB");
-    CHECK(formatGiB(80ULL << 30U) == "80.0 GiB");
+    CHECK(formatSize(0) == "0 B");
+    CHECK(formatSize(1000) == "1000 B");
+    CHECK(formatSize(1536) == "1.5 KiB");
+    CHECK(formatSize(67'649'536) == "64.5 MiB");
+    CHECK(formatSize(1023.0 * 1024 * 1024) == "1023 MiB");
+    CHECK(formatSize(85'520'809'984) == "79.6 GiB");
+    CHECK(formatSize(80.0 * (1 << 30)) == "80 GiB");
 }
 
 TEST_CASE("sizes are read with their units and written back", "[unit][base]") {

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <stop_token>
+#include <thread>
 
 #include "api/http/AccessLog.h"
 #include "base/Json.h"
@@ -112,6 +114,15 @@ TEST_CASE("the access log may be read by its group, whatever the umask", "[unit]
     CHECK_FALSE(none.enabled());
     CHECK_THROWS_WITH(AccessLog("/nowhere/a", ground.clock, ground.log, ground.metrics),
                       Catch::Contains("the access log /nowhere/a"));
+}
+
+TEST_CASE("flushing waits for the lines of before only, while others still come", "[unit][http]") {
+    Ground ground;
+    AccessLog access(ground.file, ground.clock, ground.log, ground.metrics);
+    std::jthread busy([&](const std::stop_token& stop) {
+        while (!stop.stop_requested()) access.record({});
+    });
+    for (int i = 0; i < 20; ++i) CHECK(access.flush(std::chrono::seconds(30)));
 }
 
 TEST_CASE("a disk that takes no lines costs lines that are counted, and nothing else",

@@ -67,9 +67,10 @@ TEST_CASE("a runtime that is stuck degrades its pools, which serve what they hav
     House house(ground);
     house.declare("p", smallSpec(1));
     REQUIRE(house.filled("p", 1));
-    ground.runtime.setTrouble("the launcher has not answered to create in time");
+    ground.runtime.setTrouble("the launcher has not answered in time (operation create)");
     house.pool_reconciler.reconcile("p");
-    CHECK(reasonFor(house, Role::Operator) == "the launcher has not answered to create in time");
+    CHECK(reasonFor(house, Role::Operator) ==
+          "the launcher has not answered in time (operation create)");
     CHECK(conditionOf(house, ConditionType::Degraded));
     CHECK_NOTHROW(house.workspaces.create(house.who, House::request()));
     ground.runtime.setTrouble("");

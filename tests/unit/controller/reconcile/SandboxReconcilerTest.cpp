@@ -155,6 +155,13 @@ TEST_CASE("an image that cannot be unpacked degrades its pool, which tells why",
         return house.breaker.state("p").degraded();
     }));
     CHECK(house.breaker.state("p").reason == "the image cannot be unpacked");
+    // Each try begins anew, which is no news.
+    const auto told = [&](const char* type) {
+        return house.events.list(house.who, {.type = type, .resource = "p"}).size();
+    };
+    CHECK(told("pool.image_unpacking") == 1);
+    CHECK(told("pool.image_unpacked") == 0);
+    CHECK(told("pool.degraded") == 1);
 }
 
 TEST_CASE("who reads an agent only notes its loss; the work comes by a key", "[unit][controller]") {

@@ -21,13 +21,12 @@ TEST_CASE("doctor lists GPUs with product, memory and MIG profile, and warns of 
     };
     const Finding healthy = judgeGpus(devices, "");
     CHECK(healthy.level == Level::Ok);
-    CHECK(
-        healthy.message ==
-        "1: NVIDIA A100 (40.0 GiB, GPU-1, in MIG mode), NVIDIA A100 MIG 2g.10gb (9.7 GiB, MIG-1)");
+    CHECK(healthy.message ==
+          "1: NVIDIA A100 (40 GiB, GPU-1, in MIG mode), NVIDIA A100 MIG 2g.10gb (9.75 GiB, MIG-1)");
     devices.push_back({"GPU-2", "NVIDIA T4", 16ULL << 30U, "", "", false, "XID 79"});
     const Finding faulty = judgeGpus(devices, "");
     CHECK(faulty.level == Level::Warn);
     CHECK(faulty.message.starts_with("2: "));
-    CHECK(faulty.message.ends_with("NVIDIA T4 (16.0 GiB, GPU-2, FAULTY: XID 79)"));
+    CHECK(faulty.message.ends_with("NVIDIA T4 (16 GiB, GPU-2, FAULTY: XID 79)"));
     CHECK_FALSE(faulty.fix.empty());
 }

@@ -290,7 +290,7 @@ TEST_CASE("an opened workspace shows its runs, its use and its sentence", "[unit
                    .loaded = true};
     const Screen screen = user.screen();
     for (const char* text :
-         {"ws_aaaabbbbccccdddd", "two", "1.5 s", "1.0 MiB (at most 20 MiB)", "512 B of 64 MiB",
+         {"ws_aaaabbbbccccdddd", "two", "1.5 s", "1 MiB (at most 20 MiB)", "512 B of 64 MiB",
           "Its 12 ms", "ex_1", "12.3ms", "command", "0s ago", "Esc back"}) {
         CHECK(shows(screen, text));
     }
