@@ -78,7 +78,7 @@ def condition(pool, kind):
 
 def provoked(fault):
     """The fault on a server that the monitor scrapes."""
-    return FAULTS[fault](monitor.port(fault))
+    return FAULTS[fault](*monitor.of(fault))
 
 
 def empty_pool():
@@ -234,7 +234,7 @@ def leader_lost():
         with open(path, "w", encoding="utf-8") as f:
             json.dump({"rule_files": [RULES], "tests": [firing]}, f)
         assert "SUCCESS" in promtool("test", "rules", path)
-    with Server(pools=pool_yaml(warm=0), ops_port=monitor.port("Leader lost")) as s:
+    with Server(pools=pool_yaml(warm=0), ops_port=monitor.of("Leader lost")[0]) as s:
         who = OnCall(s, "Leader lost")
         assert who.graph()["value"][1] == "1" and s.ops("/readyz").status == 200
         [leads] = who.ask(f'hearth_leader{{job="{who.job}"}}')
@@ -281,6 +281,7 @@ def unread_log():
     """a log that nobody reads: requests are answered, lines are dropped and counted, and the last ones are told all the same"""
     with provoked("Unread log") as fault:
         s, who = fault.s, OnCall(fault.s, "Unread log")
+        fault.begin()
 
         def fires():
             fault.again()

@@ -13,13 +13,13 @@ from harness import free_port
 @contextlib.contextmanager
 def prometheus(server, rules=None):
     """One that scrapes the server each second; gives a function that asks its API."""
-    with scraping({"hearth": server.ops_port}, rules) as get:
+    with scraping({"hearth": [server.ops_port]}, rules) as get:
         yield get
 
 
 @contextlib.contextmanager
 def scraping(ports, rules=None):
-    """The same for several jobs, each with the port of a server that may come later. Its files are on no disk of a server's."""
+    """The same for several jobs, each with the ports of servers that may come later. Its files are on no disk of a server's."""
     with tempfile.TemporaryDirectory(prefix="hearth-prometheus-", ignore_cleanup_errors=True) as folder, running(folder, ports, rules) as get:
         yield get
 
@@ -28,7 +28,7 @@ def scraping(ports, rules=None):
 def running(folder, ports, rules):
     port = free_port()
     settings = {"global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "rule_files": [rules] if rules else [],
-                "scrape_configs": [{"job_name": job, "static_configs": [{"targets": [f"127.0.0.1:{each}"]}]} for job, each in ports.items()]}
+                "scrape_configs": [{"job_name": job, "static_configs": [{"targets": [f"127.0.0.1:{each}" for each in its]}]} for job, its in ports.items()]}
     with open(f"{folder}/prometheus.yml", "w", encoding="utf-8") as f:
         json.dump(settings, f)  # which is YAML, too
     with open(f"{folder}/log", "wb") as log:

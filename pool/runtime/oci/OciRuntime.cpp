@@ -54,7 +54,7 @@ std::string OciRuntime::trouble() const {
     const std::string operation = launcher_.stuckOperation();
     return operation.empty() ? operation
                              : "the launcher has not answered in time (operation " + operation +
-                                   "): a disk or the kernel hangs, or it is stopped";
+                                   "): it is stopped, or a disk hangs";
 }
 
 void OciRuntime::destroy(const SandboxId& id) {

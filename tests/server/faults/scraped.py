@@ -38,7 +38,7 @@ class Monitor:
 
     def __init__(self):
         self.stack, self.get = contextlib.ExitStack(), None
-        self.ports = {fault: free_port() for fault in table()}
+        self.ports = {fault: [free_port(), free_port()] for fault in table()}
 
     def start(self):
         if self.get is None:
@@ -49,8 +49,8 @@ class Monitor:
                 out.write(re.sub(r"^    for: \w+$", "    for: 0s", rules, flags=re.MULTILINE))
             self.get = self.stack.enter_context(scraping({job(fault): port for fault, port in self.ports.items()}, path))
 
-    def port(self, fault):
-        """For the server of that fault."""
+    def of(self, fault):
+        """The ports for metrics of the servers of that fault: of one, or of two replicas."""
         self.start()
         return self.ports[fault]
 

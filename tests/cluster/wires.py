@@ -1,0 +1,71 @@
+"""Replicas whose ways to the API server can be cut."""
+
+import contextlib
+import os
+import socket
+import threading
+
+import replicas
+from harness import free_port
+from session import session
+
+
+class Wire:
+    """The way of one replica to the API server, which can be cut."""
+
+    def __init__(self, target):
+        self.target, self.whole, self.open = target, True, set()
+        self.port = free_port()
+        self.listener = socket.create_server(("127.0.0.1", self.port), backlog=64)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            if not self.whole:
+                client.close()
+                continue
+            with contextlib.suppress(OSError):
+                server = socket.create_connection(self.target)
+                self.open |= {client, server}
+                for pair in ((client, server), (server, client)):
+                    threading.Thread(target=self.carry, args=pair, daemon=True).start()
+
+    def carry(self, source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        for each in (source, sink):
+            self.open.discard(each)
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+                each.close()
+
+    def cut(self):
+        self.whole = False
+        for each in list(self.open):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def mend(self):
+        self.whole = True
+
+
+class Wired(replicas.Replicas):
+    """Each replica has its own wire."""
+
+    stand_ins = False
+
+    def place(self):
+        return session.at("control") if self.stand_ins else super().place()
+
+    def make(self):
+        server = super().make()
+        address = session.cluster.own.url("api").split("//")[1]
+        host, port = address.split(":")
+        server.wire = Wire((host, int(port)))
+        config = os.path.join(self.folder, f"kubeconfig-{server.port}")
+        with open(self.config, encoding="utf-8") as source, open(config, "w", encoding="utf-8") as file:
+            file.write(source.read().replace(address, f"{host}:{server.wire.port}"))
+        server.extra[server.extra.index("--kubeconfig") + 1] = config
+        return server
