@@ -193,8 +193,7 @@ def note_time(stage, suite, seconds, cases=()):
 def server_suites(stage="server"):
     """Those of a server stage, the longest first, by the times of the last run."""
     known = measured()
-    found = [each for each in suites(rooms()) if each.stage == "server" and (stage == "server" or each.sanitizers)]
-    return sorted(found, key=lambda each: -known.get((stage, each.name), each.seconds))
+    return sorted(of_stage(stage, suites(rooms())).values(), key=lambda each: -known.get((stage, each.name), each.seconds))
 
 
 def of_stage(stage, known):

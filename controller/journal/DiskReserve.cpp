@@ -44,9 +44,9 @@ DiskBudget::Room DiskBudget::roomFor(std::uint64_t bytes, std::uint64_t promised
                        inMiB(disk->capacity) + " less a reserve of " + inMiB(reserve) + ", times " +
                        std::to_string(overcommit_) + ")";
     } else if (disk->free < reserve || disk->free - reserve < bytes) {
-        room.refusal = "a workspace of " + inMiB(bytes) + " does not fit: " + inMiB(disk->free) +
-                       " of the disk are free, and " + inMiB(reserve) +
-                       " of them are kept for the server's state";
+        room.refusal = "a workspace of " + inMiB(bytes) + " does not fit: the disk has " +
+                       inMiB(disk->free) + " free, and the last " + inMiB(reserve) +
+                       " are kept for the server's state";
     }
     return room;
 }

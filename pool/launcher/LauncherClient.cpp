@@ -269,7 +269,7 @@ void LauncherClient::giveUp(const launcher::Request& request, std::chrono::milli
                {{"operation", rules.name}, {"subject", rules.subject}, {"ms", after.count()}});
     throw Error(ErrorCode::Deadline,
                 std::string("the launcher did not answer in time (operation ") + rules.name + ")")
-        .hint("a disk or the kernel hangs: see hearth_launcher_operations_stuck, and dmesg");
+        .hint("it is stopped, or a disk hangs: see hearth_launcher_operations_stuck, and dmesg");
 }
 
 Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
@@ -288,7 +288,7 @@ Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
             throw Error(ErrorCode::Unavailable,
                         std::string("the launcher has not answered the last operation (") +
                             rules.name + ")")
-                .hint("a disk or the kernel hangs: see hearth_launcher_operations_stuck");
+                .hint("it is stopped, or a disk hangs: see hearth_launcher_operations_stuck");
         }
         request.seq = next_++;
         pending_.emplace(request.seq, &pending);

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import Server, pool_yaml, wait_for
+from harness import Server, clean_up, pool_yaml, wait_for
 from sandboxes import AGENT, SHELL, load_images, ready, write_kubeconfig
 from session import get, session
 
@@ -34,8 +34,14 @@ class Replicas:
             os.mkdir(self.shared)
             os.chmod(self.shared, 0o777)
         self.all = [self.make() for _ in range(count)]
-        for each in self.all:
-            each.start(wait=60)
+        try:
+            for each in self.all:
+                each.start(wait=60)
+        except BaseException:
+            self.close()
+            for each in self.all:
+                clean_up(each)
+            raise
 
     def place(self):
         cluster = session.at("full")
@@ -79,11 +85,10 @@ def leads(server):
 
 
 @contextlib.contextmanager
-def replicas(warm=2, count=2, shared=False):
-    from harness import clean_up
+def replicas(warm=2, count=2, shared=False, kind=Replicas):
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        all_of_them = Replicas(folder, pool_yaml(image=SHELL, warm=warm), count, shared)
+        all_of_them = kind(folder, pool_yaml(image=SHELL, warm=warm), count, shared)
         try:
             leader = wait_for("a leader", all_of_them.leader, 30)
             leader.wait_ready(30)

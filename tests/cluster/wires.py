@@ -2,12 +2,13 @@
 
 import contextlib
 import os
+import re
 import socket
 import threading
 
 import replicas
-from harness import free_port
-from session import session
+from harness import free_port, wait_for
+from session import get, session
 
 
 class Wire:
@@ -25,11 +26,16 @@ class Wire:
             if not self.whole:
                 client.close()
                 continue
-            with contextlib.suppress(OSError):
+            try:
                 server = socket.create_connection(self.target)
-                self.open |= {client, server}
-                for pair in ((client, server), (server, client)):
-                    threading.Thread(target=self.carry, args=pair, daemon=True).start()
+            except OSError:
+                client.close()
+                continue
+            self.open |= {client, server}
+            for pair in ((client, server), (server, client)):
+                threading.Thread(target=self.carry, args=pair, daemon=True).start()
+            if not self.whole:  # it was cut meanwhile
+                self.cut()
 
     def carry(self, source, sink):
         with contextlib.suppress(OSError):
@@ -69,3 +75,26 @@ class Wired(replicas.Replicas):
             file.write(source.read().replace(address, f"{host}:{server.wire.port}"))
         server.extra[server.extra.index("--kubeconfig") + 1] = config
         return server
+
+
+def nobody_leads():
+    """a killed leader and a replica that cannot reach the API server: claims get 503, hearth_leader is 0, the Lease tells since when; once it can, it leads"""
+    with replicas.replicas(kind=Wired) as r:
+        leader, follower = r.leader(), r.follower()
+        assert follower.open_workspace()["pool"] == "shell"
+        follower.wire.cut()
+        leader.kill9()
+        wait_for("a refused claim", lambda: follower.post("/v1/workspaces", {}).status == 503, 10)
+        renewed = get("lease", replicas.LEASE)["spec"]["renewTime"]
+        with contextlib.suppress(AssertionError):
+            r.next_leader(leader, 2 * replicas.TAKEOVER)
+            raise RuntimeError("it leads without the API server")
+        assert re.search(r'^hearth_leader\{lease="[^"]+"\} 0$', follower.ops("/metrics").body.decode(), re.MULTILINE)
+        assert follower.post("/v1/workspaces", {}).status == 503
+        assert get("lease", replicas.LEASE)["spec"]["renewTime"] == renewed
+        follower.wire.mend()
+        assert r.next_leader(leader, replicas.TAKEOVER) is follower
+        assert follower.open_workspace()["pool"] == "shell"
+
+
+CASES = [nobody_leads]

@@ -127,7 +127,7 @@ def full_disk():
         refused = s.post("/v1/workspaces", {})
         assert fault.second.status == 201 and refused.status == 507 and refused.json["errorCode"] == "DISK_FULL", (fault.second, refused)
         said = who.types()
-        assert "Degraded" in said and "64Mi does not fit: 0 of the disk are free" in said, said
+        assert "Degraded" in said and "64Mi does not fit: the disk has 0 free" in said, said
         [pool] = who.opens("Pools", "/v1/pools?limit=100")["items"]
         degraded = condition(pool, "Degraded")
         assert degraded["status"] == "True" and degraded["reason"] == "DiskFull" and "kept for the server's state" in degraded["message"], degraded

@@ -141,7 +141,7 @@ int ps(const Invocation& call) {
     if (!ended) {
         std::erase_if(executions, [](const Json& one) { return !isRunning(one); });
         if (executions.empty() && format == OutputFormat::Table) {
-            call.console.note("nothing of yours runs; --all shows what has ended, too");
+            call.console.note("nothing that you may see runs; --all shows what has ended, too");
             return kOk;
         }
     }

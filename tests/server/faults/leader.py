@@ -9,7 +9,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.join(os.path.dirname(os.pat
 from harness import clean_up, pool_yaml, wait_for  # noqa: E402
 from provoke import Fault, close  # noqa: E402
 from sandboxes import ready  # noqa: E402
-from session import kubectl, session  # noqa: E402
+from session import kubectl, own_cluster, session  # noqa: E402
 from stand_ins import standing_in  # noqa: E402
 from wires import Wired  # noqa: E402
 
@@ -35,9 +35,8 @@ class LeaderLost(Fault):
     """The leader is killed, and the other replica, `s`, cannot reach the API server."""
 
     def enter(self, stack):
-        cluster = session.at("control")
         stack.callback(session.close)
-        stack.enter_context(standing_in(cluster.own))
+        stack.enter_context(standing_in(own_cluster("control")))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hearth-leader-"))
         os.chmod(folder, 0o755)
         servers = Scraped(folder, self.ops_ports)

@@ -14,7 +14,7 @@ const lookOf = (width) => ({ deviceScaleFactor: 1280 / width, colorScheme: "ligh
 const drawing = join(dirname(fileURLToPath(import.meta.url)), "../monitoring/picture");
 const WIDE = 1120; // of the console with its table of pools, which has many columns
 const HIGH = 410; // px of a console's part at most
-const FRAMED = 2; // of what one selector finds
+const FRAMED = 4; // of what one selector finds
 
 const browser = await start();
 

@@ -57,6 +57,7 @@ def drawn_panel(get, panel, start, end, **instead):
     if panel["type"] != "row":
         defaults = panel["fieldConfig"]["defaults"]
         one |= {"unit": defaults["unit"], "least": defaults.get("min"), "most": defaults.get("max"), "steps": defaults["thresholds"]["steps"],
+                "colours": {each["matcher"]["options"]: each["properties"][0]["value"]["fixedColor"] for each in panel["fieldConfig"]["overrides"]},
                 "stacked": defaults.get("custom", {}).get("stacking", {}).get("mode") == "normal",
                 "series": list(series_of(get, panel, start, end, **instead)), "exemplars": [] if instead else exemplars_of(get, panel, start, end)}
     return one

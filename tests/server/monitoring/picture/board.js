@@ -20,7 +20,7 @@ function legendOf(panel) {
     for (const { name, at, flat } of entries) {
         const entry = element("span", flat ? "entry flat" : "entry");
         const mark = element("i", "mark");
-        mark.style.background = colourOf(at);
+        mark.style.background = colourOf(panel, at);
         entry.append(mark, name);
         legend.append(entry);
     }

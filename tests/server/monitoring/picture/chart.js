@@ -1,7 +1,9 @@
 // One panel of series over time, as SVG: axes, lines or stacked areas, exemplars.
 
 const PALETTE = ["#5aa64b", "#e0a81c", "#3fb3cc", "#e8743b", "#d6403a", "#2a78c2", "#b04aa8", "#6f5fb0", "#3f7d33", "#a8850a", "#2b7f94", "#a8491a", "#d06a9c", "#174f86", "#7d2a77", "#4a3f85"];
-const colourOf = (at) => PALETTE[at % PALETTE.length];
+// Grafana's names of colours, as far as the dashboards name some.
+const NAMED = { green: PALETTE[0], yellow: PALETTE[1], orange: PALETTE[3], red: PALETTE[4], blue: PALETTE[5], purple: PALETTE[6] };
+const colourOf = (panel, at) => NAMED[panel.colours[panel.series[at].name]] ?? PALETTE[at % PALETTE.length];
 const EXEMPLAR = "#4b5a70";
 const MARGIN = { top: 10, right: 14, bottom: 22 };
 
@@ -81,13 +83,13 @@ function drawLines(svg, panel, layers, x, y) {
         for (const stretch of panel.stacked ? stretches(layers[at]) : []) {
             const upper = stretch.map((point) => [x(point.at), y(point.high)]);
             const lower = stretch.map((point) => [x(point.at), y(point.low)]).reverse();
-            svg.append(node("path", { d: `${path([...upper, ...lower])}Z`, fill: colourOf(at), "fill-opacity": 0.28 }));
+            svg.append(node("path", { d: `${path([...upper, ...lower])}Z`, fill: colourOf(panel, at), "fill-opacity": 0.28 }));
         }
         for (const stretch of stretches(panel.stacked ? layers[at].map(edged) : layers[at])) {
             const upper = stretch.map((point) => [x(point.at), y(point.high)]);
             const single = upper.length === 1;
-            svg.append(single ? node("circle", { cx: upper[0][0], cy: upper[0][1], r: 1.6, fill: colourOf(at) })
-                : node("path", { d: path(upper), fill: "none", stroke: colourOf(at), "stroke-width": 1.5, "stroke-linejoin": "round" }));
+            svg.append(single ? node("circle", { cx: upper[0][0], cy: upper[0][1], r: 1.6, fill: colourOf(panel, at) })
+                : node("path", { d: path(upper), fill: "none", stroke: colourOf(panel, at), "stroke-width": 1.5, "stroke-linejoin": "round" }));
         }
     }
 }

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <latch>
 #include <nlohmann/json.hpp>
 #include <stop_token>
 #include <thread>
@@ -119,10 +120,17 @@ TEST_CASE("the access log may be read by its group, whatever the umask", "[unit]
 TEST_CASE("flushing waits for the lines of before only, while others still come", "[unit][http]") {
     Ground ground;
     AccessLog access(ground.file, ground.clock, ground.log, ground.metrics);
+    std::latch begun(1);
     std::jthread busy([&](const std::stop_token& stop) {
+        access.record({});
+        begun.count_down();
         while (!stop.stop_requested()) access.record({});
     });
-    for (int i = 0; i < 20; ++i) CHECK(access.flush(std::chrono::seconds(30)));
+    begun.wait();
+    for (int i = 0; i < 20; ++i) {
+        access.record({});
+        REQUIRE(access.flush(std::chrono::seconds(10)));
+    }
 }
 
 TEST_CASE("a disk that takes no lines costs lines that are counted, and nothing else",

@@ -52,7 +52,7 @@ TEST_CASE("a workspace must fit into what is free, with the reserve left", "[uni
     };
     CHECK(refusal(kGiB + 256 * kMiB).empty());
     CHECK(refusal(kGiB) ==
-          "a workspace of 1Gi does not fit: 1Gi of the disk are free, and 256Mi of them are kept "
-          "for the server's state");
+          "a workspace of 1Gi does not fit: the disk has 1Gi free, and the last 256Mi are kept for "
+          "the server's state");
     CHECK_FALSE(refusal(0).empty());
 }
