@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # suite: seconds=150 needs=gpu-standin
 """Ten faults, each provoked for real and found as docs/on-call.md says: its alert fires and its panel shows it in a real Prometheus,
-its command names the cause, and the console's view reads it."""
+its command names the cause, and the console's view reads it. Of a lost leader only the rule is shown here; tests/cluster/wires.py has a real one."""
 
 import json
 import os
@@ -240,7 +240,7 @@ def leader_lost():
         [leads] = who.ask(f'hearth_leader{{job="{who.job}"}}')
         assert not leads["metric"].get("lease"), leads
         assert not who.fires("HearthNoLeader")
-    note("a leader that is really lost needs a Kubernetes: ./test cluster, and tests/cluster/failover for many of them in a row")
+    note("a leader that is really lost needs a Kubernetes: nobody_leads in ./test cluster, and tests/cluster/failover for many of them in a row")
 
 
 def memory():
