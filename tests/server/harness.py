@@ -747,11 +747,16 @@ def record(outcome, stage, name):
             f.write(f"{outcome} {stage_name(stage)} {name}\n")
 
 
+def end_in_order():
+    """A program that is asked to end runs the ends of its contexts, so that it leaves no server behind."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
 def main(stage, tests):
     """Runs the functions whose names hold an argument, all without one, on each runtime; on docker with a daemon
     of their own. A function with an attribute `only` runs on that runtime; on docker-remote those with `remote` run."""
     global dockerd, default_runtime
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the ends of contexts still run
+    end_in_order()
     failed = False
     for default_runtime in RUNTIMES:
         here = [test for test in tests if runs_here(test) and asked_for(test)]

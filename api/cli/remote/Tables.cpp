@@ -216,7 +216,7 @@ std::string wideExecutionTable(const std::vector<Json>& items, WallTime now) {
                  right, right});
     for (const Json& e : items) {
         const std::string started = age(at(e, {"startedAt"}), now);
-        // What it has used is known at its end.
+        // Until an execution ends, its use is not known.
         const bool ended = at(e, {"status"}) != "running";
         table.add({at(e, {"id"}), at(e, {"workspaceId"}), at(e, {"status"}), at(e, {"exitCode"}),
                    at(e, {"language"}), milliseconds(at(e, {"durationMs"})),
