@@ -49,16 +49,15 @@ private:
 
     std::vector<std::string> texts(const SettingType& type, const YAML::Node& node,
                                    const std::string& key) const {
-        using Shape = SettingType::Shape;
         std::vector<std::string> items;
-        if (!type.list() || (type.shape == Shape::Lines && node.IsScalar())) {
+        if (!type.list() || (type.shape == SettingType::Shape::Lines && node.IsScalar())) {
             items.push_back(scalar(node, key));
         } else if (node.IsSequence()) {
             for (const YAML::Node& item : node) items.push_back(scalar(item, key));
         } else {
             fail(node, key + " is no list", "write `" + key + ": [A, B]`");
         }
-        if (type.shape == Shape::Path || type.shape == Shape::Paths) {
+        if (type.shape == SettingType::Shape::Path || type.shape == SettingType::Shape::Paths) {
             for (std::string& item : items) item = resolved(item);
         }
         return items;

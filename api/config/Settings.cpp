@@ -21,10 +21,10 @@ namespace hearth::cli {
 namespace {
 
 using Config = ServeConfig;
-using Texts = std::vector<std::string>;
+using TextList = std::vector<std::string>;
 using Shape = SettingType::Shape;
 /// Throws for texts that are wrong.
-using Check = std::function<void(const Texts&)>;
+using Check = std::function<void(const TextList&)>;
 template <typename T, std::size_t N>
 using Words = std::array<std::pair<const char*, T>, N>;
 
@@ -68,9 +68,9 @@ SettingType typed(Setting<T> Config::*member, const Parse& parse, const Show& sh
 /// A text, or a list of them.
 template <typename T>
 SettingType plain(Setting<T> Config::*member, Shape shape, const Check& check = {}) {
-    const auto parse = [check](const Texts& texts) -> T {
+    const auto parse = [check](const TextList& texts) -> T {
         if (check) check(texts);
-        if constexpr (std::is_same_v<T, Texts>)
+        if constexpr (std::is_same_v<T, TextList>)
             return texts;
         else
             return texts.back();
@@ -82,9 +82,9 @@ SettingType plain(Setting<T> Config::*member, Shape shape, const Check& check = 
 
 template <typename T, std::size_t N>
 SettingType choice(Setting<T> Config::*member, const Words<T, N>& words) {
-    Texts choices;
+    TextList choices;
     for (const auto& [word, value] : words) choices.emplace_back(word);
-    const auto parse = [words, choices](const Texts& texts) {
+    const auto parse = [words, choices](const TextList& texts) {
         for (const auto& [word, value] : words) {
             if (texts.back() == word) return value;
         }
@@ -101,7 +101,7 @@ SettingType number(Setting<std::uint32_t> Config::*member, std::uint32_t least,
                    std::uint32_t most) {
     const std::string words =
         "a number from " + std::to_string(least) + " to " + std::to_string(most);
-    const auto parse = [words, least, most](const Texts& texts) {
+    const auto parse = [words, least, most](const TextList& texts) {
         const std::string& given = texts.back();
         std::uint32_t value = 0;
         const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
@@ -134,7 +134,7 @@ SettingType tokens() {
 
 /// Every text must be `right`, else it is no `what`.
 Check each(const char* what, const char* hint, bool (*right)(const std::string&)) {
-    return [what, hint, right](const Texts& texts) {
+    return [what, hint, right](const TextList& texts) {
         for (const std::string& one : texts) {
             if (!right(one)) throw UsageError("\"" + one + "\", which is no " + what, hint);
         }
@@ -170,9 +170,9 @@ const Check kRegistry = each("registry", "write HOST or HOST:PORT, as registry.e
                              [](const std::string& one) {
                                  return !one.empty() && pool::image::registryOf(one + "/x") == one;
                              });
-const Check kArchives = [](const Texts& lines) { broker::parseAptSources(lines); };
-const Check kImages = [](const Texts& patterns) { controller::ImageAllowList{patterns}; };
-const Check kProxies = [](const Texts& ranges) { api::ProxyRules{ranges}; };
+const Check kArchives = [](const TextList& lines) { broker::parseAptSources(lines); };
+const Check kImages = [](const TextList& patterns) { controller::ImageAllowList{patterns}; };
+const Check kProxies = [](const TextList& ranges) { api::ProxyRules{ranges}; };
 
 std::string cell(const Json& value) {
     if (value.is_string()) return value.get<std::string>();
@@ -350,7 +350,7 @@ ServeConfig::ServeConfig(Layers layers) {
     for (const SettingRow& row : settings()) {
         if (!row.type.set) continue;
         const bool none = row.type.list() && row.fallback.empty();
-        layers.put(row.name(), {none ? Texts{} : Texts{row.fallback}});
+        layers.put(row.name(), {none ? TextList{} : TextList{row.fallback}});
         const LayeredValue given = layers.get(row.name()).value();
         const std::string key = row.key.substr(row.key.rfind('.') + 1);
         const std::string place = given.origin + (given.source == Source::File ? ": " + key : "");

@@ -96,4 +96,10 @@ std::string_view trim(std::string_view text) noexcept {
     return text;
 }
 
+bool takePrefix(std::string_view& text, std::string_view prefix) noexcept {
+    if (!text.starts_with(prefix)) return false;
+    text.remove_prefix(prefix.size());
+    return true;
+}
+
 }  // namespace hearth

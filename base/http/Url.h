@@ -22,5 +22,7 @@ bool equalsIgnoreCase(std::string_view a, std::string_view b) noexcept;
 std::string toLower(std::string_view text);
 /// Without blanks and tabs at both ends.
 std::string_view trim(std::string_view text) noexcept;
+/// Takes `prefix` off the front of `text`; false where it does not stand there.
+bool takePrefix(std::string_view& text, std::string_view prefix) noexcept;
 
 }  // namespace hearth

@@ -19,7 +19,7 @@ bool isLowerHex(std::string_view text) {
     return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-bool isId(std::string_view text) {
+bool isNonZeroHex(std::string_view text) {
     return isLowerHex(text) && text.find_first_not_of('0') != std::string_view::npos;
 }
 
@@ -36,7 +36,7 @@ std::string randomHex(std::size_t bytes) {
 
 std::string newHexId(std::size_t digits) {
     std::string id = randomHex(digits / 2);
-    while (!isId(id)) id = randomHex(digits / 2);
+    while (!isNonZeroHex(id)) id = randomHex(digits / 2);
     return id;
 }
 
@@ -50,7 +50,7 @@ std::optional<TraceContext> parseTraceContext(std::string_view parent, std::stri
     const std::string_view trace = parent.substr(3, kTraceDigits);
     const std::string_view span = parent.substr(36, kSpanDigits);
     const std::string_view flags = parent.substr(53, 2);
-    if (!isLowerHex(version) || version == "ff" || !isId(trace) || !isId(span) ||
+    if (!isLowerHex(version) || version == "ff" || !isNonZeroHex(trace) || !isNonZeroHex(span) ||
         !isLowerHex(flags)) {
         return std::nullopt;
     }

@@ -12,7 +12,7 @@ namespace hearth::controller {
 namespace {
 
 /// The weight of one more interval in the moving average.
-constexpr double kNewShare = 0.25;
+constexpr double kNewIntervalShare = 0.25;
 constexpr double kLongestEstimate = 3600;
 
 std::chrono::seconds wholeSeconds(double seconds, double most) {
@@ -363,8 +363,9 @@ std::vector<ClaimQueue::WaiterPtr> ClaimQueue::serve(const std::string& pool) {
         const TimePoint now = clock_.now();
         if (line.served_at != TimePoint{}) {
             const double took = toSeconds(now - line.served_at);
-            line.every_secs =
-                line.every_secs ? *line.every_secs + kNewShare * (took - *line.every_secs) : took;
+            line.every_secs = line.every_secs
+                                  ? *line.every_secs + kNewIntervalShare * (took - *line.every_secs)
+                                  : took;
         }
         // Without a line the next one is not a matter of how fast it moves.
         line.served_at = line.waiters.empty() ? TimePoint{} : now;

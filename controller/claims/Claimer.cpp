@@ -21,7 +21,6 @@ namespace {
 constexpr auto kBindTimeout = std::chrono::seconds(2);
 /// For what of a bind is known only when its sandbox is: numbers.
 constexpr std::size_t kRoomForNumbers = 512;
-constexpr std::size_t kMostEscaped = 6;
 /// Around a value: quotes, a colon, a comma.
 constexpr std::size_t kRoomForSigns = 8;
 /// Around an archive: the names of its fields.
@@ -192,7 +191,7 @@ Claimer::Binding Claimer::prepare(const Wanted& wanted, const Network& network) 
     }
     for (const auto& [name, value] : request.env) told.env[name] = value;
     told.secrets = request.secrets;
-    // Encode only a claim that could be too large; escaping grows text at most sixfold.
+    // Encode only a claim that could be too large.
     if (kMostEscaped * roughSize(told, facts) + kRoomForNumbers > agent::kMaxPayload &&
         agent::encodeBind(told).size() + kRoomForNumbers > agent::kMaxPayload) {
         throw Error(ErrorCode::PayloadTooLarge, "the claim is too large for a sandbox")

@@ -8,10 +8,8 @@
 namespace hearth::controller {
 namespace {
 
-constexpr int kForbidden = 403;
-
-[[noreturn]] void explain(const std::string& image, const broker::Refused& why) {
-    if (why.status() != kForbidden) {
+[[noreturn]] void explainRefusal(const std::string& image, const broker::Refused& why) {
+    if (why.status() != broker::kForbidden) {
         throw Error(ErrorCode::Unavailable,
                     "the registry of \"" + image + "\" cannot be reached: " + why.what())
             .hint("check the name, and whether this machine may and can speak to its registry");
@@ -24,7 +22,7 @@ constexpr int kForbidden = 403;
 bool mayFollow(const Error& failure, const broker::Refused& why) {
     return failure.code() == ErrorCode::InvalidArgument ||
            failure.code() == ErrorCode::Unavailable ||
-           (failure.code() == ErrorCode::NotFound && why.status() == kForbidden);
+           (failure.code() == ErrorCode::NotFound && why.status() == broker::kForbidden);
 }
 
 }  // namespace
@@ -37,7 +35,7 @@ pool::KnownImage ImageFetcher::fetch(const std::string& image, pool::ImageStages
         way = gateway_.open(image, registry);
     } catch (const broker::Refused& e) {
         log_.warn("image.refused", {{"image", image}, {"why", e.reason()}});
-        explain(image, e);
+        explainRefusal(image, e);
     }
     pool::ImageFetch fetch{image};
     fetch.insecure = std::find(insecure_.begin(), insecure_.end(), registry) != insecure_.end();
@@ -55,7 +53,7 @@ pool::KnownImage ImageFetcher::fetch(const std::string& image, pool::ImageStages
         return known;
     } catch (const Error& e) {
         const std::optional<broker::Refused> refused = way->refused();
-        if (refused && mayFollow(e, *refused)) explain(image, *refused);
+        if (refused && mayFollow(e, *refused)) explainRefusal(image, *refused);
         throw;
     }
 }

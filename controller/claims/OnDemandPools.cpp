@@ -14,7 +14,7 @@ constexpr std::size_t kMostJobsOfTenant = 16;
 constexpr LaneRules kTurns{"images of claims", 3, 1};
 constexpr std::size_t kMostNames = 1000;
 constexpr auto kPaceJobs = std::chrono::milliseconds(200);
-constexpr auto kLookAgain = std::chrono::milliseconds(100);
+constexpr auto kMakeAgain = std::chrono::milliseconds(100);
 /// A failure is repeated for this long without another attempt.
 constexpr auto kFailureHolds = std::chrono::seconds(5);
 constexpr auto kCollectEvery = std::chrono::minutes(10);
@@ -310,7 +310,7 @@ ReconcileResult OnDemandPools::prepare(const std::string& image) {
         const MutexLock lock(mutex_);
         --running_;
         endTurn(*job);
-        if (!failure && pool.empty()) return ReconcileResult::after(kLookAgain);
+        if (!failure && pool.empty()) return ReconcileResult::after(kMakeAgain);
         job->done = true;
         job->places.clear();
         job->failure = failure;

@@ -18,8 +18,6 @@ constexpr std::size_t kMostVariables = 128;
 constexpr std::size_t kMostFaults = 20;
 /// Of what an agent is told of an execution, for what is not the client's.
 constexpr std::size_t kRoomForRest = 8U << 10U;
-/// Encode only a request that could be too large: escaping grows text at most so many times.
-constexpr std::size_t kMostEscaped = 6;
 
 bool isLetter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -166,6 +164,7 @@ void checkRequest(const ExecutionRequest& request) {
         faults.push_back({"/argv/0", R"(must name a program, as in ["ls", "-l"])"});
     }
     refuse("the execution's request", faults);
+    // Encode only a request that could be too large.
     if (kMostEscaped * roughSize(request) < agent::kMaxPayload - kRoomForRest) return;
     const Json told{request.argv,
                     request.command.value_or(""),

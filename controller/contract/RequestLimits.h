@@ -14,6 +14,8 @@ namespace hearth::controller {
 inline constexpr std::size_t kMostLabels = 64;
 /// Of the 64 KiB that an agent keeps of labels and note; the rest of the note is small.
 inline constexpr std::size_t kMostTold = 56U << 10U;
+/// Escaping grows a text of JSON at most so many times.
+inline constexpr std::size_t kMostEscaped = 6;
 
 /// [A-Za-z_][A-Za-z0-9_]*, up to 255.
 bool isEnvName(std::string_view text);

@@ -9,6 +9,7 @@
 
 #include "base/Error.h"
 #include "controller/egress/ProxyConnection.h"
+#include "controller/egress/policy/NetworkPolicy.h"
 
 namespace hearth::broker {
 namespace {
@@ -35,9 +36,8 @@ std::vector<std::string> trustedOf(const MirrorSources& sources) {
         if (!host) throw Error(ErrorCode::InvalidArgument, "mirrors: \"" + url + "\" is no URL");
         out.push_back(*host);
     }
-    constexpr std::uint16_t kHttps = 443;
     for (const std::string& host : sources.hosts) {
-        if (const auto known = Destination::parse(host, kHttps)) out.push_back(known->text());
+        if (const auto known = Destination::parse(host, kHttpsPort)) out.push_back(known->text());
     }
     return out;
 }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/http/Url.h"
+#include "controller/egress/policy/NetworkPolicy.h"
 #include "controller/egress/transport/ClientHello.h"
 #include "controller/egress/transport/ForwardedFields.h"
 
@@ -18,15 +19,10 @@ constexpr std::chrono::milliseconds kIdle = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kHeadWithin = std::chrono::seconds(15);
 constexpr std::chrono::milliseconds kPause = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kHelloWithin = std::chrono::seconds(10);
-constexpr std::chrono::milliseconds kTakeWithin = std::chrono::seconds(60);
 constexpr HeadLimits kHeadLimits{.bytes = 32U << 10U, .line = 8U << 10U, .fields = 100};
 constexpr std::size_t kPiece = 64U << 10U;
-constexpr std::uint16_t kHttp = 80;
 constexpr int kBadRequest = 400;
-constexpr int kForbidden = 403;
-constexpr int kNotFound = 404;
 constexpr int kMethodNotAllowed = 405;
-constexpr int kTooMany = 429;
 constexpr std::size_t kMaxShown = 200;
 
 /// One line of plain characters, whatever is said: it becomes a reason phrase.
@@ -197,7 +193,7 @@ bool ProxyConnection::forward(EgressEntry& entry) {
     if (head_.chunked) {
         throw Refused(411, "chunked", "say how long the body is (Content-Length)");
     }
-    const Destination destination = destinationOf(head_.authority, kHttp);
+    const Destination destination = destinationOf(head_.authority, kHttpPort);
     entry.destination = destination.text();
     if (facts_.keyring != nullptr && facts_.keyring->covers(destination, false)) {
         return authorized(destination, false, entry);

@@ -13,7 +13,7 @@ namespace hearth::controller {
 namespace {
 
 /// Bytes of all names of one execution.
-constexpr std::size_t kMostNames = 32U << 10U;
+constexpr std::size_t kMostNameBytes = 32U << 10U;
 constexpr std::size_t kMostArtifacts = 256;
 constexpr std::size_t kHead = 64;
 /// Read for its digest although no copy is kept.
@@ -110,7 +110,7 @@ CollectedArtifacts ArtifactCollector::run(const Job& job) {
     for (const agent::FileStat& stat : changes.items) {
         // Each stands in the record three times, and in every list of executions.
         names += toUtf8(stat.path).size();
-        if (names > kMostNames) {
+        if (names > kMostNameBytes) {
             found.truncated = true;
             break;
         }

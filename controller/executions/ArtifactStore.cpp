@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kKeep = std::chrono::hours(1);
-constexpr auto kPruneEvery = std::chrono::seconds(60);
+constexpr auto kPruneArtifactsEvery = std::chrono::seconds(60);
 /// Paused between slices, so that other work of the lane can run.
 constexpr auto kNextSlice = std::chrono::milliseconds(20);
 constexpr std::size_t kMostRemoved = 32;
@@ -295,7 +295,8 @@ ReconcileResult ArtifactStore::prune() {
     for (const std::string& place : places) removed += remove(place) ? 1 : 0;
     // A place that cannot be removed is not tried again at once.
     more = more || (places.size() == kMostRemoved && removed > 0);
-    return ReconcileResult::after(more ? std::chrono::nanoseconds(kNextSlice) : kPruneEvery);
+    return ReconcileResult::after(more ? std::chrono::nanoseconds(kNextSlice)
+                                       : kPruneArtifactsEvery);
 }
 
 std::uint64_t ArtifactStore::kept() const {

@@ -10,7 +10,7 @@
 namespace hearth::controller {
 namespace {
 
-constexpr std::size_t kMostTold = 256;
+constexpr std::size_t kMostPackagesTold = 256;
 constexpr std::size_t kMostName = 300;
 constexpr std::size_t kMostText = 2'000;
 constexpr std::size_t kMostSaid = 8'000;
@@ -39,7 +39,7 @@ std::map<std::string, std::string> textsIn(const Json& told, const char* key,
     const auto found = told.find(key);
     if (found == told.end() || !found->is_object()) return texts;
     for (const auto& [name, value] : found->items()) {
-        if (name.size() > kMostName || texts.size() >= kMostTold) continue;
+        if (name.size() > kMostName || texts.size() >= kMostPackagesTold) continue;
         std::string text =
             value.is_object() ? textIn(value, inner, kMostName) : textOf(value, kMostName);
         if (!text.empty()) texts.emplace(toUtf8(name), std::move(text));

@@ -6,9 +6,9 @@
 namespace hearth::controller {
 namespace {
 
-constexpr std::string_view kVendor = "nvidia.com/";
+constexpr std::string_view kNvidia = "nvidia.com/";
 
-std::string nameOf(const pool::GpuDevice& device) {
+std::string kindName(const pool::GpuDevice& device) {
     return device.profile.empty() ? device.product : "MIG " + device.profile;
 }
 
@@ -38,7 +38,7 @@ std::optional<std::size_t> rankOf(const pool::GpuDevice& device, const GpuSpec& 
 std::string inventoryText(const std::vector<pool::GpuDevice>& devices) {
     std::map<std::string, std::size_t> counts;
     for (const pool::GpuDevice& device : devices) {
-        if (!device.split) ++counts[nameOf(device)];
+        if (!device.split) ++counts[kindName(device)];
     }
     std::string text;
     for (const auto& [name, count] : counts) {
@@ -48,14 +48,14 @@ std::string inventoryText(const std::vector<pool::GpuDevice>& devices) {
 }
 
 std::string clusterResourceOf(const GpuSpec& spec) {
-    std::string resource(kVendor);
+    std::string resource(kNvidia);
     if (spec.sharing == GpuSharing::Exclusive) return resource + "gpu";
     if (spec.sharing == GpuSharing::Shared) return resource + "gpu.shared";
     return resource + "mig-" + (spec.products.empty() ? "" : spec.products.front());
 }
 
 bool isClusterResource(std::string_view text) {
-    return text.starts_with(kVendor);
+    return text.starts_with(kNvidia);
 }
 
 std::optional<FieldError> refusalInCluster(const GpuSpec& spec) {

@@ -50,7 +50,7 @@ std::uint32_t checkOf(std::string_view bytes) {
 }
 
 /// The digits keep the files in order for who lists them.
-std::string nameOf(const ChangeSegment& segment) {
+std::string segmentName(const ChangeSegment& segment) {
     std::array<char, 48> text{};
     std::snprintf(text.data(), text.size(), "%020llu-%010u",
                   static_cast<unsigned long long>(segment.term), segment.number);
@@ -110,7 +110,7 @@ std::string contentsOf(const std::string& path) {
 }  // namespace
 
 std::string ChangeFolder::at(const char* kind, const ChangeSegment& segment) const {
-    return path_ + "/" + kind + "-" + nameOf(segment);
+    return path_ + "/" + kind + "-" + segmentName(segment);
 }
 
 std::string ChangeFolder::snapshotPath(const ChangeSegment& segment) const {
@@ -160,7 +160,7 @@ ChangeFolder::Lengths ChangeFolder::lengthsBefore(std::uint64_t term) const {
 
 void ChangeFolder::begin(std::uint64_t term, const Lengths& before) const {
     Json segments = Json::object();
-    for (const auto& [segment, bytes] : before) segments[nameOf(segment)] = bytes;
+    for (const auto& [segment, bytes] : before) segments[segmentName(segment)] = bytes;
     const std::string path = termPath(path_ + "/", term);
     const std::string unfinished = termPath(path_ + "/.", term);
     ::unlink(unfinished.c_str());  // of a start that was ended half-way
@@ -241,7 +241,7 @@ ChangePlace ChangeFolder::append(std::string_view record) {
 }
 
 std::string ChangeFolder::unfinishedPath(const ChangeSegment& segment) const {
-    return path_ + "/." + kSnapshot + "-" + nameOf(segment);
+    return path_ + "/." + kSnapshot + "-" + segmentName(segment);
 }
 
 void ChangeFolder::publish(const ChangeSegment& segment) const {

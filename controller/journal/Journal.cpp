@@ -12,7 +12,7 @@
 namespace hearth::controller {
 namespace {
 
-constexpr auto kRoomAgain = std::chrono::seconds(5);
+constexpr auto kRetryWhenFull = std::chrono::seconds(5);
 /// While results wait, a tenant may have its share of them, and all together so many times as much.
 constexpr std::uint64_t kShares = 8;
 constexpr std::uint64_t kMostTimes = 4;
@@ -129,7 +129,7 @@ void Journal::requireRoom(const std::string& tenant) const {
                 "results of earlier work wait for the disk of the data directory, which is full "
                 "or slow")
         .hint("try again after Retry-After; if it stays, an operator frees space there")
-        .retryAfter(kRoomAgain);
+        .retryAfter(kRetryWhenFull);
 }
 
 std::uint64_t Journal::share() const {

@@ -12,8 +12,8 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kGather = std::chrono::milliseconds(2);
-constexpr auto kFirstDelay = std::chrono::milliseconds(20);
-constexpr auto kLastDelay = std::chrono::seconds(5);
+constexpr auto kFirstWriteDelay = std::chrono::milliseconds(20);
+constexpr auto kLastWriteDelay = std::chrono::seconds(5);
 /// Of an item that fails although the disk takes others.
 constexpr unsigned kTries = 3;
 /// So much waits while the disk has only its reserve left, which the rest of the state needs.
@@ -32,8 +32,8 @@ bool passes(const std::exception& reason) {
 }  // namespace
 
 void JournalWriter::Backoff::later() {
-    delay = delay.count() == 0 ? kFirstDelay
-                               : std::min<std::chrono::milliseconds>(delay * 2, kLastDelay);
+    delay = delay.count() == 0 ? kFirstWriteDelay
+                               : std::min<std::chrono::milliseconds>(delay * 2, kLastWriteDelay);
     until = std::chrono::steady_clock::now() + delay;
 }
 

@@ -46,9 +46,9 @@ std::string uriPath(const std::string& path) {
     std::string uri;
     for (const char c : path) {
         if (c == '%' || c == '?' || c == '#') {
-            constexpr std::string_view kDigits = "0123456789ABCDEF";
+            constexpr std::string_view kHexDigits = "0123456789ABCDEF";
             const auto byte = static_cast<unsigned char>(c);
-            uri.append({'%', kDigits[byte >> 4U], kDigits[byte & 15U]});
+            uri.append({'%', kHexDigits[byte >> 4U], kHexDigits[byte & 15U]});
         } else {
             uri += c;
         }

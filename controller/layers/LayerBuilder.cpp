@@ -28,11 +28,10 @@ constexpr auto kResolve = std::chrono::minutes(10);
 constexpr auto kInstall = std::chrono::minutes(15);
 constexpr auto kWhole = std::chrono::minutes(40);
 constexpr auto kSlice = milliseconds(200);
-/// Without news of a sandbox that starts.
-constexpr auto kLookAgain = std::chrono::seconds(2);
-constexpr std::size_t kMostTold = 2U << 20U;
+constexpr std::size_t kMostBuildOutput = 2U << 20U;
 constexpr std::uint64_t kMostArchive = 5ULL << 30U;
-constexpr JsonLimits kOutcome{.bytes = kMostTold, .depth = 4, .values = 16, .members = 8};
+constexpr JsonLimits kBuildOutcome{
+    .bytes = kMostBuildOutput, .depth = 4, .values = 16, .members = 8};
 
 /// Room to unpack what the pool itself may be too small for.
 pool::SandboxLimits limits() {
@@ -53,7 +52,7 @@ public:
         if (channel != 1) return;
         const MutexLock lock(mutex_);
         text_ += bytes;
-        if (text_.size() > 2 * kMostTold) text_.erase(0, text_.size() - kMostTold);
+        if (text_.size() > 2 * kMostBuildOutput) text_.erase(0, text_.size() - kMostBuildOutput);
     }
     void exited(const agent::ExecResult& result) override {
         const MutexLock lock(mutex_);
@@ -83,7 +82,7 @@ public:
         while (!text.empty() && text.back() == '\n') text.pop_back();
         Json told = Json::object();
         try {
-            told = parseJson(text.substr(text.rfind('\n') + 1), kOutcome);
+            told = parseJson(text.substr(text.rfind('\n') + 1), kBuildOutcome);
         } catch (const Error&) {
             told = nullptr;
         }
@@ -171,7 +170,7 @@ public:
         request.argv = {"python3", kProgram, step};
         request.stdin_open = true;
         request.timeout = limit;
-        request.output_limit = kMostTold;
+        request.output_limit = kMostBuildOutput;
         const auto told = std::make_shared<Told>();
         const auto handle = agent_->exec(request, told);
         handle->writeStdin(dumpJson(task), kAnswer);
@@ -211,7 +210,7 @@ private:
                 throw std::runtime_error("the sandbox did not start");
             }
             if (info->listening) return;
-            builder_.awaitNews(kLookAgain);
+            builder_.awaitNews(pool::kLookAgain);
         }
     }
 

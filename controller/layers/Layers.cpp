@@ -10,10 +10,10 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kTurn = std::chrono::milliseconds(500);
-constexpr auto kFirstRetry = std::chrono::seconds(10);
-constexpr auto kLastRetry = std::chrono::minutes(10);
-constexpr auto kCollectEvery = std::chrono::minutes(1);
-constexpr auto kKeep = std::chrono::hours(1);
+constexpr auto kFirstBuildRetry = std::chrono::seconds(10);
+constexpr auto kLastBuildRetry = std::chrono::minutes(10);
+constexpr auto kCollectLayersEvery = std::chrono::minutes(1);
+constexpr auto kKeepUnused = std::chrono::hours(1);
 
 }  // namespace
 
@@ -201,7 +201,7 @@ ReconcileResult Layers::done(const std::string& key, LayerRecord record) {
 
 ReconcileResult Layers::failed(const std::string& key, const std::string& why) {
     bool news = false;
-    std::chrono::nanoseconds delay = kLastRetry;
+    std::chrono::nanoseconds delay = kLastBuildRetry;
     {
         const MutexLock lock(mutex_);
         const auto found = sets_.find(key);
@@ -209,8 +209,8 @@ ReconcileResult Layers::failed(const std::string& key, const std::string& why) {
         Set& set = found->second;
         news = set.failure != why;
         set.failure = why;
-        delay = std::min<std::chrono::nanoseconds>(kFirstRetry * (1U << std::min(set.failures, 8U)),
-                                                   kLastRetry);
+        delay = std::min<std::chrono::nanoseconds>(
+            kFirstBuildRetry * (1U << std::min(set.failures, 8U)), kLastBuildRetry);
         ++set.failures;
         set.retry_at = history_.clock.now() + delay;
     }
@@ -238,7 +238,7 @@ ReconcileResult Layers::collect() {
     } catch (const Error& e) {
         if (e.code() != ErrorCode::Unsupported) throw;  // else there are none
     }
-    return ReconcileResult::after(kCollectEvery);
+    return ReconcileResult::after(kCollectLayersEvery);
 }
 
 /// Re-resolves sets whose lock was deleted, and rebuilds missing layers.
@@ -315,7 +315,7 @@ void Layers::removeUnused(const std::vector<std::string>& there) {
         const MutexLock lock(mutex_);
         std::erase_if(unused_, [&](const auto& each) { return !leaving.contains(each.first); });
         std::erase_if(leaving, [&](const std::string& digest) HEARTH_REQUIRES(mutex_) {
-            return now - unused_.try_emplace(digest, now).first->second < kKeep;
+            return now - unused_.try_emplace(digest, now).first->second < kKeepUnused;
         });
     }
     for (const std::string& digest : leaving) {

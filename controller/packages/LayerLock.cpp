@@ -18,7 +18,7 @@ namespace hearth::controller {
 namespace {
 
 constexpr std::size_t kMostLines = 2000;
-constexpr std::size_t kMostBytes = 1U << 20U;
+constexpr std::size_t kMostLockBytes = 1U << 20U;
 constexpr std::string_view kHash = " --hash=";
 constexpr std::string_view kSuffix = ".lock";
 constexpr std::string_view kImage = "# image: ";
@@ -67,7 +67,7 @@ void syncTo(const std::string& path) {
 }  // namespace
 
 LayerLock parseLayerLock(std::string_view text) {
-    if (text.size() > kMostBytes) refuse("is too long");
+    if (text.size() > kMostLockBytes) refuse("is too long");
     std::vector<std::string> lines;
     while (!text.empty()) {
         const std::size_t end = std::min(text.find('\n'), text.size());
@@ -115,7 +115,8 @@ std::string LayerLocks::nameOf(const std::string& image_digest,
 }
 
 std::optional<LayerRecord> LayerLocks::read(const std::string& name) const {
-    const std::optional<std::string> text = sys::readFile(directory_ + "/" + name, 2 * kMostBytes);
+    const std::optional<std::string> text =
+        sys::readFile(directory_ + "/" + name, 2 * kMostLockBytes);
     if (!text) return std::nullopt;
     LayerRecord record;
     std::string lines;

@@ -9,17 +9,17 @@ namespace {
 // destroys have as many as the launcher has places for them. Of images three that claims wait
 // for are under way, and the rest by sort. A question waits for one machine.
 // Results are read by one worker for each tenant.
-constexpr std::array<LaneRules, kLanes> kRules{{{"records", 2, 0},
-                                                {"pools", 2, 0},
-                                                {"creates", 6, 2},
-                                                {"destroys", 5, 1},
-                                                {"images", 5, 1},
-                                                {"looks", 2, 1},
-                                                {"forgets", 2, 1},
-                                                {"asks", 4, 1},
-                                                {"results", 3, 2},
-                                                {"gpus", 4, 1},
-                                                {"probes", 1, 0}}};
+constexpr std::array<LaneRules, kLanes> kLaneRules{{{"records", 2, 0},
+                                                    {"pools", 2, 0},
+                                                    {"creates", 6, 2},
+                                                    {"destroys", 5, 1},
+                                                    {"images", 5, 1},
+                                                    {"looks", 2, 1},
+                                                    {"forgets", 2, 1},
+                                                    {"asks", 4, 1},
+                                                    {"results", 3, 2},
+                                                    {"gpus", 4, 1},
+                                                    {"probes", 1, 0}}};
 
 struct KindRules {
     std::string_view name;
@@ -41,7 +41,7 @@ constexpr std::array<KindRules, kWorkKinds> kKinds{
 }  // namespace
 
 const LaneRules& rulesOf(Lane lane) {
-    return kRules[static_cast<std::size_t>(lane)];
+    return kLaneRules[static_cast<std::size_t>(lane)];
 }
 
 std::string_view nameOf(WorkKind kind) {

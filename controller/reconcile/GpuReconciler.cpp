@@ -6,7 +6,7 @@
 namespace hearth::controller {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::seconds(5);
+constexpr auto kGpusEvery = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -29,7 +29,7 @@ ReconcileResult GpuReconciler::look() {
         dropLost();
     }
     if (news) refill();
-    return ReconcileResult::after(kLookEvery);
+    return ReconcileResult::after(kGpusEvery);
 }
 
 void GpuReconciler::refill() {

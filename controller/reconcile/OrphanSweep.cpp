@@ -7,9 +7,9 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kOrphansEvery = std::chrono::seconds(60);
-constexpr auto kFirstPause = std::chrono::seconds(1);
-constexpr auto kLongestPause = std::chrono::seconds(60);
-constexpr unsigned kDoublings = 6;
+constexpr auto kFirstSweepPause = std::chrono::seconds(1);
+constexpr auto kLongestSweepPause = std::chrono::seconds(60);
+constexpr unsigned kSweepDoublings = 6;
 
 }  // namespace
 
@@ -34,9 +34,9 @@ ReconcileResult OrphanSweep::sweep() {
         again_ = 0;
         return ReconcileResult::settled();
     }
-    const unsigned tried = std::min(again_++, kDoublings);
+    const unsigned tried = std::min(again_++, kSweepDoublings);
     return ReconcileResult::after(
-        std::min<std::chrono::nanoseconds>(kFirstPause * (1U << tried), kLongestPause));
+        std::min<std::chrono::nanoseconds>(kFirstSweepPause * (1U << tried), kLongestSweepPause));
 }
 
 ReconcileResult OrphanSweep::orphans() {

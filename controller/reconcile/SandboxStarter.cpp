@@ -13,10 +13,8 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kAgentStart = std::chrono::seconds(10);
-/// A sandbox that its runtime has only accepted: how long it may take, and how often to look even
-/// without news.
+/// A sandbox that its runtime has only accepted: how long it may take.
 constexpr auto kStartTime = std::chrono::minutes(5);
-constexpr auto kLookAgain = std::chrono::seconds(2);
 
 /// A few questions that change nothing: the agent's code and memory are then in place, and the bind
 /// of a claim does not pay for it.
@@ -80,7 +78,7 @@ ReconcileResult SandboxStarter::bringUp(const pool::Member& member) {
                 return ReconcileResult::settled();
             }
         }
-        if (!listens(member.id, since)) return ReconcileResult::after(kLookAgain);
+        if (!listens(member.id, since)) return ReconcileResult::after(pool::kLookAgain);
         result = warmUp(member, since);
     } catch (const Error& e) {
         failed(member, e.what(), "a sandbox could not be started", e.code() == ErrorCode::DiskFull);

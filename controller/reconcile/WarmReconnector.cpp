@@ -7,7 +7,7 @@
 namespace hearth::controller {
 namespace {
 
-constexpr auto kMost = std::chrono::seconds(30);
+constexpr auto kReconnectWithin = std::chrono::seconds(30);
 constexpr auto kPause = std::chrono::milliseconds(500);
 constexpr auto kHello = std::chrono::seconds(2);
 
@@ -55,11 +55,12 @@ ReconcileResult WarmReconnector::proceed(const pool::SandboxId& id) {
             supply_.claims.offer(member->pool);
             return ReconcileResult::settled();
         } catch (const agent::AgentLost& e) {
-            if (e.loss() == agent::Loss::Broken || history_.clock.now() - since > kMost) {
+            if (e.loss() == agent::Loss::Broken ||
+                history_.clock.now() - since > kReconnectWithin) {
                 end = e.what();
             }
         } catch (const std::exception& e) {
-            if (history_.clock.now() - since > kMost) end = e.what();
+            if (history_.clock.now() - since > kReconnectWithin) end = e.what();
         }
     }
     if (end.empty()) return ReconcileResult::after(kPause);

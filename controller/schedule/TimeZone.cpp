@@ -5,11 +5,10 @@
 namespace hearth::controller {
 namespace {
 
-using std::chrono::seconds;
 using std::chrono::time_point_cast;
 
 cctz::time_point<cctz::seconds> wholeSeconds(WallTime at) {
-    return std::chrono::floor<seconds>(at);
+    return std::chrono::floor<std::chrono::seconds>(at);
 }
 
 /// A plain name below the database's folder: cctz itself would open any path.
@@ -46,12 +45,14 @@ WallTime TimeZone::first(const Minute& local) const {
 
 TimeZone::Stretch TimeZone::stretch(WallTime at) const {
     const auto now = wholeSeconds(at);
-    Stretch stretch{WallTime::min(), WallTime::max(), seconds(zone_.lookup(now).offset)};
+    Stretch stretch{WallTime::min(), WallTime::max(),
+                    std::chrono::seconds(zone_.lookup(now).offset)};
     const auto instant = [this](const cctz::time_zone::civil_transition& change) {
         return time_point_cast<WallTime::duration>(zone_.lookup(change.to).trans);
     };
     cctz::time_zone::civil_transition change;
-    if (zone_.prev_transition(now + seconds(1), &change)) stretch.begin = instant(change);
+    if (zone_.prev_transition(now + std::chrono::seconds(1), &change))
+        stretch.begin = instant(change);
     if (zone_.next_transition(now, &change)) stretch.end = instant(change);
     return stretch;
 }
@@ -59,7 +60,7 @@ TimeZone::Stretch TimeZone::stretch(WallTime at) const {
 TimeZone::Minute TimeZone::latestShown(WallTime at) const {
     const Minute shown = local(at);
     cctz::time_zone::civil_transition change;
-    if (!zone_.prev_transition(wholeSeconds(at) + seconds(1), &change)) return shown;
+    if (!zone_.prev_transition(wholeSeconds(at) + std::chrono::seconds(1), &change)) return shown;
     return std::max(shown, Minute(change.from - 1));
 }
 

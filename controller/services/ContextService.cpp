@@ -8,7 +8,7 @@ namespace hearth::controller {
 namespace {
 
 /// An interpreter that starts cold on a busy machine, with all that its site imports.
-constexpr auto kStartTime = std::chrono::seconds(30);
+constexpr auto kColdStart = std::chrono::seconds(30);
 
 ContextView viewOf(const Workspace& workspace, const ContextFacts& facts) {
     ContextView view;
@@ -81,7 +81,7 @@ ContextView ContextService::create(const Principal& who, const std::string& work
     // A name is asked for at the agent even where we know it: an interpreter may have died since.
     const bool repeated = ask(workspace, [&](agent::AgentClient& agent) {
         try {
-            return agent.createContext({id, wanted.language, wanted.cwd, wanted.env}, kStartTime);
+            return agent.createContext({id, wanted.language, wanted.cwd, wanted.env}, kColdStart);
         } catch (const agent::AgentError& e) {
             throw contextError(e, wanted.language);
         }
@@ -170,7 +170,7 @@ ContextView ContextService::restart(const Principal& who, const std::string& id)
     workspace->contexts().expectEnd(id);
     const bool kept = ask(workspace, [&](agent::AgentClient& agent) {
         try {
-            agent.restartContext(id, kStartTime);
+            agent.restartContext(id, kColdStart);
             return true;
         } catch (const agent::AgentError& e) {
             if (e.code() != "NOT_FOUND") throw contextError(e, "");

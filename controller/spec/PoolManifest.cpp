@@ -371,12 +371,12 @@ void readSpec(FieldReader spec, PoolSpec& out) {
     spec.finish();
 }
 
-std::string textAt(const Json& document, const char* pointer) {
+std::string textAtPointer(const Json& document, const char* pointer) {
     const Json::json_pointer at(pointer);
     return document.contains(at) && document[at].is_string() ? document[at].get<std::string>() : "";
 }
 
-[[noreturn]] void refuse(std::vector<FieldError> errors) {
+[[noreturn]] void refuseManifest(std::vector<FieldError> errors) {
     Error error(ErrorCode::InvalidSpec, "the pool manifest is not valid: " +
                                             errors.front().pointer + " " + errors.front().reason);
     for (FieldError& each : errors) error.field(std::move(each.pointer), std::move(each.reason));
@@ -390,7 +390,7 @@ Pool parsePool(const Json& document) {
     Pool pool;
     const Fields::Wrong wrong = [&](FieldError error) { errors.push_back(std::move(error)); };
     FieldReader top(document, "", wrong);
-    if (!document.is_object()) refuse({{"", "a manifest must be an object"}});
+    if (!document.is_object()) refuseManifest({{"", "a manifest must be an object"}});
     std::string api_version;
     std::string kind;
     top.text("apiVersion", api_version);
@@ -416,7 +416,7 @@ Pool parsePool(const Json& document) {
     }
     top.find("status");
     top.finish();
-    if (!errors.empty()) refuse(std::move(errors));
+    if (!errors.empty()) refuseManifest(std::move(errors));
     return pool;
 }
 
@@ -434,14 +434,14 @@ Pool storedPool(const Json& document) {
             pool.spec.allow_tags = false;
         } catch (const std::exception&) {
             pool = Pool{};
-            pool.name = textAt(document, "/metadata/name");
+            pool.name = textAtPointer(document, "/metadata/name");
             if (!isPoolName(pool.name)) throw Error(e);
-            pool.spec.image = textAt(document, "/spec/template/image");
+            pool.spec.image = textAtPointer(document, "/spec/template/image");
         }
         pool.refused = std::move(why);
     }
-    pool.on_demand = textAt(document, "/metadata/onDemand");
-    pool.object = textAt(document, "/metadata/object");
+    pool.on_demand = textAtPointer(document, "/metadata/onDemand");
+    pool.object = textAtPointer(document, "/metadata/object");
     return pool;
 }
 

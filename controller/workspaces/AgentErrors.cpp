@@ -7,14 +7,14 @@
 namespace hearth::controller {
 namespace {
 
-struct Row {
+struct Translation {
     const char* agent_code;
     ErrorCode code;
     const char* text;
     const char* hint;
 };
 
-constexpr std::array<Row, 13> kRows{{
+constexpr std::array<Translation, 13> kRows{{
     {"NOT_FOUND", ErrorCode::NotFound, "no such file", ""},
     {"NOT_A_FILE", ErrorCode::Conflict, "not a regular file", ""},
     {"NOT_A_DIRECTORY", ErrorCode::Conflict, "a file stands where a directory is needed", ""},
@@ -55,7 +55,7 @@ Error clientError(const agent::AgentError& error, const std::string& path) {
                              .hint("ask for the archive of a directory in it, or move it up"));
     }
     if (error.code() == "CHANGED") return {ErrorCode::Conflict, text};
-    for (const Row& row : kRows) {
+    for (const Translation& row : kRows) {
         if (error.code() != row.agent_code) continue;
         Error out(row.code, path.empty() ? row.text : path + ": " + row.text);
         if (*row.hint != '\0') out.hint(row.hint);

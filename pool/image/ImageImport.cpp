@@ -45,10 +45,6 @@ Error invalid(const std::string& why) {
     return Error(ErrorCode::InvalidArgument, why);
 }
 
-bool contains(const std::string& text, std::string_view part) {
-    return text.find(part) != std::string::npos;
-}
-
 /// The words of skopeo's error: behind `msg="` of its last line, without the quote.
 std::string reasonOf(const std::string& said) {
     std::string line;
@@ -74,27 +70,26 @@ std::string reasonOf(const std::string& said) {
     }
     if (outcome.late) throw Error(ErrorCode::Deadline, "copying the image took too long");
     const std::string& said = outcome.said;
-    if (contains(said, "no space left on device")) {
+    if (holdsOneOf(said, {"no space left on device"})) {
         throw Error(ErrorCode::DiskFull, "the disk of the data directory is full")
             .hint(
                 "make room, or remove images with `hearth image remove`; nothing half done "
                 "is left");
     }
     const std::string reason = reasonOf(said);
-    if (source.kind == Kind::Daemon && contains(said, "Cannot connect to the Docker daemon")) {
+    if (source.kind == Kind::Daemon && holdsOneOf(said, {"Cannot connect to the Docker daemon"})) {
         throw Error(ErrorCode::Unsupported, "no Docker daemon answers")
             .hint("start it, or set DOCKER_HOST; or use an archive made by `docker save`");
     }
     if (source.kind == Kind::Registry) {
         Error error = pullFailure(source.place, said, reason);
-        if (contains(said, "unauthorized")) {
+        if (holdsOneOf(said, {"unauthorized"})) {
             error.hint("log in with `skopeo login`, and check the name");
         }
         throw error;
     }
-    Error error(contains(said, "manifest unknown") || contains(said, "No such image") ||
-                        contains(said, "does not exist") || contains(said, "StatusCode: 404") ||
-                        contains(said, "not found in")
+    Error error(holdsOneOf(said, {"manifest unknown", "No such image", "does not exist",
+                                  "StatusCode: 404", "not found in"})
                     ? ErrorCode::NotFound
                     : ErrorCode::InvalidArgument,
                 "\"" + source.place + "\" cannot be copied: " + reason);

@@ -1,18 +1,13 @@
 #include "pool/image/PullFailure.h"
 
-#include <initializer_list>
-
 namespace hearth::pool::image {
-namespace {
 
-bool holdsOneOf(const std::string& text, std::initializer_list<const char*> words) {
+bool holdsOneOf(const std::string& said, std::initializer_list<const char*> words) {
     for (const char* word : words) {
-        if (text.find(word) != std::string::npos) return true;
+        if (said.find(word) != std::string::npos) return true;
     }
     return false;
 }
-
-}  // namespace
 
 Error pullFailure(const std::string& reference, const std::string& said,
                   const std::string& reason) {

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 #include "base/Error.h"
 
 namespace hearth::pool::image {
+
+/// Whether what a program said has one of these in it.
+bool holdsOneOf(const std::string& said, std::initializer_list<const char*> words);
 
 /// Why an image could not be fetched, from the output of the fetching program (skopeo, dockerd):
 /// Unavailable if no registry answers, NotFound if it has no such image or hides it, DiskFull, else

@@ -19,6 +19,7 @@
 #include "base/Error.h"
 #include "base/Fd.h"
 #include "base/Units.h"
+#include "pool/image/PullFailure.h"
 #include "pool/image/Reference.h"
 #include "pool/sys/Files.h"
 #include "pool/sys/Namespaces.h"
@@ -146,10 +147,6 @@ std::string lastLine(const std::string& said) {
     return {};
 }
 
-bool contains(const std::string& text, std::string_view part) {
-    return text.find(part) != std::string::npos;
-}
-
 [[noreturn]] void explain(const sys::Outcome& outcome, const UnpackLimits& limits) {
     if (outcome.late) {
         throw Error(ErrorCode::Deadline, "the image was not unpacked within " +
@@ -159,8 +156,8 @@ bool contains(const std::string& text, std::string_view part) {
         throw Error(ErrorCode::Unsupported, "images cannot be unpacked: umoci is missing")
             .hint("apt-get install umoci");
     }
-    if (contains(outcome.said, "no space left on device")) diskFull();
-    if (contains(outcome.said, "file too large") || outcome.status == 128 + SIGXFSZ) {
+    if (holdsOneOf(outcome.said, {"no space left on device"})) diskFull();
+    if (holdsOneOf(outcome.said, {"file too large"}) || outcome.status == 128 + SIGXFSZ) {
         refuseUnpacking("it has a file larger than " + formatBytes(limits.file_bytes));
     }
     const std::string reason = lastLine(outcome.said);

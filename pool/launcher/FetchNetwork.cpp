@@ -83,7 +83,7 @@ void enterOwnNetwork() {
 }
 
 template <typename Address>
-Fd listenAt(const Address& address, int family) {
+Fd listenOn(const Address& address, int family) {
     Fd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd && ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
         ::listen(fd.get(), kBacklog) == 0) {
@@ -97,7 +97,7 @@ Fd listenV4(in_addr_t address, std::uint16_t port) {
     at.sin_family = AF_INET;
     at.sin_port = htons(port);
     at.sin_addr.s_addr = address;
-    return listenAt(at, AF_INET);
+    return listenOn(at, AF_INET);
 }
 
 Fd listenV6Loopback(std::uint16_t port) {
@@ -105,7 +105,7 @@ Fd listenV6Loopback(std::uint16_t port) {
     at.sin6_family = AF_INET6;
     at.sin6_port = htons(port);
     at.sin6_addr = in6addr_loopback;
-    return listenAt(at, AF_INET6);
+    return listenOn(at, AF_INET6);
 }
 
 /// Where a registry on the loopback is looked for.

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kCpuPeriod = 100'000;  // microseconds
 constexpr std::uint64_t kCpuShares = sys::kOrdinaryCpuShares;
 constexpr std::uint64_t kMiB = 1ULL << 20U;
-Json rlimit(const char* type, std::uint64_t soft, std::uint64_t hard) {
+Json rlimitJson(const char* type, std::uint64_t soft, std::uint64_t hard) {
     return {{"type", type}, {"hard", hard}, {"soft", soft}};
 }
 
@@ -30,27 +30,27 @@ Json process(const SandboxSpec& spec, const BundlePlaces& places) {
     if (!places.gpu.env.empty()) {
         env.push_back("HEARTH_GPU=" + dumpJson(Json{{"env", places.gpu.env}}));
     }
-    return {
-        {"terminal", false},
-        {"user", {{"uid", 0}, {"gid", 0}, {"umask", 077}}},
-        {"args", Json::array({"/.hearth/agent"})},
-        {"env", std::move(env)},
-        {"cwd", "/"},
-        {"capabilities",
-         {{"bounding", caps},
-          {"effective", caps},
-          {"permitted", caps},
-          {"inheritable", Json::array()},
-          {"ambient", Json::array()}}},
-        // No NPROC: the pids cgroup is the limit and counts what it refused.
-        {"rlimits", Json::array({rlimit("RLIMIT_NOFILE", 1024, 1024), rlimit("RLIMIT_CORE", 0, 0),
-                                 rlimit("RLIMIT_FSIZE", workspace, workspace),
-                                 rlimit("RLIMIT_MEMLOCK", places.locked_bytes, places.locked_bytes),
-                                 rlimit("RLIMIT_MSGQUEUE", 65'536, 65'536),
-                                 rlimit("RLIMIT_SIGPENDING", 256, 256),
-                                 rlimit("RLIMIT_STACK", 8 * kMiB, 16 * kMiB)})},
-        {"noNewPrivileges", true},
-        {"oomScoreAdj", 900}};
+    return {{"terminal", false},
+            {"user", {{"uid", 0}, {"gid", 0}, {"umask", 077}}},
+            {"args", Json::array({"/.hearth/agent"})},
+            {"env", std::move(env)},
+            {"cwd", "/"},
+            {"capabilities",
+             {{"bounding", caps},
+              {"effective", caps},
+              {"permitted", caps},
+              {"inheritable", Json::array()},
+              {"ambient", Json::array()}}},
+            // No NPROC: the pids cgroup is the limit and counts what it refused.
+            {"rlimits",
+             Json::array({rlimitJson("RLIMIT_NOFILE", 1024, 1024), rlimitJson("RLIMIT_CORE", 0, 0),
+                          rlimitJson("RLIMIT_FSIZE", workspace, workspace),
+                          rlimitJson("RLIMIT_MEMLOCK", places.locked_bytes, places.locked_bytes),
+                          rlimitJson("RLIMIT_MSGQUEUE", 65'536, 65'536),
+                          rlimitJson("RLIMIT_SIGPENDING", 256, 256),
+                          rlimitJson("RLIMIT_STACK", 8 * kMiB, 16 * kMiB)})},
+            {"noNewPrivileges", true},
+            {"oomScoreAdj", 900}};
 }
 
 Json mount(const char* where, const char* type, const std::string& source, Json options) {

@@ -13,7 +13,7 @@ namespace hearth::pool {
 namespace {
 
 constexpr int kBacklog = 16;
-constexpr timeval kConnect{1, 0};
+constexpr timeval kConnectPatience{1, 0};
 
 Fd newSocket() {
     Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -56,7 +56,7 @@ Fd connectTo(const std::string& path) {
     const sockaddr_un address = addressOf(path);
     // An agent that is stopped accepts nobody: once its queue is full, a connect would wait for
     // ever.
-    setSendTimeout(fd.get(), kConnect);
+    setSendTimeout(fd.get(), kConnectPatience);
     while (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
         if (errno != EINTR) throwErrno("connect", path);
     }

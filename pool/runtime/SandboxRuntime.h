@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,6 +15,9 @@
 #include "pool/spec/SandboxSpec.h"
 
 namespace hearth::pool {
+
+/// How often to look at a sandbox that a runtime has only accepted, even without news.
+inline constexpr auto kLookAgain = std::chrono::seconds(2);
 
 /// One sandbox as a runtime finds it, also after a restart of the server.
 struct SandboxInfo {

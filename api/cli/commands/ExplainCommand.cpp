@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "api/cli/commands/Commands.h"
@@ -16,12 +14,6 @@ namespace {
 
 constexpr std::size_t kBar = 40;
 
-std::string number(double value, const char* form) {
-    std::array<char, 48> text{};
-    std::snprintf(text.data(), text.size(), form, value);
-    return text.data();
-}
-
 std::string stageTable(const Json& timeline) {
     const double total = std::max(timeline.value("totalMs", 0.0), 1e-9);
     Table table({"STAGE", "MS", "SHARE", ""});
@@ -30,8 +22,8 @@ std::string stageTable(const Json& timeline) {
         const double ms = stage.value("ms", 0.0);
         const double share = std::clamp(ms / total, 0.0, 1.0);
         const auto width = static_cast<std::size_t>(std::lround(share * kBar));
-        table.add({textAt(stage, "stage"), number(ms, "%.3f"), number(share * 100, "%.0f%%"),
-                   width == 0 ? " " : std::string(width, '#')});
+        table.add({textAt(stage, "stage"), numberText(ms, "%.3f"),
+                   numberText(share * 100, "%.0f%%"), width == 0 ? " " : std::string(width, '#')});
     }
     return table.empty() ? "" : "\n" + table.text();
 }
@@ -49,9 +41,10 @@ std::string circumstances(const Json& timeline) {
     }
     if (const Json& pressure = timeline.at("pressureThen"); pressure.is_object()) {
         text += "the machine then: some task waited for a processor in " +
-                number(pressure.value("cpu", 0.0), "%.0f") + " % of ten seconds, for memory in " +
-                number(pressure.value("memory", 0.0), "%.0f") + " %, for the disk in " +
-                number(pressure.value("io", 0.0), "%.0f") + " %\n";
+                numberText(pressure.value("cpu", 0.0), "%.0f") +
+                " % of ten seconds, for memory in " +
+                numberText(pressure.value("memory", 0.0), "%.0f") + " %, for the disk in " +
+                numberText(pressure.value("io", 0.0), "%.0f") + " %\n";
     }
     if (const std::string trace = textAt(timeline, "traceId"); !trace.empty()) {
         text += "trace: " + printable(trace) + "\n";

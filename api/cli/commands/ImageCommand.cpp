@@ -255,7 +255,7 @@ int listImages(const Invocation& call) {
     return kOk;
 }
 
-const std::string& nameOf(const Invocation& call, const char* verb) {
+const std::string& givenName(const Invocation& call, const char* verb) {
     if (call.options.positional().size() != 2) {
         throw UsageError(std::string(verb) + " which image?", "hearth image list shows them");
     }
@@ -264,7 +264,7 @@ const std::string& nameOf(const Invocation& call, const char* verb) {
 
 int inspect(const Invocation& call) {
     const ImageStore store(dataDir(call));
-    const Image image = store.find(nameOf(call, "inspect"));
+    const Image image = store.find(givenName(call, "inspect"));
     Json view = viewOf(store, image);
     const pool::image::ImageConfig config = store.config(image);
     const pool::image::ImageFacts facts = store.facts(image.digest);
@@ -306,7 +306,7 @@ void requireUnused(const Invocation& call, const ImageStore& store, const Instan
 }
 
 int removeImage(const Invocation& call) {
-    const std::string& name = nameOf(call, "remove");
+    const std::string& name = givenName(call, "remove");
     const bool json = wantsJson(call.options);
     requireRoot("to remove");
     const Instance instance = openInstance(dataDir(call));

@@ -31,15 +31,15 @@ struct Moment {
     std::string why;
 };
 
-std::string nameOf(const Schedules& schedules, const InForce& state) {
+std::string scheduleName(const Schedules& schedules, const InForce& state) {
     return state.entry ? schedules[*state.entry].name : "";
 }
 
 std::string fired(const Schedule& one, const InForce& now, const Schedules& schedules) {
     std::string why;
-    const bool holds = one.warm && nameOf(schedules, now) == one.name;
+    const bool holds = one.warm && scheduleName(schedules, now) == one.name;
     if (holds) why = one.duration.count() > 0 ? "its window begins" : "it holds from here";
-    if (one.warm && !holds) why = "it fires, but " + nameOf(schedules, now) + " is above it";
+    if (one.warm && !holds) why = "it fires, but " + scheduleName(schedules, now) + " is above it";
     if (one.sweep) why += std::string(why.empty() ? "" : "; ") + "warm sandboxes are replaced";
     return why;
 }
@@ -51,7 +51,7 @@ std::vector<Moment> momentsOf(const controller::PoolSpec& spec, WallTime from, W
     const TimeZone first = state.entry         ? schedules[*state.entry].zone
                            : schedules.empty() ? TimeZone()
                                                : schedules.front().zone;
-    std::vector<Moment> all{{from, first, nameOf(schedules, state),
+    std::vector<Moment> all{{from, first, scheduleName(schedules, state),
                              controller::warmRange(schedules, own, from),
                              state.entry ? "in force" : "the pool's own numbers"}};
     for (auto at = controller::nextMoment(schedules, from); at && *at <= to;
@@ -68,7 +68,7 @@ std::vector<Moment> momentsOf(const controller::PoolSpec& spec, WallTime from, W
         }
         if (all.size() == before && now.entry != state.entry) {
             const Schedule& over = schedules[state.entry.value_or(0)];
-            all.push_back({*at, over.zone, nameOf(schedules, now), range,
+            all.push_back({*at, over.zone, scheduleName(schedules, now), range,
                            "the window of " + over.name + " ends"});
         }
         state = now;

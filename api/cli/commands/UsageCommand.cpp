@@ -1,5 +1,3 @@
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "api/cli/commands/Commands.h"
@@ -15,12 +13,6 @@ constexpr double kHour = 3600;
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr double kMiB = 1024.0 * 1024;
 
-std::string number(double value, const char* form = "%.2f") {
-    std::array<char, 48> text{};
-    std::snprintf(text.data(), text.size(), form, value);
-    return text.data();
-}
-
 std::string usageTable(const Json& report) {
     using Align = Table::Align;
     Table table(
@@ -29,12 +21,12 @@ std::string usageTable(const Json& report) {
                  Align::Right, Align::Right});
     for (const Json& row : report.at("items")) {
         table.add({textAt(row, "tenant"), textAt(row, "pool"),
-                   number(row.value("claims", 0.0), "%.0f"),
-                   number(row.value("sandboxSeconds", 0.0) / kHour),
-                   number(row.value("cpuSeconds", 0.0) / kHour),
-                   number(row.value("gpuSeconds", 0.0) / kHour),
-                   number(row.value("memoryByteSeconds", 0.0) / kGiB / kHour),
-                   number(row.value("egressBytes", 0.0) / kMiB)});
+                   numberText(row.value("claims", 0.0), "%.0f"),
+                   numberText(row.value("sandboxSeconds", 0.0) / kHour, "%.2f"),
+                   numberText(row.value("cpuSeconds", 0.0) / kHour, "%.2f"),
+                   numberText(row.value("gpuSeconds", 0.0) / kHour, "%.2f"),
+                   numberText(row.value("memoryByteSeconds", 0.0) / kGiB / kHour, "%.2f"),
+                   numberText(row.value("egressBytes", 0.0) / kMiB, "%.2f")});
     }
     const std::string times = textAt(report, "since") + " to " + textAt(report, "until");
     if (table.empty()) return "nothing was used from " + printable(times) + "\n";

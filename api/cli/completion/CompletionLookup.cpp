@@ -2,6 +2,7 @@
 #include "api/cli/remote/Remote.h"
 #include "api/cli/remote/RemotePath.h"
 #include "base/Error.h"
+#include "base/Json.h"
 
 namespace hearth::cli {
 namespace {
@@ -16,11 +17,6 @@ std::string setting(const std::vector<std::string>& words, const Environment& en
         if (words[i].starts_with("--" + flag + "=")) return words[i].substr(flag.size() + 3);
     }
     return environment(environmentName(flag)).value_or(fallback);
-}
-
-std::string textAt(const Json& item, const char* key) {
-    const auto at = item.find(key);
-    return at != item.end() && at->is_string() ? at->get<std::string>() : std::string();
 }
 
 std::vector<Candidate> pathsIn(http::HttpClient& client, const std::string& word) {

@@ -10,7 +10,7 @@
 namespace hearth::cli {
 namespace {
 
-std::string describe(const pool::GpuDevice& device) {
+std::string deviceText(const pool::GpuDevice& device) {
     std::string text = device.product + (device.profile.empty() ? "" : " MIG " + device.profile) +
                        " (" + formatSize(static_cast<double>(device.memory_bytes)) + ", " +
                        device.uuid;
@@ -30,7 +30,7 @@ Finding judgeGpus(const std::vector<pool::GpuDevice>& devices, const std::string
     for (const pool::GpuDevice& device : devices) {
         if (device.parent.empty()) ++whole;
         if (!device.fault.empty()) ++faulty;
-        all += (all.empty() ? "" : ", ") + describe(device);
+        all += (all.empty() ? "" : ", ") + deviceText(device);
     }
     Finding finding = allRight("gpus", std::to_string(whole) + ": " + all);
     if (faulty > 0) {

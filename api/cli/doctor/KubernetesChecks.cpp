@@ -16,7 +16,7 @@ namespace {
 
 namespace kube = pool::kubernetes;
 
-constexpr kube::CallLimits kPatience{.timeout = std::chrono::seconds(10)};
+constexpr kube::CallLimits kClusterPatience{.timeout = std::chrono::seconds(10)};
 
 /// One kind of object, and what the server does with it.
 struct Need {
@@ -61,7 +61,7 @@ std::optional<std::string> lacking(kube::KubernetesClient& client, const std::st
                           {{"apiVersion", "authorization.k8s.io/v1"},
                            {"kind", "SelfSubjectAccessReview"},
                            {"spec", {{"resourceAttributes", std::move(asked)}}}},
-                          kPatience);
+                          kClusterPatience);
         if (!said) return std::nullopt;
         const Json status = said.value().value("status", Json::object());
         if (!status.value("allowed", false))
@@ -101,7 +101,7 @@ Finding checkRights(kube::KubernetesClient& client, const std::string& ns,
 }
 
 Finding checkDefinitions(kube::KubernetesClient& client) {
-    if (client.getPath("/apis/hearth.dev/v1alpha1", kPatience)) {
+    if (client.getPath("/apis/hearth.dev/v1alpha1", kClusterPatience)) {
         return allRight("definitions", "the cluster knows SandboxPools and Workspaces");
     }
     return {Level::Fail, "definitions", "the cluster does not know SandboxPools",
@@ -126,7 +126,7 @@ Finding checkPod(kube::KubernetesClient& client, const std::string& ns, const st
                                               .agent_image = image.empty() ? "none" : image,
                                               .server_key = std::string(64, '0')});
     const kube::KubeResult<Json> said =
-        client.tryCreate({.plural = "pods", .ns = ns}, pod, kPatience);
+        client.tryCreate({.plural = "pods", .ns = ns}, pod, kClusterPatience);
     if (said) return allRight("pods", "a sandbox's Pod would be taken in " + ns);
     return {Level::Fail, "pods", "a sandbox's Pod would be refused: " + said.error().text(),
             "see what refuses it: a quota of the namespace, Pod Security, or an admission webhook"};
@@ -134,7 +134,7 @@ Finding checkPod(kube::KubernetesClient& client, const std::string& ns, const st
 
 Finding checkRuntimeClasses(kube::KubernetesClient& client) {
     const kube::KubeResult<kube::ObjectPage> all =
-        client.list({.group = "node.k8s.io", .plural = "runtimeclasses"}, {}, kPatience);
+        client.list({.group = "node.k8s.io", .plural = "runtimeclasses"}, {}, kClusterPatience);
     if (!all) return allRight("runtime classes", "not for the server to see; pools may name them");
     std::string names;
     for (const Json& one : all.value().items) {
@@ -146,7 +146,7 @@ Finding checkRuntimeClasses(kube::KubernetesClient& client) {
 
 Findings judgeCluster(kube::KubernetesClient& client, const std::string& ns,
                       const ServeConfig& config) {
-    const kube::KubeResult<Json> version = client.getPath("/version", kPatience);
+    const kube::KubeResult<Json> version = client.getPath("/version", kClusterPatience);
     const std::string& url = client.access().config().url;
     if (!version) {
         return {{Level::Fail, "cluster", url + " does not answer: " + version.error().text(),

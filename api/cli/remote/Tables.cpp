@@ -11,7 +11,7 @@
 namespace hearth::cli {
 namespace {
 
-using Align = Table::Align;
+using Side = Table::Align;
 
 /// The text at a path of keys; "" where absent or null.
 std::string at(const Json& item, std::initializer_list<const char*> path) {
@@ -147,8 +147,8 @@ std::string poolWhy(const Json& pool) {
 std::string poolTable(const std::vector<Json>& items, WallTime now) {
     Table table({"NAME", "STATUS", "READY", "DESIRED", "CLAIMED", "CREATING", "FAILED", "WAITING",
                  "MIN", "MAX", "IMAGE", "AGE", "WHY"});
-    const auto right = Align::Right;
-    table.align({Align::Left, Align::Left, right, right, right, right, right, right, right, right});
+    const auto right = Side::Right;
+    table.align({Side::Left, Side::Left, right, right, right, right, right, right, right, right});
     for (const Json& p : items) {
         table.add({at(p, {"metadata", "name"}), poolStatus(p), at(p, {"status", "ready"}),
                    at(p, {"status", "desired"}), at(p, {"status", "claimed"}),
@@ -199,7 +199,7 @@ std::string sandboxTable(const std::vector<Json>& items, WallTime now) {
 
 std::string executionTable(const std::vector<Json>& items, WallTime now) {
     Table table({"ID", "STATUS", "EXIT", "LANGUAGE", "TOOK", "STARTED"});
-    table.align({Align::Left, Align::Left, Align::Right, Align::Left, Align::Right});
+    table.align({Side::Left, Side::Left, Side::Right, Side::Left, Side::Right});
     for (const Json& e : items) {
         const std::string started = age(at(e, {"startedAt"}), now);
         table.add({at(e, {"id"}), at(e, {"status"}), at(e, {"exitCode"}), at(e, {"language"}),
@@ -211,9 +211,9 @@ std::string executionTable(const std::vector<Json>& items, WallTime now) {
 std::string wideExecutionTable(const std::vector<Json>& items, WallTime now) {
     Table table(
         {"ID", "WORKSPACE", "STATUS", "EXIT", "LANGUAGE", "TOOK", "STARTED", "CPU", "PEAK MEMORY"});
-    const auto right = Align::Right;
-    table.align({Align::Left, Align::Left, Align::Left, right, Align::Left, right, Align::Left,
-                 right, right});
+    const auto right = Side::Right;
+    table.align(
+        {Side::Left, Side::Left, Side::Left, right, Side::Left, right, Side::Left, right, right});
     for (const Json& e : items) {
         const std::string started = age(at(e, {"startedAt"}), now);
         // Until an execution ends, its use is not known.
@@ -239,7 +239,7 @@ std::string contextTable(const std::vector<Json>& items, WallTime now) {
 
 std::string fileTable(const std::vector<Json>& items, WallTime now) {
     Table table({"MODE", "SIZE", "AGE", "PATH"});
-    table.align({Align::Left, Align::Right, Align::Right});
+    table.align({Side::Left, Side::Right, Side::Right});
     for (const Json& f : items) {
         std::string path = at(f, {"path"});
         if (at(f, {"type"}) == "directory") path += "/";
@@ -334,6 +334,12 @@ std::string fieldList(const Json& object) {
         if (!text.ends_with('\n')) all += '\n';
     }
     return all;
+}
+
+std::string numberText(double value, const char* form) {
+    std::array<char, 48> text{};
+    std::snprintf(text.data(), text.size(), form, value);
+    return text.data();
 }
 
 }  // namespace hearth::cli

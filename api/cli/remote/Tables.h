@@ -45,5 +45,7 @@ std::string poolWhy(const Json& pool);
 std::optional<std::int64_t> secondsSince(const std::string& time, WallTime now);
 /// "5s", "12m", "3h", "2d" between an RFC 3339 time and `now`, either way round; "-" for no time.
 std::string age(const std::string& time, WallTime now);
+/// A number in a form of printf, such as "%.1f", up to 47 characters.
+std::string numberText(double value, const char* form);
 
 }  // namespace hearth::cli

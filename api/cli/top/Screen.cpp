@@ -1,8 +1,8 @@
 #include "api/cli/top/Screen.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "api/cli/remote/Tables.h"
 #include "api/cli/top/DetailScreen.h"
 #include "api/cli/top/ListLines.h"
 #include "api/cli/top/ScreenText.h"
@@ -14,12 +14,6 @@ namespace {
 constexpr std::size_t kMostDegraded = 2;
 constexpr std::size_t kBothLists = 14;  ///< rows of a screen below which it shows one list
 
-std::string number(double value, const char* form) {
-    char text[48];
-    std::snprintf(text, sizeof(text), form, value);
-    return text;
-}
-
 std::string titleOf(const Overview& seen) {
     std::string title = "hearth top  " + seen.url;
     if (!seen.version.empty()) title += "  " + seen.version;
@@ -29,10 +23,10 @@ std::string titleOf(const Overview& seen) {
 std::string claimsOf(const Overview& seen) {
     const ClaimFigures& claims = seen.claims;
     std::string text =
-        "claims seen in the last minute: " + number(claims.per_second, "%.2f") + "/s";
+        "claims seen in the last minute: " + numberText(claims.per_second, "%.2f") + "/s";
     if (claims.measured == 0) return text;
-    return text + ", median " + number(claims.median_ms, "%.1f") + " ms, worst " +
-           number(claims.worst_ms, "%.1f") + " ms (" + std::to_string(claims.measured) + ")";
+    return text + ", median " + numberText(claims.median_ms, "%.1f") + " ms, worst " +
+           numberText(claims.worst_ms, "%.1f") + " ms (" + std::to_string(claims.measured) + ")";
 }
 
 std::vector<StyledText> overviewLines(const Overview& seen) {
@@ -53,9 +47,9 @@ std::vector<StyledText> overviewLines(const Overview& seen) {
     lines.push_back({claimsOf(seen)});
     if (seen.pressure) {
         lines.push_back({"host at a recent claim: tasks waited for cpu " +
-                         number(seen.pressure->cpu, "%.0f") + "%, memory " +
-                         number(seen.pressure->memory, "%.0f") + "%, disk " +
-                         number(seen.pressure->io, "%.0f") + "%"});
+                         numberText(seen.pressure->cpu, "%.0f") + "%, memory " +
+                         numberText(seen.pressure->memory, "%.0f") + "%, disk " +
+                         numberText(seen.pressure->io, "%.0f") + "%"});
     }
     std::size_t degraded = 0;
     for (const PoolFacts& pool : seen.pools) {

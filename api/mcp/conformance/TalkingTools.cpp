@@ -9,10 +9,10 @@ namespace {
 /// The pause that the suite asks for between two messages.
 constexpr std::chrono::milliseconds kPause{50};
 
-using PendingWork = std::function<ToolResult(Conversation&, const Arguments&)>;
+using Talk = std::function<ToolResult(Conversation&, const Arguments&)>;
 
 Tool talking(const std::string& name, const std::string& description,
-             const std::vector<std::pair<std::string, std::string>>& arguments, PendingWork work) {
+             const std::vector<std::pair<std::string, std::string>>& arguments, Talk work) {
     return fixture(name, description, arguments,
                    [work = std::move(work)](const CallContext&, const Arguments& given) {
                        return LiveCall{[work, given](Conversation& conversation) {

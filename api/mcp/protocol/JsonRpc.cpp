@@ -5,7 +5,7 @@
 namespace hearth::mcp {
 namespace {
 
-bool isId(const Json& value) {
+bool isRequestId(const Json& value) {
     return value.is_string() || value.is_number_integer();
 }
 
@@ -22,7 +22,7 @@ Message readMessage(const Json& body) {
     if (!body.is_object()) return invalid(message, "a message must be a JSON object");
     const Json* id = member(body, "id");
     if (id != nullptr) {
-        if (!isId(*id)) return invalid(message, "id must be a string or an integer");
+        if (!isRequestId(*id)) return invalid(message, "id must be a string or an integer");
         if (id->is_string() && id->get_ref<const std::string&>().size() > kLongestId) {
             return invalid(message, "id is longer than " + std::to_string(kLongestId) + " bytes");
         }

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxProposals = 100;
 /// Of what a caller names, in the audit log.
 constexpr std::size_t kAuditedName = 64;
 
-bool isToken(const Json& value) {
+bool isProgressToken(const Json& value) {
     if (value.is_string()) return value.get_ref<const std::string&>().size() <= kLongestId;
     return value.is_number_integer();
 }
@@ -26,7 +26,7 @@ bool isToken(const Json& value) {
 Json progressToken(const Message& message) {
     const Json* meta = member(message.params, "_meta");
     const Json* token = meta == nullptr ? nullptr : member(*meta, "progressToken");
-    return token != nullptr && isToken(*token) ? *token : Json();
+    return token != nullptr && isProgressToken(*token) ? *token : Json();
 }
 
 [[noreturn]] void refuseParams(const std::string& what) {

@@ -2,12 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/rest/model/Views.h"
+
 namespace hearth::rest {
 namespace {
-
-Json textOrNone(const std::string& text) {
-    return text.empty() ? Json(nullptr) : Json(text);
-}
 
 Schema textOrNoneSchema() {
     return Schema::string().nullable();
@@ -55,16 +53,16 @@ Json gpuJson(const controller::GpuView& view) {
     for (const controller::GpuHolder& holder : view.holders) {
         holders.push_back({{"sandboxId", holder.sandbox},
                            {"pool", holder.pool},
-                           {"workspaceId", textOrNone(holder.workspace)},
-                           {"tenant", textOrNone(holder.tenant)}});
+                           {"workspaceId", orNull(holder.workspace)},
+                           {"tenant", orNull(holder.tenant)}});
     }
     return {{"uuid", view.uuid},
             {"product", view.product},
             {"memoryBytes", view.memory_bytes},
-            {"parent", textOrNone(view.parent)},
-            {"profile", textOrNone(view.profile)},
+            {"parent", orNull(view.parent)},
+            {"profile", orNull(view.profile)},
             {"state", controller::kGpuStates.of(view.state)},
-            {"reason", textOrNone(view.reason)},
+            {"reason", orNull(view.reason)},
             {"holders", std::move(holders)}};
 }
 
@@ -81,7 +79,7 @@ Json gpuProductsJson(const std::vector<controller::GpuProduct>& products) {
     Json all = Json::array();
     for (const controller::GpuProduct& one : products) {
         all.push_back({{"product", one.product},
-                       {"profile", textOrNone(one.profile)},
+                       {"profile", orNull(one.profile)},
                        {"memoryBytes", one.memory_bytes},
                        {"count", one.count}});
     }

@@ -12,7 +12,7 @@ constexpr double kLongestLife = 30.0 * 24 * 3600;
 constexpr double kLongestRun = 24.0 * 3600;
 constexpr std::uint64_t kLeastPacedOutput = 1U << 20U;
 
-using Texts = std::map<std::string, std::string>;
+using TextMap = std::map<std::string, std::string>;
 
 Schema seconds(double least, double most, std::string description) {
     return Schema::number(least, most).describe(std::move(description));
@@ -28,8 +28,8 @@ std::optional<std::string> textOf(const Json& body, const char* name) {
     return at->get<std::string>();
 }
 
-Texts textsOf(const Json& body, const char* name) {
-    Texts out;
+TextMap textsOf(const Json& body, const char* name) {
+    TextMap out;
     if (const auto at = body.find(name); at != body.end()) {
         for (const auto& [key, value] : at->items()) out.emplace(key, value.get<std::string>());
     }

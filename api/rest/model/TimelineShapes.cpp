@@ -3,12 +3,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "api/rest/model/Views.h"
+
 namespace hearth::rest {
 namespace {
-
-Json textOrNone(const std::string& text) {
-    return text.empty() ? Json(nullptr) : Json(text);
-}
 
 /// To a thousandth: the rest would be noise.
 double rounded(double ms) {
@@ -105,7 +103,7 @@ Json timelineJson(const controller::Timeline& timeline) {
     Json out = {{"id", timeline.id},
                 {"kind", timeline.execution ? "execution" : "workspace"},
                 {"pool", timeline.pool},
-                {"traceId", textOrNone(timeline.trace_id)},
+                {"traceId", orNull(timeline.trace_id)},
                 {"startedAt", timeline.started_at},
                 {"totalMs", rounded(timeline.total_ms)},
                 {"running", timeline.running},
@@ -114,7 +112,7 @@ Json timelineJson(const controller::Timeline& timeline) {
                 {"queuePlace", nullptr},
                 {"poolThen", nullptr},
                 {"pressureThen", nullptr},
-                {"largest", textOrNone(timeline.largest)},
+                {"largest", orNull(timeline.largest)},
                 {"sentence", timeline.sentence}};
     if (timeline.first_output_ms) out["firstOutputMs"] = rounded(*timeline.first_output_ms);
     if (!timeline.scene) return out;

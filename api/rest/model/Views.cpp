@@ -6,13 +6,6 @@
 namespace hearth::rest {
 namespace {
 
-Json orNull(const std::optional<std::string>& text) {
-    return text ? Json(*text) : Json(nullptr);
-}
-Json orNull(const std::string& text) {
-    return text.empty() ? Json(nullptr) : Json(text);
-}
-
 /// Text from inside a sandbox may hold anything; a JSON document may not.
 Json clean(const Json& untrusted) {
     if (untrusted.is_string()) return toUtf8(untrusted.get_ref<const std::string&>());
@@ -271,6 +264,13 @@ Json fileJson(const agent::FileStat& stat) {
                 {"modifiedAt", formatRfc3339(fromUnixMillis(stat.modified_unix_ms))}};
     if (!stat.target.empty()) out["target"] = toUtf8(stat.target);
     return out;
+}
+
+Json orNull(const std::optional<std::string>& text) {
+    return text ? Json(*text) : Json(nullptr);
+}
+Json orNull(const std::string& text) {
+    return text.empty() ? Json(nullptr) : Json(text);
 }
 
 Json listJson(Json items, const std::string& next_cursor) {

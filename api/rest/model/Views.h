@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "base/Json.h"
@@ -38,6 +39,10 @@ Json egressJson(const broker::EgressReport& report);
 Json fileJson(const agent::FileStat& stat);
 Json limitsJson(const pool::SandboxLimits& limits);
 
+/// null if there is no text.
+Json orNull(const std::optional<std::string>& text);
+/// null if it is empty.
+Json orNull(const std::string& text);
 /// `{"items": [...], "nextCursor": null}`; an empty cursor is null.
 Json listJson(Json items, const std::string& next_cursor = {});
 

@@ -13,7 +13,7 @@ constexpr std::string_view kCharset = "charset";
 constexpr std::size_t kMostShown = 40;
 
 /// Whole names, in lower case and without punctuation.
-constexpr std::array<std::string_view, 27> kKnown{
+constexpr std::array<std::string_view, 27> kSupersets{
     "utf8",  "usascii", "ascii",      "ansix341968", "iso646us", "binary",    "macintosh",
     "koi8r", "koi8u",   "koi8ru",     "tis620",      "eucjp",    "euckr",     "euccn",
     "euctw", "gb2312",  "gbk",        "gb18030",     "big5",     "big5hkscs", "ksc56011987",
@@ -30,7 +30,7 @@ std::string plainName(std::string_view name) {
 
 bool isSupersetOfAscii(std::string_view name) {
     const std::string plain = plainName(name);
-    if (std::find(kKnown.begin(), kKnown.end(), plain) != kKnown.end()) return true;
+    if (std::find(kSupersets.begin(), kSupersets.end(), plain) != kSupersets.end()) return true;
     return std::any_of(kNumbered.begin(), kNumbered.end(), [&](std::string_view family) {
         const std::string_view rest =
             std::string_view(plain).substr(std::min(family.size(), plain.size()));

@@ -18,13 +18,10 @@
 namespace hearth::broker {
 namespace {
 
-constexpr std::chrono::milliseconds kTakeWithin = std::chrono::seconds(60);
-constexpr long kConnectSeconds = 15;
 /// Services that think long before they answer are what credentials are mostly for.
-constexpr long kStallSeconds = 300;
+constexpr long kThinkSeconds = 300;
 constexpr std::size_t kMostHead = 64U << 10U;
 constexpr int kNoContent = 204;
-constexpr int kNotModified = 304;
 constexpr int kSwitching = 101;
 /// A line's end is kept no longer than this, or events that are lines would wait for the next.
 constexpr auto kLineWaits = std::chrono::seconds(1);
@@ -337,7 +334,7 @@ void AuthorizedCall::prepare(const Request& request, Transfer& transfer, CurlLis
     curl_.set(CURLOPT_RESOLVE, names.get());
     curl_.set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
     curl_.set(CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_.set(CURLOPT_LOW_SPEED_TIME, kStallSeconds);
+    curl_.set(CURLOPT_LOW_SPEED_TIME, kThinkSeconds);
     if (!ca_file_.empty()) curl_.set(CURLOPT_CAINFO, ca_file_.c_str());
     curl_.set(CURLOPT_HTTPHEADER, headers.get());
     curl_.set(CURLOPT_OPENSOCKETFUNCTION, &Transfer::openSocket);

@@ -11,7 +11,7 @@
 namespace hearth::broker {
 namespace {
 
-constexpr std::size_t kRoom = 8'192;
+constexpr std::size_t kRoomForSecret = 8'192;
 constexpr const char* kSound = "8 to 4,096 printable ASCII characters";
 
 /// A tenant's name comes from a token: it must not lead out of its directory.
@@ -30,7 +30,7 @@ std::pair<std::string, SecretDirectory::Lack> SecretDirectory::read(
     const std::string path =
         directory_ + (tenants ? "/tenants/" + credential.tenant : "") + "/" + credential.secret;
     const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    std::string text(kRoom, '\0');
+    std::string text(kRoomForSecret, '\0');
     ssize_t n = -1;
     if (fd) {
         do {

@@ -15,15 +15,14 @@ namespace hearth::broker {
 namespace {
 
 constexpr std::size_t kMostListeners = 8;
-constexpr std::size_t kMostConnections = 32;
-constexpr int kForbidden = 403;
+constexpr std::size_t kMostConnectionsOfFetch = 32;
 /// In counters and log lines, beside the pools' names.
 constexpr const char* kPool = "ondemand";
 
 EgressLimits unlimited() {
     EgressLimits limits;
     limits.bytes = UINT64_MAX;  // an image has its own limit
-    limits.connections = kMostConnections;
+    limits.connections = kMostConnectionsOfFetch;
     return limits;
 }
 
@@ -103,7 +102,7 @@ void ImageWay::run() {
 void ImageWay::accept(const Fd& listener, bool proxy) {
     Fd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     connections_.remove_if([](const Connection& each) { return each.done.load(); });
-    if (!fd || connections_.size() >= kMostConnections) return;
+    if (!fd || connections_.size() >= kMostConnectionsOfFetch) return;
     std::optional<Destination> registry = registry_;
     if (registry) registry->port = portOf(listener);
     Connection& connection = connections_.emplace_back(std::move(fd));

@@ -13,8 +13,6 @@
 namespace hearth::broker {
 namespace {
 
-constexpr long kConnectSeconds = 15;
-
 std::string firstOf(std::initializer_list<const char*> names) {
     for (const char* name : names) {
         const char* const value = std::getenv(name);

@@ -1,12 +1,8 @@
 #include "controller/egress/images/RegistryDialer.h"
 
+#include "controller/egress/policy/NetworkPolicy.h"
+
 namespace hearth::broker {
-namespace {
-
-constexpr std::uint16_t kHttp = 80;
-constexpr std::uint16_t kHttps = 443;
-
-}  // namespace
 
 std::vector<IpAddress> RegistryDialer::resolve(const std::string& name) const {
     return resolve_ ? resolve_(name) : Dialer::resolve(name);
@@ -14,7 +10,7 @@ std::vector<IpAddress> RegistryDialer::resolve(const std::string& name) const {
 
 bool RegistryDialer::isNamed(const Destination& destination) const {
     if (!registry_ || !(registry_->literal || registry_->host == "localhost")) return false;
-    const bool usual = destination.port == kHttps || destination.port == kHttp;
+    const bool usual = destination.port == kHttpsPort || destination.port == kHttpPort;
     return destination.host == registry_->host &&
            (registry_->port == 0 ? usual : destination.port == registry_->port);
 }
@@ -55,7 +51,7 @@ Fd RegistryDialer::dial(const NetworkPolicy&, const Destination& destination) co
 void RegistryDialer::checkRegistry() const {
     if (!registry_) return;
     Destination usual = *registry_;
-    if (usual.port == 0) usual.port = kHttps;
+    if (usual.port == 0) usual.port = kHttpsPort;
     if (!isNamed(usual)) checked(usual);
 }
 

@@ -12,11 +12,9 @@ namespace {
 constexpr auto kFresh = std::chrono::minutes(10);
 /// A project that the index does not know is asked for again soon: it may just be published.
 constexpr auto kFreshAbsence = std::chrono::seconds(30);
-constexpr auto kFreshFailure = std::chrono::seconds(5);
 constexpr std::size_t kMostPages = 4'096;
-constexpr std::size_t kMostBytes = 128U << 20U;
+constexpr std::size_t kMostPageBytes = 128U << 20U;
 constexpr std::uint64_t kMaxPage = 64ULL << 20U;
-constexpr int kNotFound = 404;
 constexpr const char* kPypiJson = "application/vnd.pypi.simple.v1+json";
 constexpr const char* kPypiHtml = "text/html; charset=utf-8";
 
@@ -25,19 +23,9 @@ std::string withSlash(std::string url) {
     return url;
 }
 
-bool takePrefix(std::string_view& text, std::string_view prefix) {
-    if (!text.starts_with(prefix)) return false;
-    text.remove_prefix(prefix.size());
-    return true;
-}
-
 bool accepts(const RequestHead& head, std::string_view type) {
     const RequestHead::Field* accept = head.find("Accept");
     return accept != nullptr && accept->value.find(type) != std::string_view::npos;
-}
-
-[[noreturn]] void unknown(const std::string& what) {
-    throw Refused(kNotFound, "not_found", what);
 }
 
 }  // namespace
@@ -128,7 +116,7 @@ void PackageMirror::Pages<Content>::sized(const std::string& key, std::size_t si
     std::size_t& known = sizes[key];
     bytes += size - known;
     known = size;
-    while (bytes > kMostBytes && by_use.size() > 1) {
+    while (bytes > kMostPageBytes && by_use.size() > 1) {
         const std::string oldest = by_use.front();
         by_use.pop_front();
         drop(oldest);
@@ -153,7 +141,6 @@ std::shared_ptr<const Content> PackageMirror::page(Pages<Content>& pages, const 
     }
     try {
         const auto [answer, body] = fetcher_.text(request);
-        constexpr int kNotModified = 304;
         constexpr int kGone = 410;
         if (answer.status == 200) {
             parsers_.acquire();
@@ -203,23 +190,23 @@ std::shared_ptr<const NpmPackage> PackageMirror::package(const std::string& name
 }
 
 void PackageMirror::pypi(const MirrorRequest& asked, std::string_view path, MirrorAnswer& answer) {
-    if (sources_.pypi.empty()) unknown("no Python index is mirrored here");
+    if (sources_.pypi.empty()) refuseUnknown("no Python index is mirrored here");
     if (takePrefix(path, "simple/")) {
         if (path.ends_with('/')) path.remove_suffix(1);
         const std::optional<std::string> name = normalisedProject(path);
-        if (!name) unknown("there is no such project");
+        if (!name) refuseUnknown("there is no such project");
         answer.what = "pypi:" + *name;
         const std::shared_ptr<const PypiPage> found = project(*name);
-        if (!found) unknown("the index has no project " + *name);
+        if (!found) refuseUnknown("the index has no project " + *name);
         const bool json = accepts(asked.head, kPypiJson);
         answer.content_type = json ? kPypiJson : kPypiHtml;
         answer.text = json ? found->json : found->html;
         return;
     }
-    if (!takePrefix(path, "files/")) unknown("there is nothing here");
+    if (!takePrefix(path, "files/")) refuseUnknown("there is nothing here");
     const std::size_t slash = path.find('/');
     const std::optional<std::string> name = normalisedProject(path.substr(0, slash));
-    if (slash == std::string_view::npos || !name) unknown("there is no such file");
+    if (slash == std::string_view::npos || !name) refuseUnknown("there is no such file");
     std::string_view filename = path.substr(slash + 1);
     answer.what = "pypi:" + std::string(filename);
     constexpr std::string_view kMetadata = ".metadata";
@@ -227,7 +214,9 @@ void PackageMirror::pypi(const MirrorRequest& asked, std::string_view path, Mirr
     if (metadata) filename.remove_suffix(kMetadata.size());
     const std::shared_ptr<const PypiPage> found = project(*name);
     const PypiFile* const known = found ? found->project.find(filename) : nullptr;
-    if (known == nullptr || (metadata && !known->metadata_sha256)) unknown("there is no such file");
+    if (known == nullptr || (metadata && !known->metadata_sha256)) {
+        refuseUnknown("there is no such file");
+    }
     if (metadata) {
         return files_.answer(
             asked, {{known->url + std::string(kMetadata)}, {"sha256", *known->metadata_sha256}},
@@ -237,14 +226,14 @@ void PackageMirror::pypi(const MirrorRequest& asked, std::string_view path, Mirr
 }
 
 void PackageMirror::npm(const MirrorRequest& asked, std::string_view path, MirrorAnswer& answer) {
-    if (sources_.npm.empty()) unknown("no npm registry is mirrored here");
+    if (sources_.npm.empty()) refuseUnknown("no npm registry is mirrored here");
     constexpr std::string_view kSeparator = "/-/";
     const std::size_t separator = path.find(kSeparator);
     const std::optional<std::string> name = npmName(path.substr(0, separator));
-    if (!name) unknown("there is nothing here");
+    if (!name) refuseUnknown("there is nothing here");
     answer.what = "npm:" + *name;
     const std::shared_ptr<const NpmPackage> found = package(*name);
-    if (!found) unknown("the registry has no package " + *name);
+    if (!found) refuseUnknown("the registry has no package " + *name);
     if (separator == std::string_view::npos) {
         answer.content_type = "application/json";
         answer.text = found->document;
@@ -253,7 +242,7 @@ void PackageMirror::npm(const MirrorRequest& asked, std::string_view path, Mirro
     const std::string filename(path.substr(separator + kSeparator.size()));
     answer.what = "npm:" + *name + "/" + filename;
     const auto tarball = found->tarballs.find(filename);
-    if (tarball == found->tarballs.end()) unknown("there is no such file");
+    if (tarball == found->tarballs.end()) refuseUnknown("there is no such file");
     files_.answer(asked, {{tarball->second.url}, tarball->second.hash}, answer);
 }
 
@@ -266,10 +255,10 @@ void PackageMirror::dispatch(const MirrorRequest& asked, MirrorAnswer& answer) {
     if (takePrefix(path, "/pypi/")) return pypi(asked, path, answer);
     if (takePrefix(path, "/npm/")) return npm(asked, path, answer);
     if (takePrefix(path, "/apt/")) {
-        if (sources_.apt.empty()) unknown("no archive of Debian packages is mirrored here");
+        if (sources_.apt.empty()) refuseUnknown("no archive of Debian packages is mirrored here");
         return apt_.answer(asked, path, answer);
     }
-    unknown("the mirror has /pypi/simple/, /npm/ and /apt/");
+    refuseUnknown("the mirror has /pypi/simple/, /npm/ and /apt/");
 }
 
 MirrorAnswer PackageMirror::answer(const MirrorRequest& asked) {

@@ -6,6 +6,11 @@
 
 namespace hearth::broker {
 
+/// Statuses of HTTP, of refusals and of answers that are told apart.
+inline constexpr int kNotModified = 304;
+inline constexpr int kForbidden = 403;
+inline constexpr int kNotFound = 404;
+inline constexpr int kTooMany = 429;
 /// The status of an answer if the other side fails.
 inline constexpr int kBadGateway = 502;
 

@@ -11,8 +11,6 @@ constexpr std::size_t kKept = 200;
 /// Spans of one workspace, which has no more than its share of what can be sent.
 constexpr std::uint32_t kTraced = 100;
 constexpr std::chrono::minutes kTracedWithin{1};
-constexpr int kForbidden = 403;
-constexpr int kTooMany = 429;
 
 bool isRefusal(const std::string& decision) {
     return decision != "allowed" && decision != "hit" && decision != "miss";

@@ -11,6 +11,9 @@
 
 namespace hearth::broker {
 
+/// How long either side of the proxy may take for a piece of what is written to it.
+inline constexpr std::chrono::milliseconds kTakeWithin = std::chrono::seconds(60);
+
 /// The other side has gone, or took or sent nothing in time.
 class StreamBroken : public std::runtime_error {
 public:

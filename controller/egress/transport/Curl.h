@@ -9,6 +9,9 @@
 
 namespace hearth::broker {
 
+/// How long a connection to a server outside may take to come about.
+inline constexpr long kConnectSeconds = 15;
+
 /// libcurl, ready: once for the process, before anything of it is used; never taken down again.
 void initialiseCurl();
 

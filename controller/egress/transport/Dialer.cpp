@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kConnectWithin = std::chrono::seconds(10);
 constexpr std::size_t kMostTries = 4;
-constexpr int kForbidden = 403;
 
 Fd connectTo(const IpAddress& address, std::uint16_t port) {
     socklen_t length = 0;

@@ -11,7 +11,7 @@
 namespace hearth::broker {
 namespace {
 
-constexpr std::size_t kPiece = 16U << 10U;
+constexpr std::size_t kTlsPiece = 16U << 10U;
 
 int sizeOf(std::size_t n) {
     return static_cast<int>(std::min<std::size_t>(n, INT_MAX));
@@ -62,7 +62,8 @@ void TlsStream::write(std::string_view bytes, std::chrono::milliseconds patience
     while (!bytes.empty()) {
         ::ERR_clear_error();
         // Into memory: it is taken whole.
-        const int n = ::SSL_write(ssl_.get(), bytes.data(), sizeOf(std::min(bytes.size(), kPiece)));
+        const int n =
+            ::SSL_write(ssl_.get(), bytes.data(), sizeOf(std::min(bytes.size(), kTlsPiece)));
         if (n <= 0) throw StreamBroken("TLS broke");
         bytes.remove_prefix(static_cast<std::size_t>(n));
         flush(patience);
@@ -76,7 +77,7 @@ void TlsStream::end(std::chrono::milliseconds patience) {
 }
 
 void TlsStream::flush(std::chrono::milliseconds patience) {
-    std::array<char, kPiece> piece;
+    std::array<char, kTlsPiece> piece;
     int n = 0;
     while ((n = ::BIO_read(::SSL_get_wbio(ssl_.get()), piece.data(), sizeOf(piece.size()))) > 0) {
         below_.write({piece.data(), static_cast<std::size_t>(n)}, patience);
@@ -87,7 +88,7 @@ bool TlsStream::feed(std::chrono::steady_clock::time_point until) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         until - std::chrono::steady_clock::now());
     if (left.count() <= 0) throw StreamBroken("the other side is slow");
-    std::array<char, kPiece> piece;
+    std::array<char, kTlsPiece> piece;
     const std::size_t n = below_.read(piece.data(), piece.size(), left);
     if (n > 0) ::BIO_write(::SSL_get_rbio(ssl_.get()), piece.data(), sizeOf(n));
     return n > 0;

@@ -13,7 +13,7 @@ using protozero::pbf_writer;
 
 constexpr std::int32_t kFailed = 2;
 constexpr const char* kScope = "hearth";
-constexpr std::size_t kLongestText = 1'024;
+constexpr std::size_t kLongestSentText = 1'024;
 constexpr std::size_t kMostIdBytes = 16;
 
 std::uint64_t nanos(TimePoint at, std::chrono::nanoseconds to_wall) {
@@ -91,7 +91,7 @@ void writeSpan(pbf_writer& to, const Span& span, std::chrono::nanoseconds to_wal
 }  // namespace
 
 std::string sentText(std::string_view text) {
-    return toUtf8(text.substr(0, kLongestText));
+    return toUtf8(text.substr(0, kLongestSentText));
 }
 
 std::string otlpProtobuf(const SpanBatch& batch) {

@@ -15,6 +15,7 @@
 #include "pool/isolation/AgentFolder.h"
 #include "pool/isolation/RuntimeAdvisories.h"
 #include "pool/runtime/AgentSocket.h"
+#include "pool/runtime/RequireId.h"
 #include "pool/runtime/docker/ContainerConfig.h"
 #include "pool/runtime/docker/SocketHandover.h"
 #include "pool/runtime/docker/engine/EngineJson.h"
@@ -46,10 +47,6 @@ constexpr std::string_view kSocketSuffix = ".sock";
 
 TimePoint in(std::chrono::nanoseconds span) {
     return SystemClock().now() + span;
-}
-
-void requireId(const SandboxId& id) {
-    if (!isId(id, "sb_")) throw Error(ErrorCode::InvalidArgument, "not a sandbox id");
 }
 
 /// A container's status, in the Engine's words; a frozen one lives.

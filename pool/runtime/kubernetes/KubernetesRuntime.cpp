@@ -9,6 +9,7 @@
 
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "pool/runtime/RequireId.h"
 #include "pool/runtime/kubernetes/PodManifest.h"
 #include "pool/runtime/kubernetes/PodNetwork.h"
 
@@ -28,10 +29,6 @@ constexpr const char* kLayersFolder = "layers";  // in the volume
 const std::atomic<bool> kAlways{true};
 /// The watch has told of a Pod's creation or end by then, or never will: it was both meanwhile.
 constexpr auto kShownWithin = std::chrono::minutes(5);
-
-void requireId(const SandboxId& id) {
-    if (!isId(id, "sb_")) throw Error(ErrorCode::InvalidArgument, "not a sandbox id");
-}
 
 /// A refusal of a Pod, in words for the pool's condition.
 Error refusal(const KubeError& error) {

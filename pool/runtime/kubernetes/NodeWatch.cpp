@@ -6,13 +6,6 @@
 #include <vector>
 
 namespace hearth::pool::kubernetes {
-namespace {
-
-std::string nameOf(const Json& node) {
-    return metadataText(node, "name");
-}
-
-}  // namespace
 
 std::string unfitness(const Json& node) {
     const Json::json_pointer cordoned("/spec/unschedulable");
@@ -61,12 +54,12 @@ void NodeWatch::tell(const ObjectChange& change) {
     const std::string before = change.before ? unfitness(*change.before) : "";
     const std::string now = change.now ? unfitness(*change.now) : "has gone";
     if (before == now) return;
-    const std::string name = nameOf(change.now ? *change.now : *change.before);
+    const std::string name = metadataText(change.now ? *change.now : *change.before, "name");
     log_.info("kubernetes.node", {{"node", name}, {"state", now.empty() ? "fit" : now}});
     // One fit node makes the others unfit again: see unfit().
     std::vector<std::string> names{name};
     for (const KubeObject& node : cache_.list()) {
-        if (nameOf(*node) != name) names.push_back(nameOf(*node));
+        if (metadataText(*node, "name") != name) names.push_back(metadataText(*node, "name"));
     }
     for (const std::string& each : names) changed_(each);
 }

@@ -7,6 +7,7 @@
 #include "pool/image/LayerStore.h"
 #include "pool/image/Reference.h"
 #include "pool/runtime/AgentSocket.h"
+#include "pool/runtime/RequireId.h"
 #include "pool/sys/CpuWeight.h"
 #include "pool/sys/Files.h"
 #include "pool/sys/Freezer.h"
@@ -16,10 +17,6 @@ namespace {
 
 /// Calls to the sandbox wait for the outcome.
 constexpr auto kFreeze = std::chrono::milliseconds(100);
-
-void requireId(const SandboxId& id) {
-    if (!isId(id, "sb_")) throw Error(ErrorCode::InvalidArgument, "not a sandbox id");
-}
 
 KnownImage known(const image::Image& image) {
     KnownImage known{image.digest, image.digest, {image.name, image.name + "@" + image.digest}};

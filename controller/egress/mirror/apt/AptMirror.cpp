@@ -11,8 +11,7 @@
 namespace hearth::broker {
 namespace {
 
-constexpr auto kFresh = std::chrono::minutes(5);
-constexpr auto kFreshFailure = std::chrono::seconds(5);
+constexpr auto kReleaseFresh = std::chrono::minutes(5);
 /// How long the previous Release is used if no newer one can be fetched.
 constexpr auto kFreshBefore = std::chrono::seconds(60);
 /// A table stays valid; it is dropped only to free memory for others.
@@ -23,8 +22,6 @@ constexpr std::uint64_t kMaxRelease = 8ULL << 20U;
 constexpr std::uint64_t kMaxIndex = 256ULL << 20U;
 constexpr std::uint64_t kMaxUnpacked = 512ULL << 20U;
 constexpr std::uint64_t kMaxPackage = 8ULL << 30U;
-constexpr int kNotFound = 404;
-constexpr int kNotModified = 304;
 
 #if defined(__x86_64__)
 constexpr const char* kArchitecture = "amd64";
@@ -46,16 +43,6 @@ constexpr const char* kArchitecture = "all";
 /// The files that apt is configured to ask for (pool/agent/program/egress/AptFiles.cpp), so that
 /// each is fetched once.
 constexpr std::array<const char*, 3> kEndings{".gz", ".xz", ""};
-
-bool takePrefix(std::string_view& text, std::string_view prefix) {
-    if (!text.starts_with(prefix)) return false;
-    text.remove_prefix(prefix.size());
-    return true;
-}
-
-[[noreturn]] void unknown(const std::string& what) {
-    throw Refused(kNotFound, "not_found", what);
-}
 
 std::string dists(const AptSource& source, std::string_view path) {
     return source.url + "dists/" + source.suite + "/" + percentEncode(path, true);
@@ -91,7 +78,7 @@ void AptMirror::answer(const MirrorRequest& asked, std::string_view path, Mirror
     if (found == suites_.end()) {
         std::string known;
         for (const auto& [suite, of] : suites_) known += (known.empty() ? "" : ", ") + suite;
-        unknown("that suite is not mirrored here; these are: " + known);
+        refuseUnknown("that suite is not mirrored here; these are: " + known);
     }
     answer.what = "apt:" + found->first;
     path.remove_prefix(std::min(name.size() + 1, path.size()));
@@ -171,7 +158,7 @@ AptMirror::Releases AptMirror::releases(Suite& suite) {
             suite.previous = std::move(suite.release);
             suite.release = std::move(now);
         }
-        suite.fresh_until = clock_.now() + kFresh;
+        suite.fresh_until = clock_.now() + kReleaseFresh;
     } catch (const Refused& e) {
         // An old Release is better than none, and readers in line after us need not wait for the
         // same failure.
@@ -192,7 +179,7 @@ void AptMirror::index(Suite& suite, const MirrorRequest& asked, std::string_view
                {"Release.gpg", &known.current->signature}}};
     for (const auto& [name, content] : texts) {
         if (path != name) continue;
-        if (!*content) unknown("the suite has no " + std::string(name));
+        if (!*content) refuseUnknown("the suite has no " + std::string(name));
         answer.text = *content;
         return;
     }
@@ -209,13 +196,13 @@ void AptMirror::index(Suite& suite, const MirrorRequest& asked, std::string_view
         return files_.answer(
             asked, indexFile(suite.source, release->index, file->first, file->second), answer);
     }
-    unknown("the suite's Release names no such file of its components");
+    refuseUnknown("the suite's Release names no such file of its components");
 }
 
 void AptMirror::package(Suite& suite, const MirrorRequest& asked, std::string_view path,
                         MirrorAnswer& answer) {
     constexpr std::string_view kPackage = ".deb";
-    if (!isAptPath(path) || !path.ends_with(kPackage)) unknown("there is no such package");
+    if (!isAptPath(path) || !path.ends_with(kPackage)) refuseUnknown("there is no such package");
     answer.what = "apt:" + std::string(path.substr(path.rfind('/') + 1));
     const std::shared_ptr<const Release> release = releases(suite).current;
     for (const std::string& component : suite.source.components) {
@@ -236,7 +223,7 @@ void AptMirror::package(Suite& suite, const MirrorRequest& asked, std::string_vi
                                  answer);
         }
     }
-    unknown("no index of the suite has this package; apt-get update may help");
+    refuseUnknown("no index of the suite has this package; apt-get update may help");
 }
 
 std::shared_ptr<const AptTable> AptMirror::table(const Suite& suite, const AptRelease& release,

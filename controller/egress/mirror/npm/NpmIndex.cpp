@@ -12,7 +12,7 @@
 namespace hearth::broker {
 namespace {
 
-constexpr std::size_t kMaxName = 214;
+constexpr std::size_t kMaxNpmName = 214;
 
 bool isPart(std::string_view part) {
     return !part.empty() && part.front() != '.' && part.front() != '_' &&
@@ -41,7 +41,7 @@ ContentHash sha512Of(std::string_view integrity) {
 }  // namespace
 
 std::optional<std::string> npmName(std::string_view path) {
-    if (path.size() > kMaxName) return std::nullopt;
+    if (path.size() > kMaxNpmName) return std::nullopt;
     if (path.starts_with('@')) {
         const std::size_t slash = path.find('/');
         if (slash == std::string_view::npos || !isPart(path.substr(1, slash - 1)) ||

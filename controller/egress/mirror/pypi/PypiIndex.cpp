@@ -13,11 +13,11 @@
 namespace hearth::broker {
 namespace {
 
-constexpr std::size_t kMaxName = 200;
+constexpr std::size_t kMaxPypiName = 200;
 constexpr std::size_t kMaxFiles = 50'000;
 
 bool isFilename(std::string_view name) {
-    return !name.empty() && name.size() <= kMaxName && name.front() != '.' &&
+    return !name.empty() && name.size() <= kMaxPypiName && name.front() != '.' &&
            std::all_of(name.begin(), name.end(), [](char c) {
                return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                       std::string_view("._-+!").find(c) != std::string_view::npos;
@@ -53,10 +53,10 @@ std::string unescaped(std::string_view text) {
 
 /// The attributes of one tag: `name="value"`, `name='value'`, `name=value`, `name`.
 std::map<std::string, std::string> attributes(std::string_view tag) {
-    constexpr std::string_view kBlank = " \t\r\n\f/";
+    constexpr std::string_view kBetween = " \t\r\n\f/";
     std::map<std::string, std::string> out;
     while (true) {
-        const std::size_t begin = tag.find_first_not_of(kBlank);
+        const std::size_t begin = tag.find_first_not_of(kBetween);
         if (begin == std::string_view::npos) return out;
         tag.remove_prefix(begin);
         const std::size_t end = std::min(tag.find_first_of(" \t\r\n\f/="), tag.size());
@@ -201,7 +201,7 @@ const PypiFile* PypiProject::find(std::string_view filename) const {
 }
 
 std::optional<std::string> normalisedProject(std::string_view name) {
-    if (name.empty() || name.size() > kMaxName) return std::nullopt;
+    if (name.empty() || name.size() > kMaxPypiName) return std::nullopt;
     std::string out;
     for (const char c : name) {
         const bool separator = c == '-' || c == '_' || c == '.';

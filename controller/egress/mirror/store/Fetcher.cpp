@@ -16,7 +16,6 @@ namespace hearth::broker {
 namespace {
 
 constexpr int kMostRedirects = 5;
-constexpr long kConnectSeconds = 15;
 constexpr long kStallSeconds = 30;
 constexpr std::size_t kMostIdle = 16;
 constexpr long kOk = 200;

@@ -3,11 +3,10 @@
 #include "controller/egress/policy/Refused.h"
 
 namespace hearth::broker {
-namespace {
 
-constexpr int kNotFound = 404;
-
-}  // namespace
+void refuseUnknown(const std::string& what) {
+    throw Refused(kNotFound, "not_found", what);
+}
 
 FileCache::Found IndexFiles::open(const IndexFile& file, const std::string& tenant) const {
     return cache_.open(file.hash, tenant, [this, file](const FileCache::Sink& sink) {

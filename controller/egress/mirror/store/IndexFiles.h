@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +11,12 @@
 #include "controller/egress/mirror/store/FileCache.h"
 
 namespace hearth::broker {
+
+/// How long an index that failed, and of which nothing older is known, is not asked again.
+inline constexpr auto kFreshFailure = std::chrono::seconds(5);
+
+/// Throws Refused (404): the mirror has no such thing.
+[[noreturn]] void refuseUnknown(const std::string& what);
 
 /// A request, and its tenant.
 struct MirrorRequest {
