@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,9 @@
 #include "base/Error.h"
 
 namespace hearth::test {
+
+inline constexpr std::uint64_t kMiB = 1ULL << 20U;
+inline constexpr std::uint64_t kGiB = 1ULL << 30U;
 
 /// A directory of its own, removed with everything in it at the end.
 class TempDir {

@@ -17,6 +17,8 @@
 
 namespace hearth::test {
 
+inline constexpr const char* kPods = "/api/v1/pods";
+
 /// An API server in this process: objects of any kind, list, watch and writes with their rules as
 /// Kubernetes 1.20 has them, and the faults that a test asks for. No admission, no defaults, no
 /// controllers. Thread-safe.

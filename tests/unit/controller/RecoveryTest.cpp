@@ -3,7 +3,7 @@
 #include "controller/Recovery.h"
 #include "controller/workspaces/BindNote.h"
 #include "tests/support/FlakyReads.h"
-#include "tests/support/House.h"
+#include "tests/unit/controller/Support.h"
 
 using namespace hearth;
 using namespace hearth::controller;
@@ -11,18 +11,6 @@ using namespace hearth::controller::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-ExecutionRequest command(const std::string& line) {
-    ExecutionRequest request;
-    request.command = line;
-    request.background = true;
-    return request;
-}
-
-bool exists(Ground& ground, const std::string& sandbox) {
-    const auto all = ground.runtime.list();
-    return std::any_of(all.begin(), all.end(), [&](const auto& i) { return i.id == sandbox; });
-}
 
 /// What a claim makes of a sandbox, and what its agent then tells.
 struct Told {
@@ -71,14 +59,14 @@ Left liveAndDie(Ground& ground) {
     request.labels = {{"a", "1"}};
     left.workspace = house.workspaces.create(house.who, request);
     REQUIRE(house.filled("p", 3));
-    const auto done = house.executions.start(house.who, left.workspace.id, command("echo hi"));
+    const auto done = house.executions.start(house.who, left.workspace.id, inBackground("echo hi"));
     left.finished = done->id();
     REQUIRE(house.settleUntil([&] { return done->finished(); }));
     REQUIRE(house.settleUntil([&] { return house.journal.execution(left.finished).has_value(); }));
     ground.manual.advance(1s);  // until the agent is told to forget it
     house.loop.settle();
     left.running =
-        house.executions.start(house.who, left.workspace.id, command("sleep 1000"))->id();
+        house.executions.start(house.who, left.workspace.id, inBackground("sleep 1000"))->id();
     // Between the mark and the bind: this one may be bound for all anybody knows.
     for (const pool::Member& member : house.warm.members("p")) {
         if (member.phase == pool::Phase::Ready) left.marked = member.id;

@@ -41,7 +41,7 @@ struct Ground {
     Metrics metrics;
 };
 
-std::vector<Json> linesOf(const fs::path& file) {
+std::vector<Json> entriesIn(const fs::path& file) {
     std::vector<Json> lines;
     std::ifstream in(file);
     for (std::string line; std::getline(in, line);) lines.push_back(parseJson(line));
@@ -68,7 +68,7 @@ TEST_CASE("each entry is one line of JSON that says who did what and whether it 
     audit.record(entry("line\nbreak \"quoted\" \xff", 403));
     audit.record(entry("", 409));
     REQUIRE(audit.flush(kPatience));
-    const auto lines = linesOf(ground.file);
+    const auto lines = entriesIn(ground.file);
     REQUIRE(lines.size() == 3);
     CHECK(lines[0]["decision"] == "allowed");
     CHECK(lines[0]["resource"] == "ws_1");
@@ -96,12 +96,12 @@ TEST_CASE("an audit log that was renamed goes on in a new file, and the old one 
         audit.record(entry("ws_2"));
         audit.record(entry("ws_3"));
     }  // the end writes what is queued
-    CHECK(linesOf(ground.folder / "audit.log.1").size() == 1);
-    CHECK(linesOf(ground.file).size() == 2);
+    CHECK(entriesIn(ground.folder / "audit.log.1").size() == 1);
+    CHECK(entriesIn(ground.file).size() == 2);
     AuditLog again(ground.file.string(), ground.clock, ground.log, ground.metrics);
     again.record(entry("ws_4"));
     REQUIRE(again.flush(kPatience));
-    CHECK(linesOf(ground.file).size() == 3);
+    CHECK(entriesIn(ground.file).size() == 3);
 }
 
 TEST_CASE("a disk that is full is seen, and the entry is there when there is room again",
@@ -140,7 +140,7 @@ TEST_CASE("the same denial over and over is one line a second, which counts the 
     clock.advance(std::chrono::seconds(1));
     audit.record(entry("", 401));
     REQUIRE(audit.flush(kPatience));
-    const auto lines = linesOf(ground.file);
+    const auto lines = entriesIn(ground.file);
     REQUIRE(lines.size() == 6);
     CHECK_FALSE(lines[0].contains("more"));
     CHECK(lines[1]["peer"] == "192.0.2.9");

@@ -6,7 +6,9 @@
 #include "tests/support/Support.h"
 
 using namespace hearth;
-using namespace hearth::test;
+using hearth::test::codeOf;
+using hearth::test::errorOf;
+using hearth::test::FakeRequest;
 
 namespace {
 

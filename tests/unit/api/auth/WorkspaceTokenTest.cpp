@@ -7,8 +7,9 @@
 #include "tests/support/FakeTokens.h"
 
 using namespace hearth;
-using namespace hearth::test;
 using controller::Role;
+using hearth::test::FakeRequest;
+using hearth::test::FakeTokens;
 
 namespace {
 

@@ -19,9 +19,12 @@
 #include "api/command/Yaml.h"
 #include "base/Fd.h"
 #include "tests/support/Support.h"
+#include "tests/unit/api/cli/Call.h"
 
 using namespace hearth;
 using namespace hearth::cli;
+using hearth::test::call;
+using hearth::test::Outcome;
 
 namespace {
 
@@ -32,24 +35,6 @@ Options options(const std::vector<std::string>& arguments) {
 
 RunRequest request(const std::vector<std::string>& arguments) {
     return makeRunRequest(options(arguments));
-}
-
-/// A program without a server, its two streams and its status.
-struct Outcome {
-    int status = -1;
-    std::string out;
-    std::string err;
-};
-
-Outcome call(const std::vector<std::string>& arguments) {
-    std::ostringstream out;
-    std::ostringstream err;
-    Outcome outcome;
-    outcome.status =
-        runCommand(arguments, Console{out, err}, [](const std::string&) { return std::nullopt; });
-    outcome.out = out.str();
-    outcome.err = err.str();
-    return outcome;
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -8,9 +6,12 @@
 #include "api/config/ConfigFile.h"
 #include "api/config/Settings.h"
 #include "base/Digest.h"
+#include "tests/support/Support.h"
 
 using namespace hearth;
 using namespace hearth::cli;
+using hearth::test::TempDir;
+using hearth::test::writeText;
 
 namespace {
 
@@ -41,28 +42,11 @@ std::string messageOf(const std::string& text) {
     return "no error";
 }
 
-/// A directory that is gone at the end.
-class TempDir {
-public:
-    TempDir() {
-        std::string name = (std::filesystem::temp_directory_path() / "hearth-cli-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-        path_ = name;
-    }
-    ~TempDir() {
-        std::error_code error;
-        std::filesystem::remove_all(path_, error);
-    }
-    TempDir(const TempDir&) = delete;
-    TempDir& operator=(const TempDir&) = delete;
-    std::string write(const std::string& name, const std::string& text) const {
-        std::ofstream(path_ / name) << text;
-        return (path_ / name).string();
-    }
-
-private:
-    std::filesystem::path path_;
-};
+/// The path of a new file with that text.
+std::string written(const TempDir& dir, const std::string& name, const std::string& text) {
+    writeText(dir.file(name), text);
+    return dir.file(name);
+}
 
 constexpr const char* kHash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 
@@ -80,8 +64,8 @@ TEST_CASE("without anything given the server listens on loopback only", "[unit][
 
 TEST_CASE("flags stand over environment over file over defaults", "[unit][cli]") {
     const TempDir dir;
-    const std::string file = dir.write(
-        "h.yaml", "listen: 127.0.0.1:1\nopsListen: 127.0.0.1:2\nworkers: 3\nruntime: oci\n");
+    const std::string file = written(
+        dir, "h.yaml", "listen: 127.0.0.1:1\nopsListen: 127.0.0.1:2\nworkers: 3\nruntime: oci\n");
     const ServeConfig config = load({"--config", file, "--listen", "127.0.0.1:9"},
                                     {{"HEARTH_LISTEN", "127.0.0.1:8"}, {"HEARTH_WORKERS", "7"}});
     CHECK(*config.listen == "127.0.0.1:9");
@@ -111,7 +95,7 @@ TEST_CASE("a seed's clients are served on its port unless another is given", "[u
 
 TEST_CASE("the file may itself be named by the environment", "[unit][cli]") {
     const TempDir dir;
-    const std::string file = dir.write("h.yaml", "logLevel: debug\n");
+    const std::string file = written(dir, "h.yaml", "logLevel: debug\n");
     CHECK(*load({}, {{"HEARTH_CONFIG", file}}).log_level == metrics::LogLevel::Debug);
     CHECK_THROWS_AS(load({"--config", file + ".missing"}), std::system_error);
 }
@@ -143,7 +127,7 @@ TEST_CASE("paths of the file are relative to it", "[unit][cli]") {
 
 TEST_CASE("tokens come from the file, by hash or from a file of their own", "[unit][cli]") {
     const TempDir dir;
-    const std::string secret = dir.write("token", "0123456789abcdef0123\n");
+    const std::string secret = written(dir, "token", "0123456789abcdef0123\n");
     const ServeConfig config =
         fromText("tokens:\n- {name: ci, role: operator, sha256: " + std::string(kHash) +
                  "}\n- {name: me, tenant: t, tokenFile: " + secret + "}\nshutdown: {warm: Keep}\n");
@@ -279,7 +263,7 @@ TEST_CASE("mirrors, ways out and limits are read from the file, and the flags st
     CHECK(messageOf("limits: {eventStreams: 0}").find("from 1 to 1024") != std::string::npos);
 
     const TempDir dir;
-    const std::string file = dir.write("h.yaml", text);
+    const std::string file = written(dir, "h.yaml", text);
     const ServeConfig flags =
         load({"--config", file, "--egress-deny=192.0.2.0/24", "--connections-per-address=77",
               "--mirror-hosts=a.example", "--mirror-hosts=b.example:1"},
@@ -309,7 +293,7 @@ TEST_CASE("mirrors, ways out and limits are read from the file, and the flags st
                               "storage: {reserve: much}", "storage: {overcommit: 0}",
                               "egress: {deny: [10.0.0.0/33]}", "egress: {exempt: [localhost]}"}) {
         CAPTURE(wrong);
-        const std::string bad = dir.write("bad.yaml", wrong);
+        const std::string bad = written(dir, "bad.yaml", wrong);
         try {
             load({"--config", bad});
             FAIL_CHECK("no error");
@@ -355,7 +339,8 @@ TEST_CASE("images without a pool are allowed by patterns, from a file, flags or 
 
 TEST_CASE("a stronger source's list stands alone, an empty one too", "[unit][cli]") {
     const TempDir dir;
-    const std::string file = dir.write("h.yaml", "allowedHosts: [a, b, c]\nallowedOrigins: []\n");
+    const std::string file =
+        written(dir, "h.yaml", "allowedHosts: [a, b, c]\nallowedOrigins: []\n");
     const ServeConfig config =
         load({"--config", file, "--allowed-hosts=x"}, {{"HEARTH_ALLOWED_ORIGINS", "http://o"}});
     CHECK(*config.allowed_hosts == std::vector<std::string>{"x"});

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Queue {
+struct Claimants {
     ManualClock clock;
     metrics::Metrics metrics;
     pool::WarmPool warm;
@@ -22,7 +22,7 @@ struct Queue {
     Pool pool;
     int made = 0;
 
-    Queue() {
+    Claimants() {
         pool.name = "p";
         pool.spec.max_wait = 1min;
     }
@@ -51,7 +51,7 @@ struct Queue {
 }  // namespace
 
 TEST_CASE("a ready sandbox is had at once and belongs to its claimant", "[unit][controller]") {
-    Queue q;
+    Claimants q;
     q.makeReady();
     const pool::Member member = q.queue.acquire(q.pool, {"ws_1", "t"});
     CHECK(member.phase == pool::Phase::Claimed);
@@ -60,7 +60,7 @@ TEST_CASE("a ready sandbox is had at once and belongs to its claimant", "[unit][
 }
 
 TEST_CASE("who came first is served first", "[unit][controller]") {
-    Queue q;
+    Claimants q;
     auto first = q.claim("ws_1");
     REQUIRE(q.waiting(1));
     auto second = q.claim("ws_2");
@@ -77,7 +77,7 @@ TEST_CASE("who came first is served first", "[unit][controller]") {
 }
 
 TEST_CASE("a pool that fails on empty refuses at once", "[unit][controller]") {
-    Queue q;
+    Claimants q;
     q.pool.spec.on_empty = OnEmpty::Fail;
     const Error error = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); });
     CHECK(error.code() == ErrorCode::PoolExhausted);
@@ -85,7 +85,7 @@ TEST_CASE("a pool that fails on empty refuses at once", "[unit][controller]") {
 }
 
 TEST_CASE("a full queue refuses, and says how long its line takes", "[unit][controller]") {
-    Queue q;
+    Claimants q;
     q.pool.spec.max_queue = 3;
     q.pool.spec.parallel_creates = 1;
     for (int i = 0; i < 40; ++i) q.breaker.succeeded("p", 10s);
@@ -101,7 +101,7 @@ TEST_CASE("a full queue refuses, and says how long its line takes", "[unit][cont
 
 TEST_CASE("a claimant with less patience than the pool leaves the line sooner",
           "[unit][controller]") {
-    Queue q;
+    Claimants q;
     q.pool.spec.max_wait = 1h;
     const Error error = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t", {5ms}}); });
     CHECK(error.code() == ErrorCode::PoolExhausted);
@@ -109,7 +109,7 @@ TEST_CASE("a claimant with less patience than the pool leaves the line sooner",
 }
 
 TEST_CASE("a claim that waited in vain leaves the line with a Retry-After", "[unit][controller]") {
-    Queue q;
+    Claimants q;
     q.pool.spec.max_wait = 5ms;
     const Error error = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); });
     CHECK(error.code() == ErrorCode::PoolExhausted);
@@ -121,7 +121,7 @@ TEST_CASE("a claim that waited in vain leaves the line with a Retry-After", "[un
 }
 
 TEST_CASE("a degraded pool is refused instead of waited for", "[unit][controller]") {
-    Queue q;
+    Claimants q;
     for (int i = 0; i < 3; ++i) q.breaker.failed("p", "no");
     CHECK(codeOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); }) == ErrorCode::PoolDegraded);
     q.makeReady();  // what is ready is still had
@@ -129,7 +129,7 @@ TEST_CASE("a degraded pool is refused instead of waited for", "[unit][controller
 }
 
 TEST_CASE("closing releases every waiting claim and refuses later ones", "[unit][controller]") {
-    Queue q;
+    Claimants q;
     auto first = q.claim("ws_1");
     auto second = q.claim("ws_2");
     REQUIRE(q.waiting(2));
@@ -145,7 +145,7 @@ TEST_CASE("closing releases every waiting claim and refuses later ones", "[unit]
 TEST_CASE("a ready sandbox is had at once also while a served claim has not woken yet",
           "[unit][controller]") {
     for (int round = 0; round < 200; ++round) {
-        Queue q;
+        Claimants q;
         auto first = q.claim("ws_1");
         REQUIRE(q.waiting(1));
         q.makeReady();
@@ -160,7 +160,7 @@ TEST_CASE("a ready sandbox is had at once also while a served claim has not woke
 
 TEST_CASE("a claim that may not wait says what it would wait for, and nothing has happened",
           "[unit][controller]") {
-    Queue q;
+    Claimants q;
     q.metrics.bornPool("p");
     const ClaimQueue::Claimant hasty{"ws", "t", {.waits = false}};
     try {
@@ -181,7 +181,7 @@ TEST_CASE("a claim that may not wait says what it would wait for, and nothing ha
 }
 
 TEST_CASE("a claim that is taken back leaves the line at once", "[unit][controller]") {
-    Queue q;
+    Claimants q;
     std::stop_source first;
     auto taken = q.claim("ws_1", first.get_token());
     REQUIRE(q.waiting(1));
@@ -201,7 +201,7 @@ TEST_CASE("a claim that is taken back leaves the line at once", "[unit][controll
 TEST_CASE("a sandbox that a claim was given as it was taken back goes to the next, or back",
           "[unit][controller]") {
     for (int round = 0; round < 200; ++round) {
-        Queue q;
+        Claimants q;
         std::stop_source stop;
         auto taken = q.claim("ws_1", stop.get_token());
         REQUIRE(q.waiting(1));
@@ -232,7 +232,7 @@ TEST_CASE("a sandbox that a claim was given as it was taken back goes to the nex
 
 TEST_CASE("why a pool is degraded is told to who may know of the host, and to nobody else",
           "[unit][controller]") {
-    Queue q;
+    Claimants q;
     for (int i = 0; i < 3; ++i) q.breaker.failed("p", "no space on /dev/sda1");
     const Error user = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); });
     CHECK(user.code() == ErrorCode::PoolDegraded);
@@ -245,7 +245,7 @@ TEST_CASE("why a pool is degraded is told to who may know of the host, and to no
 }
 
 TEST_CASE("who waits for what can never be made is told so at once", "[unit][controller]") {
-    Queue q;
+    Claimants q;
     q.pool.spec.max_wait = 1h;
     auto claim = q.claim("ws");
     REQUIRE(q.waiting(1));
@@ -259,7 +259,7 @@ namespace {
 
 /// A claim that stands in line without a thread.
 struct Threadless {
-    Queue& q;
+    Claimants& q;
     std::string tenant;
     std::shared_ptr<ClaimWait> wait = std::make_shared<ClaimWait>();
     std::shared_ptr<int> told = std::make_shared<int>(0);
@@ -286,7 +286,7 @@ struct Threadless {
 
 TEST_CASE("a claim stands in line without a thread and is told when it need not wait",
           "[unit][controller]") {
-    Queue q;
+    Claimants q;
     Threadless claim{q, "t"};
     CHECK(claim.run() == "waits");
     CHECK(q.queue.waiting("p") == 1);
@@ -307,7 +307,7 @@ TEST_CASE("a claim stands in line without a thread and is told when it need not 
 
 TEST_CASE("a claim that nobody wants any more leaves the line, and its sandbox goes to the next",
           "[unit][controller]") {
-    Queue q;
+    Claimants q;
     Threadless first{q, "t"};
     Threadless second{q, "t"};
     Threadless third{q, "t"};
@@ -330,7 +330,7 @@ TEST_CASE("a claim that nobody wants any more leaves the line, and its sandbox g
 }
 
 TEST_CASE("a claim without a thread waits no longer than the pool lets it", "[unit][controller]") {
-    Queue q;
+    Claimants q;
     Threadless claim{q, "t"};
     REQUIRE(claim.run() == "waits");
     CHECK(claim.wait->until() == q.clock.now() + 1min);
@@ -346,7 +346,7 @@ TEST_CASE("a claim without a thread waits no longer than the pool lets it", "[un
 }
 
 TEST_CASE("members go to tenants by turns", "[unit][controller]") {
-    Queue q;
+    Claimants q;
     std::vector<std::unique_ptr<Threadless>> line;
     for (const char* tenant : {"a", "a", "a", "b"}) {
         line.push_back(std::make_unique<Threadless>(Threadless{q, tenant}));
@@ -362,7 +362,7 @@ TEST_CASE("members go to tenants by turns", "[unit][controller]") {
 
 TEST_CASE("a full line is shared: who has less of it displaces the newest of who has most",
           "[unit][controller]") {
-    Queue q;
+    Claimants q;
     q.pool.spec.max_queue = 4;
     std::vector<std::unique_ptr<Threadless>> greedy;
     for (int i = 0; i < 4; ++i) {
@@ -383,7 +383,7 @@ TEST_CASE("a full line is shared: who has less of it displaces the newest of who
 }
 
 TEST_CASE("claims that wait are bounded for a tenant and in all", "[unit][controller]") {
-    Queue q;
+    Claimants q;
     ClaimQueue small{q.warm, q.work, q.breaker, q.metrics, q.clock, {.all = 3, .of_tenant = 2}};
     std::vector<std::shared_ptr<ClaimWait>> waits;
     const auto claim = [&](const std::string& tenant) {
@@ -408,7 +408,7 @@ TEST_CASE("claims that wait are bounded for a tenant and in all", "[unit][contro
 
 TEST_CASE("tenants that let all claims wait that they can leave room for the next",
           "[unit][controller]") {
-    Queue q;
+    Claimants q;
     q.pool.spec.max_queue = 1000;
     ClaimQueue small{q.warm, q.work, q.breaker, q.metrics, q.clock, {.all = 16, .of_tenant = 4}};
     std::vector<std::shared_ptr<ClaimWait>> waits;
@@ -436,7 +436,7 @@ TEST_CASE("tenants that let all claims wait that they can leave room for the nex
 
 TEST_CASE("a claim knows its place, and how long it takes where that can be told",
           "[unit][controller]") {
-    Queue q;
+    Claimants q;
     q.pool.spec.parallel_creates = 1;
     for (int i = 0; i < 40; ++i) q.breaker.succeeded("p", 10s);
     Threadless first{q, "a"};

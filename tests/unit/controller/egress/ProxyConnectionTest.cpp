@@ -57,7 +57,7 @@ struct Inside {
     ProxyFacts facts{.egress = egress, .dialer = dialer, .ca_file = {}, .clock = clock};
 };
 
-std::string hello(const std::string& name) {
+std::string smallHello(const std::string& name) {
     // A ClientHello with nothing but what every one has, and the server's name.
     const auto counted = [](const std::string& text, std::size_t bytes) {
         std::string out;
@@ -210,13 +210,14 @@ TEST_CASE("a tunnel carries TLS to the name it was opened for, and nothing else"
     const std::string established = "HTTP/1.1 200 Connection established\r\n\r\n";
     Inside inside({authority});
     const auto tunnel = [&](const std::string& bytes) { return inside.ask(head + bytes); };
-    const std::string right = hello("localhost") + "more";
+    const std::string right = smallHello("localhost") + "more";
     CHECK(tunnel(right) == established + "got " + std::to_string(right.size()));
     CHECK(inside.latest().decision == "allowed");
-    CHECK(tunnel(hello("LOCALHOST") + "more").ends_with("got " + std::to_string(right.size())));
-    CHECK(tunnel(hello("evil.example") + "more") == established);
+    CHECK(
+        tunnel(smallHello("LOCALHOST") + "more").ends_with("got " + std::to_string(right.size())));
+    CHECK(tunnel(smallHello("evil.example") + "more") == established);
     CHECK(inside.latest().decision == "server_name");
-    CHECK(tunnel(hello("") + "more") == established);
+    CHECK(tunnel(smallHello("") + "more") == established);
     CHECK(inside.latest().decision == "server_name");
     CHECK(tunnel("SSH-2.0-x\r\nmore") == established);
     CHECK(inside.latest().decision == "not_tls");

@@ -2,9 +2,11 @@
 
 #include "controller/executions/StoredExecution.h"
 #include "tests/support/Support.h"
+#include "tests/unit/controller/journal/Desk.h"
 
 using namespace hearth;
 using namespace hearth::controller;
+using namespace hearth::controller::test;
 using namespace hearth::test;
 
 namespace {
@@ -52,12 +54,7 @@ public:
     std::vector<ResultPtr> results;
 };
 
-struct Desk {
-    TempDir dir;
-    ManualClock clock;
-    metrics::Log log{-1};
-    Journal journal{dir.file("hearth.db"), clock, log};
-
+struct ExecutionDesk : JournalDesk {
     std::shared_ptr<Execution> store(const std::shared_ptr<Kept>& kept) {
         kept->state.id = "ex_1";
         kept->state.status = ExecutionStatus::Ok;
@@ -76,7 +73,7 @@ struct Desk {
 };
 
 /// All that a reader gets, in order, each piece with its place and channel.
-std::string told(const Execution& execution, std::uint64_t from, std::size_t most) {
+std::string toldFrom(const Execution& execution, std::uint64_t from, std::size_t most) {
     std::string all;
     std::uint64_t at = from;
     std::uint64_t end = UINT64_MAX;
@@ -102,10 +99,10 @@ void compare(const Execution& stored, const Execution& kept) {
     CHECK(view.result_count == was.result_count);
     CHECK(view.result_bytes == was.result_bytes);
     for (const std::size_t most : {1'000U, 100'000U, 3'000'000U}) {
-        CHECK(told(stored, 0, most) == told(kept, 0, most));
+        CHECK(toldFrom(stored, 0, most) == toldFrom(kept, 0, most));
     }
     for (std::uint64_t from = was.output_end + 1; from > 0; from = from * 2 / 3) {
-        CHECK(told(stored, from, 1U << 20U) == told(kept, from, 1U << 20U));
+        CHECK(toldFrom(stored, from, 1U << 20U) == toldFrom(kept, from, 1U << 20U));
     }
     for (std::size_t i = 0; i < was.result_count; ++i) {
         REQUIRE(stored.resultAt(i));
@@ -118,13 +115,13 @@ void compare(const Execution& stored, const Execution& kept) {
 }  // namespace
 
 TEST_CASE("little output stands in the record", "[unit][controller]") {
-    Desk desk;
+    ExecutionDesk executions;
     const auto kept = std::make_shared<Kept>();
     kept->print(1, "out");
     kept->print(2, "err", 10);
     kept->results.push_back(readResult("{\"main\":true,\"mime\":{\"text/plain\":\"1\"}}", 3));
     CHECK_FALSE(keepsApart(kept->viewUpTo(0)));
-    const auto stored = desk.store(kept);
+    const auto stored = executions.store(kept);
     compare(*stored, *kept);
     CHECK(stored->view().stdout_bytes == "out");
     CHECK(stored->view().stderr_bytes == "err");
@@ -134,7 +131,7 @@ TEST_CASE("little output stands in the record", "[unit][controller]") {
 
 TEST_CASE("much output is read back from the journal as it was, from any place",
           "[unit][controller]") {
-    Desk desk;
+    ExecutionDesk executions;
     const auto kept = std::make_shared<Kept>();
     for (int i = 0; i < 30; ++i) {
         kept->print(1 + i % 2, std::string(static_cast<std::size_t>(i) * 4'000 + 1, 'a'),
@@ -144,7 +141,7 @@ TEST_CASE("much output is read back from the journal as it was, from any place",
     kept->results.push_back(readResult("{\"main\":true,\"mime\":{\"text/plain\":\"1\"}}", 3));
     kept->results.push_back(readResult(
         "{\"main\": false, \"mime\": {\"text/html\": \"" + std::string(200'000, 'h') + "\"}}", 9));
-    const auto stored = desk.store(kept);
+    const auto stored = executions.store(kept);
     compare(*stored, *kept);
     CHECK(stored->viewUpTo(1000).withheld);
     CHECK(stored->readsDisk());
@@ -154,12 +151,12 @@ TEST_CASE("much output is read back from the journal as it was, from any place",
 
 TEST_CASE("output that has left the journal is missing, and asking for it is no error",
           "[unit][controller]") {
-    Desk desk;
+    ExecutionDesk executions;
     const auto kept = std::make_shared<Kept>();
     kept->print(1, std::string(500'000, 'a'));
-    const auto stored = desk.store(kept);
+    const auto stored = executions.store(kept);
     REQUIRE(stored->read(0, 10));
-    desk.journal.writeNow([](Database& database) {
+    executions.journal.writeNow([](Database& database) {
         Statement(database, "DELETE FROM outputs WHERE place > 100000").run();
     });
     std::uint64_t at = 0;

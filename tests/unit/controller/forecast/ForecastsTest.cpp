@@ -7,7 +7,7 @@ using namespace std::chrono_literals;
 
 TEST_CASE("a pool's claims are counted once and recorded, and its idle time is summed",
           "[unit][forecast]") {
-    const test::TempDir dir;
+    const hearth::test::TempDir dir;
     Forecasts forecasts(dir.path());
     Moment at{TimePoint(1h), WallTime(1'767'571'200s)};
     CHECK(forecasts.look("p", at, {}, {2, 1, 3}).idle_seconds == 0);
@@ -16,7 +16,7 @@ TEST_CASE("a pool's claims are counted once and recorded, and its idle time is s
     CHECK(news.idle_seconds == Approx(30));
     CHECK(news.outlook.missed == Approx(0.5));
     CHECK(news.recorded);
-    CHECK(test::readText(dir.file("p.trace")) ==
+    CHECK(hearth::test::readText(dir.file("p.trace")) ==
           "2026-01-05T00:00:00.000Z\n2026-01-05T00:00:00.000Z\n");
     forecasts.started("p", 2s);
     CHECK(forecasts.look("p", at, {}, {2, 1, 0}).outlook.lead_seconds == Approx(2));

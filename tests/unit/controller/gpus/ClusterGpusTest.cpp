@@ -10,7 +10,7 @@ using namespace hearth::controller::test;
 
 namespace {
 
-PoolSpec gpuSpec(std::uint32_t warm, std::uint32_t count) {
+PoolSpec deviceSpec(std::uint32_t warm, std::uint32_t count) {
     PoolSpec spec = smallSpec(warm);
     spec.gpu.count = count;
     return spec;
@@ -42,7 +42,7 @@ TEST_CASE("in a cluster sandboxes ask for devices, whatever this machine has", "
     Ground ground;
     ground.runtime.beCluster();
     House house(ground);
-    house.declare("p", gpuSpec(2, 2));
+    house.declare("p", deviceSpec(2, 2));
     house.recover();
     REQUIRE(house.filled("p", 2));
     const WorkspaceView workspace = house.workspaces.create(house.who, House::request());
@@ -56,13 +56,13 @@ TEST_CASE("after a restart a workspace in a cluster still counts its devices", "
     std::string id;
     {
         House house(ground);
-        house.declare("p", gpuSpec(1, 1));
+        house.declare("p", deviceSpec(1, 1));
         house.recover();
         REQUIRE(house.filled("p", 1));
         id = house.workspaces.create(house.who, House::request()).id;
     }
     House house(ground);
-    house.declare("p", gpuSpec(1, 1));
+    house.declare("p", deviceSpec(1, 1));
     house.recover();
     const WorkspaceView again = house.workspaces.get(house.who, id);
     CHECK(again.gpus == std::vector<std::string>{"nvidia.com/gpu"});

@@ -38,8 +38,8 @@ void scrubbed(House& house) {
 }
 
 /// A pool with one device for each of its warm sandboxes, which are ready.
-struct Filled {
-    explicit Filled(unsigned devices) {
+struct GpuPool {
+    explicit GpuPool(unsigned devices) {
         ground.gpus.have(FakeGpuHost::several(devices));
         house.declare("p", gpuSpec(devices));
         scrubbed(house);
@@ -100,7 +100,7 @@ TEST_CASE("a pool makes as many sandboxes as there are devices, and says what it
 
 TEST_CASE("a device comes back only after its scrub, and one whose scrub fails stays out",
           "[unit][gpu]") {
-    Filled filled(1);
+    GpuPool filled(1);
     Ground& ground = filled.ground;
     House& house = filled.house;
     const WorkspaceView view = house.workspaces.create(house.who, House::request());
@@ -297,7 +297,7 @@ TEST_CASE("the lease of a sandbox that ended while no server ran is scrubbed awa
 }
 
 TEST_CASE("a device with a fault is not given out, and spares do not keep it", "[unit][gpu]") {
-    Filled filled(2);
+    GpuPool filled(2);
     Ground& ground = filled.ground;
     House& house = filled.house;
     std::vector<pool::GpuDevice> devices = FakeGpuHost::several(2);
@@ -317,7 +317,7 @@ TEST_CASE("a device with a fault is not given out, and spares do not keep it", "
 }
 
 TEST_CASE("a waiting claim goes before the spares of another pool", "[unit][gpu]") {
-    Filled filled(1);
+    GpuPool filled(1);
     House& house = filled.house;
     const WorkspaceRequest request = waitingIn(house);
     std::optional<WorkspaceView> view;
@@ -334,7 +334,7 @@ TEST_CASE("a waiting claim goes before the spares of another pool", "[unit][gpu]
 }
 
 TEST_CASE("a claim of more devices than are to be had takes none from other pools", "[unit][gpu]") {
-    Filled filled(3);
+    GpuPool filled(3);
     House& house = filled.house;
     WorkspaceRequest taken = House::request();
     taken.pool = "p";
@@ -363,7 +363,7 @@ TEST_CASE("a claim of more devices than are to be had takes none from other pool
 
 TEST_CASE("a changed template replaces sandboxes also where the old ones have all devices",
           "[unit][gpu]") {
-    Filled filled(1);
+    GpuPool filled(1);
     Ground& ground = filled.ground;
     House& house = filled.house;
     const std::string before = house.warm.members("p").front().template_hash;
@@ -415,7 +415,7 @@ TEST_CASE("a device that has gone is forgotten, and scrubbed when it comes back"
 }
 
 TEST_CASE("a device in use that has gone keeps its lease", "[unit][gpu]") {
-    Filled filled(2);
+    GpuPool filled(2);
     Ground& ground = filled.ground;
     House& house = filled.house;
     const WorkspaceView view = house.workspaces.create(house.who, House::request());

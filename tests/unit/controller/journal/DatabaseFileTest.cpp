@@ -2,19 +2,17 @@
 #include "controller/journal/Journal.h"
 #include "tests/support/FlakyReads.h"
 #include "tests/support/Support.h"
+#include "tests/unit/controller/journal/Desk.h"
 
 using namespace hearth;
 using namespace hearth::controller;
+using namespace hearth::controller::test;
 using namespace hearth::test;
 
 namespace {
 
-struct Desk {
-    TempDir dir;
-    ManualClock clock;
-    metrics::Log log{-1};
+struct DataFile : Desk {
     metrics::Metrics metrics;
-    const std::string path = dir.file("hearth.db");
 
     DatabaseFile file(bool expected = true) { return {path, expected, log, metrics}; }
     Journal journal() { return {path, clock, log}; }
@@ -49,35 +47,35 @@ struct Desk {
 }  // namespace
 
 TEST_CASE("a whole database and a first one are left alone", "[unit][controller]") {
-    Desk desk;
-    CHECK(desk.file(false).begunAnew());
-    desk.journal().setMeta("a", "b");
-    CHECK_FALSE(desk.file().begunAnew());
-    CHECK(desk.journal().meta("a") == "b");
-    CHECK(desk.kept().empty());
-    for (const char* found : {"start", "running", "missing"}) CHECK(desk.counted(found, 0));
+    DataFile data;
+    CHECK(data.file(false).begunAnew());
+    data.journal().setMeta("a", "b");
+    CHECK_FALSE(data.file().begunAnew());
+    CHECK(data.journal().meta("a") == "b");
+    CHECK(data.kept().empty());
+    for (const char* found : {"start", "running", "missing"}) CHECK(data.counted(found, 0));
 }
 
 TEST_CASE("a damaged database is kept with its WAL, counted, and begun anew",
           "[unit][controller]") {
-    Desk desk;
-    desk.journal().setMeta("a", "b");
-    desk.overwrite(0, 4096);
-    const std::string damaged = readText(desk.path);
-    writeText(desk.path + "-wal", "what was not in it yet");
-    CHECK(desk.file().begunAnew());
-    CHECK(desk.counted("start", 1));
-    REQUIRE(desk.kept().size() == 1);
-    CHECK(readText(desk.dir.file(desk.kept()[0])) == damaged);
-    CHECK(readText(desk.dir.file(desk.kept()[0] + "-wal")) == "what was not in it yet");
-    CHECK(desk.journal().meta("a").empty());
-    CHECK_FALSE(desk.file().begunAnew());
+    DataFile data;
+    data.journal().setMeta("a", "b");
+    data.overwrite(0, 4096);
+    const std::string damaged = readText(data.path);
+    writeText(data.path + "-wal", "what was not in it yet");
+    CHECK(data.file().begunAnew());
+    CHECK(data.counted("start", 1));
+    REQUIRE(data.kept().size() == 1);
+    CHECK(readText(data.dir.file(data.kept()[0])) == damaged);
+    CHECK(readText(data.dir.file(data.kept()[0] + "-wal")) == "what was not in it yet");
+    CHECK(data.journal().meta("a").empty());
+    CHECK_FALSE(data.file().begunAnew());
 }
 
 TEST_CASE("a read that fails once is not damage", "[unit][controller]") {
-    Desk desk;
+    DataFile data;
     {
-        Journal journal = desk.journal();
+        Journal journal = data.journal();
         journal.setMeta("a", "b");
     }
     // Whichever of the reads of the check it is.
@@ -85,177 +83,177 @@ TEST_CASE("a read that fails once is not damage", "[unit][controller]") {
         FlakyReads disk;
         disk.after = before;
         disk.failing = 1;
-        CHECK_FALSE(desk.file().begunAnew());
+        CHECK_FALSE(data.file().begunAnew());
         if (disk.failed == 0) break;
         REQUIRE(before < 1'000);
     }
-    CHECK(desk.kept().empty());
-    CHECK(desk.journal().meta("a") == "b");
+    CHECK(data.kept().empty());
+    CHECK(data.journal().meta("a") == "b");
 }
 
 TEST_CASE("damage of what a start reads is found before anything is served", "[unit][controller]") {
     for (const char* table : {"tokens", "pools", "meta", "workspaces", "contexts", "events"}) {
         INFO(table);
-        Desk desk;
-        desk.journal().setMeta("a", "b");
-        desk.damageTable(table);
-        CHECK(desk.file().begunAnew());
-        CHECK(desk.kept().size() == 1);
+        DataFile data;
+        data.journal().setMeta("a", "b");
+        data.damageTable(table);
+        CHECK(data.file().begunAnew());
+        CHECK(data.kept().size() == 1);
     }
 }
 
 TEST_CASE("damage that an access finds is told, and set aside at the next start",
           "[unit][controller]") {
-    Desk desk;
-    desk.journal().setMeta("a", "b");
-    desk.damageTable("executions");
+    DataFile data;
+    data.journal().setMeta("a", "b");
+    data.damageTable("executions");
     {
-        DatabaseFile file = desk.file();
+        DatabaseFile file = data.file();
         CHECK_FALSE(file.begunAnew());
-        Journal journal(desk.path, desk.clock, desk.log, {.file = &file});
+        Journal journal(data.path, data.clock, data.log, {.file = &file});
         CHECK_THROWS_AS(journal.execution("ex_1"), DamagedDatabase);
         CHECK_THROWS_AS(journal.execution("ex_1"), DamagedDatabase);
-        CHECK(desk.counted("running", 2));
+        CHECK(data.counted("running", 2));
         CHECK(journal.meta("a") == "b");  // what can be read serves on
-        CHECK(std::filesystem::exists(DatabaseFile::suspectPath(desk.path)));
-        CHECK(desk.kept().empty());  // nothing is moved under an open database
+        CHECK(std::filesystem::exists(DatabaseFile::suspectPath(data.path)));
+        CHECK(data.kept().empty());  // nothing is moved under an open database
     }
-    CHECK(desk.file().begunAnew());
-    CHECK(desk.kept().size() == 1);
-    CHECK_FALSE(std::filesystem::exists(DatabaseFile::suspectPath(desk.path)));
+    CHECK(data.file().begunAnew());
+    CHECK(data.kept().size() == 1);
+    CHECK_FALSE(std::filesystem::exists(DatabaseFile::suspectPath(data.path)));
 }
 
 TEST_CASE("a suspicion that a look does not confirm is dropped", "[unit][controller]") {
-    Desk desk;
-    desk.journal().setMeta("a", "b");
-    writeText(DatabaseFile::suspectPath(desk.path), "");
-    CHECK_FALSE(desk.file().begunAnew());
-    CHECK_FALSE(std::filesystem::exists(DatabaseFile::suspectPath(desk.path)));
-    CHECK(desk.kept().empty());
+    DataFile data;
+    data.journal().setMeta("a", "b");
+    writeText(DatabaseFile::suspectPath(data.path), "");
+    CHECK_FALSE(data.file().begunAnew());
+    CHECK_FALSE(std::filesystem::exists(DatabaseFile::suspectPath(data.path)));
+    CHECK(data.kept().empty());
 }
 
 TEST_CASE("the last three damaged databases are kept", "[unit][controller]") {
-    Desk desk;
+    DataFile data;
     std::vector<std::string> contents;
     for (char mark = 'a'; mark < 'f'; ++mark) {
         contents.emplace_back(5000, mark);
-        writeText(desk.path, contents.back());
-        writeText(desk.path + "-wal", contents.back());
-        desk.file();
+        writeText(data.path, contents.back());
+        writeText(data.path + "-wal", contents.back());
+        data.file();
     }
-    const std::vector<std::string> kept = desk.kept();
+    const std::vector<std::string> kept = data.kept();
     REQUIRE(kept.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) {
-        CHECK(readText(desk.dir.file(kept[i])) == contents[i + 2]);
-        CHECK(readText(desk.dir.file(kept[i] + "-wal")) == contents[i + 2]);
+        CHECK(readText(data.dir.file(kept[i])) == contents[i + 2]);
+        CHECK(readText(data.dir.file(kept[i] + "-wal")) == contents[i + 2]);
     }
     std::size_t files = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(desk.dir.path())) {
+    for (const auto& entry : std::filesystem::directory_iterator(data.dir.path())) {
         files += entry.path().filename().string().find(".damaged-") != std::string::npos ? 1 : 0;
     }
     CHECK(files == 6);
 }
 
 TEST_CASE("a database that is missing or empty where one was is told", "[unit][controller]") {
-    Desk desk;
-    CHECK(desk.file().begunAnew());
-    CHECK(desk.counted("missing", 1));
-    writeText(desk.path, "");
-    CHECK(desk.file().begunAnew());
-    CHECK(desk.counted("missing", 2));
-    CHECK(desk.kept().empty());
-    writeText(desk.path + "-wal", "left over");
-    std::filesystem::remove(desk.path);
-    desk.file();
-    CHECK(desk.kept().size() == 1);
-    CHECK_FALSE(std::filesystem::exists(desk.path + "-wal"));
+    DataFile data;
+    CHECK(data.file().begunAnew());
+    CHECK(data.counted("missing", 1));
+    writeText(data.path, "");
+    CHECK(data.file().begunAnew());
+    CHECK(data.counted("missing", 2));
+    CHECK(data.kept().empty());
+    writeText(data.path + "-wal", "left over");
+    std::filesystem::remove(data.path);
+    data.file();
+    CHECK(data.kept().size() == 1);
+    CHECK_FALSE(std::filesystem::exists(data.path + "-wal"));
 }
 
 TEST_CASE("a database of an earlier version is whole", "[unit][controller]") {
-    Desk desk;
-    desk.journal().setMeta("a", "b");
-    { Database(desk.path).execute("DROP TABLE contexts"); }
-    CHECK_FALSE(desk.file().begunAnew());
-    CHECK(desk.journal().meta("a") == "b");
+    DataFile data;
+    data.journal().setMeta("a", "b");
+    { Database(data.path).execute("DROP TABLE contexts"); }
+    CHECK_FALSE(data.file().begunAnew());
+    CHECK(data.journal().meta("a") == "b");
 }
 
 TEST_CASE("what a crash left in the WAL is kept by a look at it", "[unit][controller]") {
-    Desk desk;
+    DataFile data;
     {
-        const Journal open(desk.path, desk.clock, desk.log);
-        desk.journal().setMeta("a", "b");
+        const Journal open(data.path, data.clock, data.log);
+        data.journal().setMeta("a", "b");
         for (const char* suffix : {"", "-wal"}) {
-            std::filesystem::copy_file(desk.path + suffix, desk.dir.file("left.db") + suffix);
+            std::filesystem::copy_file(data.path + suffix, data.dir.file("left.db") + suffix);
         }
     }
-    const std::string wal = readText(desk.dir.file("left.db-wal"));
+    const std::string wal = readText(data.dir.file("left.db-wal"));
     REQUIRE_FALSE(wal.empty());
-    CHECK_FALSE(DatabaseFile::fault(desk.dir.file("left.db"), true));
-    CHECK(readText(desk.dir.file("left.db-wal")) == wal);
-    CHECK(Journal(desk.dir.file("left.db"), desk.clock, desk.log).meta("a") == "b");
+    CHECK_FALSE(DatabaseFile::fault(data.dir.file("left.db"), true));
+    CHECK(readText(data.dir.file("left.db-wal")) == wal);
+    CHECK(Journal(data.dir.file("left.db"), data.clock, data.log).meta("a") == "b");
 }
 
 TEST_CASE("what cannot be opened is not set aside", "[unit][controller]") {
-    Desk desk;
-    std::filesystem::create_symlink(desk.path, desk.path);
-    CHECK_FALSE(desk.file().begunAnew());
-    CHECK(desk.kept().empty());
-    CHECK_THROWS_AS(desk.journal(), std::runtime_error);
+    DataFile data;
+    std::filesystem::create_symlink(data.path, data.path);
+    CHECK_FALSE(data.file().begunAnew());
+    CHECK(data.kept().empty());
+    CHECK_THROWS_AS(data.journal(), std::runtime_error);
 }
 
 TEST_CASE("a folder in the place of the database is set aside", "[unit][controller]") {
-    Desk desk;
-    std::filesystem::create_directory(desk.path);
-    CHECK(desk.file().begunAnew());
-    CHECK(desk.kept().size() == 1);
-    CHECK_NOTHROW(desk.journal());
+    DataFile data;
+    std::filesystem::create_directory(data.path);
+    CHECK(data.file().begunAnew());
+    CHECK(data.kept().size() == 1);
+    CHECK_NOTHROW(data.journal());
 }
 
 TEST_CASE("damage to what a start does not read ends no start, and is found by the next",
           "[unit][controller]") {
-    Desk desk;
+    DataFile data;
     {
-        Journal journal = desk.journal();
+        Journal journal = data.journal();
         journal.record(ExecutionRecord{"ex_1", "ws_1", "t", "f", "{}", "", 1}, {});
         journal.flush(std::chrono::seconds(30));
         journal.writeNow(
             [](Database& database) { database.execute("DROP INDEX executions_listed"); });
         journal.checkpoint();
     }
-    desk.damageTable("executions");
+    data.damageTable("executions");
     {
-        DatabaseFile file = desk.file();
+        DatabaseFile file = data.file();
         CHECK_FALSE(file.begunAnew());
         JournalLimits limits;
         limits.file = &file;
-        Journal journal(desk.path, desk.clock, desk.log, limits);
+        Journal journal(data.path, data.clock, data.log, limits);
         CHECK(journal.meta("a").empty());
-        CHECK(desk.counted("running", 1));
+        CHECK(data.counted("running", 1));
     }
-    CHECK(desk.file().begunAnew());
+    CHECK(data.file().begunAnew());
 }
 
 TEST_CASE("an empty database lies ready for the day when the disk has no room for one",
           "[unit][controller]") {
-    Desk desk;
-    const std::string spare = desk.path + ".spare";
+    DataFile data;
+    const std::string spare = data.path + ".spare";
     {
-        DatabaseFile file = desk.file(false);
+        DatabaseFile file = data.file(false);
         CHECK_FALSE(std::filesystem::exists(spare));
         JournalLimits limits;
         limits.file = &file;
-        Journal journal(desk.path, desk.clock, desk.log, limits);
+        Journal journal(data.path, data.clock, data.log, limits);
         journal.setMeta("a", "b");
         CHECK(std::filesystem::exists(spare));
     }
-    CHECK_FALSE(desk.file().begunAnew());
+    CHECK_FALSE(data.file().begunAnew());
     CHECK(std::filesystem::exists(spare));
-    desk.overwrite(0, 4096);
-    CHECK(desk.file().begunAnew());
+    data.overwrite(0, 4096);
+    CHECK(data.file().begunAnew());
     CHECK_FALSE(std::filesystem::exists(spare));
-    CHECK(std::filesystem::exists(desk.path));
-    CHECK(desk.journal().meta("a").empty());
-    for (const auto& entry : std::filesystem::directory_iterator(desk.dir.path())) {
+    CHECK(std::filesystem::exists(data.path));
+    CHECK(data.journal().meta("a").empty());
+    for (const auto& entry : std::filesystem::directory_iterator(data.dir.path())) {
         CHECK(entry.path().string().find("begun") == std::string::npos);
     }
 }

@@ -7,9 +7,6 @@ using namespace hearth::test;
 
 namespace {
 
-constexpr std::uint64_t kGiB = 1ULL << 30U;
-constexpr std::uint64_t kMiB = 1ULL << 20U;
-
 AskDisk disk(std::uint64_t capacity, std::uint64_t free) {
     return [capacity, free] { return DiskSpace{capacity, free}; };
 }

@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t kHour = 3600LL * 1000;
 constexpr std::int64_t kNow = 100'000 * kHour;
 
-struct History {
+struct PastWork {
     TempDir dir;
     Database database{dir.file("hearth.db")};
 
@@ -68,7 +68,7 @@ struct History {
 
 TEST_CASE("history goes an hour and a day after its workspace's end, in slices",
           "[unit][controller]") {
-    History history;
+    PastWork history;
     history.database.execute("BEGIN");
     for (int i = 0; i < 20; ++i) {
         const std::string id = "old" + std::to_string(i);
@@ -108,7 +108,7 @@ TEST_CASE("history goes an hour and a day after its workspace's end, in slices",
 
 TEST_CASE("what was looked at once costs nothing later, however much is kept",
           "[unit][controller]") {
-    History history;
+    PastWork history;
     history.database.execute("BEGIN");
     history.workspace("lives", std::nullopt);
     for (int e = 0; e < 2000; ++e) {
@@ -126,7 +126,7 @@ TEST_CASE("what was looked at once costs nothing later, however much is kept",
 }
 
 TEST_CASE("the latest events stay", "[unit][controller]") {
-    History history;
+    PastWork history;
     history.database.execute("BEGIN");
     for (int i = 1; i <= 10'300; ++i) {
         Statement(history.database,
@@ -143,7 +143,7 @@ TEST_CASE("the latest events stay", "[unit][controller]") {
 
 TEST_CASE("a tenant with many events loses its own oldest ones, not those of others",
           "[unit][controller]") {
-    History history;
+    PastWork history;
     history.database.execute("BEGIN");
     const auto happen = [&](std::int64_t id, const char* tenant) {
         Statement(history.database,
@@ -174,7 +174,7 @@ TEST_CASE("a tenant with many events loses its own oldest ones, not those of oth
 
 TEST_CASE("of a tenant's ended contexts the latest stay, at once and whatever another has",
           "[unit][controller]") {
-    History history;
+    PastWork history;
     HistoryPruner pruner(16, {.workspaces = 100, .contexts = 10});
     history.database.execute("BEGIN");
     for (int i = 0; i < 100; ++i) {  // of an earlier version
@@ -206,7 +206,7 @@ TEST_CASE("of a tenant's ended contexts the latest stay, at once and whatever an
 
 TEST_CASE("executions of a workspace beyond those that are kept still have their hour",
           "[unit][controller]") {
-    History history;
+    PastWork history;
     HistoryPruner pruner(64, {.workspaces = 2, .contexts = 10});
     history.workspace("first", std::nullopt);
     for (int i = 0; i < 40; ++i) {
@@ -230,7 +230,7 @@ TEST_CASE("executions of a workspace beyond those that are kept still have their
 
 TEST_CASE("labels of workspaces that have ended go, and later those of workspaces nobody knows",
           "[unit][controller]") {
-    History history;
+    PastWork history;
     history.database.execute("BEGIN");
     for (int i = 0; i < 40; ++i) {
         const std::string id = "ended" + std::to_string(i);

@@ -4,39 +4,30 @@
 #include "base/Json.h"
 #include "controller/journal/Journal.h"
 #include "tests/support/Support.h"
+#include "tests/unit/controller/journal/Desk.h"
 
 using namespace hearth;
 using namespace hearth::controller;
+using namespace hearth::controller::test;
 using namespace hearth::test;
 using namespace std::chrono_literals;
 
 namespace {
 
-struct Desk {
-    TempDir dir;
-    ManualClock clock;
-    metrics::Log log{-1};
-    const std::string path = dir.file("hearth.db");
-
-    std::size_t movedAside() const {
-        std::size_t count = 0;
-        for (const auto& entry : std::filesystem::directory_iterator(dir.path())) {
-            const std::string name = entry.path().filename().string();
-            count += name.find(".damaged-") != std::string::npos ? 1 : 0;
-        }
-        return count;
+std::size_t movedAside(const Desk& desk) {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(desk.dir.path())) {
+        const std::string name = entry.path().filename().string();
+        count += name.find(".damaged-") != std::string::npos ? 1 : 0;
     }
-};
+    return count;
+}
 
 /// Lets the data file grow no further, as a full disk does; or lets it again.
 void fill(Journal& journal, bool full) {
     journal.writeNow([&](Database& database) {
         database.execute(full ? "PRAGMA max_page_count = 1" : "PRAGMA max_page_count = 1000000");
     });
-}
-
-WorkspaceRecord workspaceRecord(const std::string& n) {
-    return {"ws_" + n, "t", "p", "sb_" + n, "cl_" + n, "f", "name", 1000, std::nullopt, ""};
 }
 
 }  // namespace
@@ -72,7 +63,7 @@ TEST_CASE("what was recorded is read at once and after a restart", "[unit][contr
     CHECK(journal.meta("nothing").empty());
     CHECK_FALSE(journal.workspace("ws_2"));
     CHECK_FALSE(journal.execution("ex_9"));
-    CHECK(desk.movedAside() == 0);
+    CHECK(movedAside(desk) == 0);
 }
 
 TEST_CASE("callbacks come after the commit and say whether it held", "[unit][controller]") {
@@ -110,7 +101,7 @@ TEST_CASE("a damaged data file is told, and left to who holds the instance", "[u
     Desk desk;
     writeText(desk.path, std::string(8192, 'x'));
     CHECK_THROWS_AS(Journal(desk.path, desk.clock, desk.log), DamagedDatabase);
-    CHECK(desk.movedAside() == 0);
+    CHECK(movedAside(desk) == 0);
     CHECK(readText(desk.path) == std::string(8192, 'x'));
 }
 
@@ -134,7 +125,7 @@ TEST_CASE("a data file that cannot be opened is left where it is", "[unit][contr
     Desk desk;
     std::filesystem::create_directory(desk.path);
     CHECK_THROWS_AS(Journal(desk.path, desk.clock, desk.log), std::runtime_error);
-    CHECK(desk.movedAside() == 0);
+    CHECK(movedAside(desk) == 0);
     CHECK_THROWS_AS(Journal(desk.dir.file("none/hearth.db"), desk.clock, desk.log),
                     std::runtime_error);
 }

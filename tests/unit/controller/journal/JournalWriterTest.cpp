@@ -76,7 +76,7 @@ private:
     std::map<std::string, bool> told;
 };
 
-struct Desk {
+struct Setup {
     metrics::Log log{-1};
     metrics::Metrics metrics;
     Disk disk;
@@ -86,96 +86,96 @@ struct Desk {
 
 TEST_CASE("what a full disk does not take waits, in order, and is written when there is room",
           "[unit][controller]") {
-    Desk desk;
-    JournalWriter writer(desk.disk.commit(), nullptr, desk.log, &desk.metrics);
-    desk.disk.room_for = 0;
+    Setup setup;
+    JournalWriter writer(setup.disk.commit(), nullptr, setup.log, &setup.metrics);
+    setup.disk.room_for = 0;
     std::vector<std::string> names;
     for (int i = 0; i < 50; ++i) {
         names.push_back("i" + std::to_string(i));
-        writer.add(desk.disk.item(names.back()));
+        writer.add(setup.disk.item(names.back()));
     }
-    CHECK(eventually([&] { return desk.disk.failures > 2; }));
-    CHECK(desk.disk.onDisk().empty());
+    CHECK(eventually([&] { return setup.disk.failures > 2; }));
+    CHECK(setup.disk.onDisk().empty());
     CHECK(writer.pendingBytes() == 50 * 100);
-    CHECK_FALSE(desk.disk.durable("i0"));  // nobody is told that it failed
-    writer.flush(10s);                     // does not wait for a disk that refuses
-    desk.disk.room_for = SIZE_MAX;
-    CHECK(eventually([&] { return desk.disk.durable("i49").has_value(); }));
-    CHECK(desk.disk.onDisk() == names);
-    CHECK(desk.disk.durable("i0") == true);
+    CHECK_FALSE(setup.disk.durable("i0"));  // nobody is told that it failed
+    writer.flush(10s);                      // does not wait for a disk that refuses
+    setup.disk.room_for = SIZE_MAX;
+    CHECK(eventually([&] { return setup.disk.durable("i49").has_value(); }));
+    CHECK(setup.disk.onDisk() == names);
+    CHECK(setup.disk.durable("i0") == true);
     CHECK(eventually([&] { return writer.pendingBytes() == 0; }));
 }
 
 TEST_CASE("an item that fails by itself is tried a few times and takes no other with it",
           "[unit][controller]") {
-    Desk desk;
-    JournalWriter writer(desk.disk.commit(), nullptr, desk.log, &desk.metrics);
-    writer.add(desk.disk.item("before"));
-    writer.add(desk.disk.item("faulty", 100, false, true));
-    writer.add(desk.disk.item("behind"));
-    CHECK(eventually([&] { return desk.disk.durable("behind").has_value(); }));
-    CHECK(desk.disk.onDisk() == std::vector<std::string>{"before", "behind"});
-    CHECK(desk.disk.durable("faulty") == false);
-    CHECK(desk.metrics.render().find("\nhearth_journal_records_lost_total 1\n") !=
+    Setup setup;
+    JournalWriter writer(setup.disk.commit(), nullptr, setup.log, &setup.metrics);
+    writer.add(setup.disk.item("before"));
+    writer.add(setup.disk.item("faulty", 100, false, true));
+    writer.add(setup.disk.item("behind"));
+    CHECK(eventually([&] { return setup.disk.durable("behind").has_value(); }));
+    CHECK(setup.disk.onDisk() == std::vector<std::string>{"before", "behind"});
+    CHECK(setup.disk.durable("faulty") == false);
+    CHECK(setup.metrics.render().find("\nhearth_journal_records_lost_total 1\n") !=
           std::string::npos);
 }
 
 TEST_CASE("a large item that depends on no other is overtaken by what the disk still takes",
           "[unit][controller]") {
-    Desk desk;
-    JournalWriter writer(desk.disk.commit(), nullptr, desk.log, &desk.metrics);
-    desk.disk.room_for = 1000;
-    writer.add(desk.disk.item("large", 5000, true));
-    writer.add(desk.disk.item("small"));
-    CHECK(eventually([&] { return desk.disk.durable("small") == true; }));
+    Setup setup;
+    JournalWriter writer(setup.disk.commit(), nullptr, setup.log, &setup.metrics);
+    setup.disk.room_for = 1000;
+    writer.add(setup.disk.item("large", 5000, true));
+    writer.add(setup.disk.item("small"));
+    CHECK(eventually([&] { return setup.disk.durable("small") == true; }));
     writer.flush(10s);
-    writer.add(desk.disk.item("later"));
-    CHECK(eventually([&] { return desk.disk.durable("later") == true; }));
-    CHECK_FALSE(desk.disk.durable("large"));
+    writer.add(setup.disk.item("later"));
+    CHECK(eventually([&] { return setup.disk.durable("later") == true; }));
+    CHECK_FALSE(setup.disk.durable("large"));
     CHECK(writer.pendingBytes() == 5000);
-    desk.disk.room_for = SIZE_MAX;
-    CHECK(eventually([&] { return desk.disk.durable("large") == true; }));
+    setup.disk.room_for = SIZE_MAX;
+    CHECK(eventually([&] { return setup.disk.durable("large") == true; }));
 }
 
 TEST_CASE("a large item is not even tried while the disk has only its reserve left",
           "[unit][controller]") {
-    Desk desk;
+    Setup setup;
     std::atomic<std::uint64_t> free{50};
     const DiskReserve reserve([&] { return DiskSpace{1000, free.load()}; }, 100);
-    JournalWriter writer(desk.disk.commit(), &reserve, desk.log, &desk.metrics);
-    writer.add(desk.disk.item("large", 1U << 20U, true));
-    writer.add(desk.disk.item("small"));
-    CHECK(eventually([&] { return desk.disk.durable("small") == true; }));
-    CHECK(desk.disk.failures == 0);
-    CHECK_FALSE(desk.disk.durable("large"));
+    JournalWriter writer(setup.disk.commit(), &reserve, setup.log, &setup.metrics);
+    writer.add(setup.disk.item("large", 1U << 20U, true));
+    writer.add(setup.disk.item("small"));
+    CHECK(eventually([&] { return setup.disk.durable("small") == true; }));
+    CHECK(setup.disk.failures == 0);
+    CHECK_FALSE(setup.disk.durable("large"));
     free = 500;
-    CHECK(eventually([&] { return desk.disk.durable("large") == true; }));
-    CHECK(desk.disk.failures == 0);
+    CHECK(eventually([&] { return setup.disk.durable("large") == true; }));
+    CHECK(setup.disk.failures == 0);
 }
 
 TEST_CASE("at its end a writer tries once more, then says what it gives up", "[unit][controller]") {
-    Desk desk;
+    Setup setup;
     {
-        JournalWriter writer(desk.disk.commit(), nullptr, desk.log, &desk.metrics);
-        desk.disk.room_for = 50;
-        writer.add(desk.disk.item("refused"));
-        writer.add(desk.disk.item("large", 5000, true));
-        writer.add(desk.disk.item("tiny", 10));
-        CHECK(eventually([&] { return desk.disk.failures > 2; }));
-        desk.disk.room_for = 1000;
+        JournalWriter writer(setup.disk.commit(), nullptr, setup.log, &setup.metrics);
+        setup.disk.room_for = 50;
+        writer.add(setup.disk.item("refused"));
+        writer.add(setup.disk.item("large", 5000, true));
+        writer.add(setup.disk.item("tiny", 10));
+        CHECK(eventually([&] { return setup.disk.failures > 2; }));
+        setup.disk.room_for = 1000;
     }
-    CHECK(desk.disk.durable("refused") == true);
-    CHECK(desk.disk.durable("tiny") == true);
-    CHECK(desk.disk.durable("large") == false);
+    CHECK(setup.disk.durable("refused") == true);
+    CHECK(setup.disk.durable("tiny") == true);
+    CHECK(setup.disk.durable("large") == false);
 }
 
 TEST_CASE("what one tenant ends at once is written in turn with the others', a little at a time",
           "[unit][controller]") {
-    Desk desk;
-    JournalWriter writer(desk.disk.commit(), nullptr, desk.log, &desk.metrics);
-    desk.disk.stands = true;
+    Setup setup;
+    JournalWriter writer(setup.disk.commit(), nullptr, setup.log, &setup.metrics);
+    setup.disk.stands = true;
     const auto add = [&](const std::string& tenant, const std::string& name, bool alone) {
-        JournalWriter::Item item = desk.disk.item(name, 1U << 20U, alone);
+        JournalWriter::Item item = setup.disk.item(name, 1U << 20U, alone);
         item.tenant = tenant;
         writer.add(std::move(item));
     };
@@ -185,9 +185,9 @@ TEST_CASE("what one tenant ends at once is written in turn with the others', a l
     CHECK(writer.pendingOf("loud") == 64U << 20U);
     CHECK(writer.pendingOf("quiet") == 2U << 20U);
     CHECK(writer.pendingShares(3U << 20U) == 5U << 20U);
-    desk.disk.stands = false;
+    setup.disk.stands = false;
     CHECK(eventually([&] { return writer.pendingBytes() == 0; }));
-    const std::vector<std::string> written = desk.disk.onDisk();
+    const std::vector<std::string> written = setup.disk.onDisk();
     const auto place = [&](const std::string& name) {
         return std::find(written.begin(), written.end(), name) - written.begin();
     };

@@ -8,9 +8,11 @@
 #include "controller/journal/Journal.h"
 #include "controller/journal/SharedHistory.h"
 #include "tests/support/Support.h"
+#include "tests/unit/controller/journal/Desk.h"
 
 using namespace hearth;
 using namespace hearth::controller;
+using namespace hearth::controller::test;
 using namespace hearth::test;
 using namespace std::chrono_literals;
 
@@ -18,10 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Desk {
-    TempDir dir;
-    ManualClock clock;
-    metrics::Log log{-1};
+struct SharedDesk : Desk {
     const std::string folder = dir.file("shared");
 
     std::int64_t now() const { return toUnixMillis(clock.wall()); }
@@ -37,7 +36,7 @@ struct Desk {
 /// One replica with a database of its own.
 class Replica {
 public:
-    Replica(Desk& desk, const std::string& name, std::uint64_t grown = 64U << 20U)
+    Replica(SharedDesk& desk, const std::string& name, std::uint64_t grown = 64U << 20U)
         : desk_(desk),
           path_(desk.dir.file(name + ".db")),
           shared_(std::make_unique<SharedHistory>(
@@ -73,15 +72,11 @@ public:
     std::atomic<bool> leads = true;
 
 private:
-    Desk& desk_;
+    SharedDesk& desk_;
     const std::string path_;
     std::unique_ptr<SharedHistory> shared_;
     std::unique_ptr<Journal> journal_;
 };
-
-WorkspaceRecord workspaceRecord(const std::string& n) {
-    return {"ws_" + n, "t", "p", "sb_" + n, "cl_" + n, "f", "name", 1000, std::nullopt, ""};
-}
 
 void record(Journal& journal, const std::string& n) {
     journal.record(workspaceRecord(n));
@@ -100,7 +95,7 @@ bool refuses(Journal& journal) {
 }  // namespace
 
 TEST_CASE("the next leader has what the last one committed", "[unit][controller]") {
-    Desk desk;
+    SharedDesk desk;
     Replica first(desk, "first");
     Replica second(desk, "second");
     {
@@ -136,7 +131,7 @@ TEST_CASE("the next leader has what the last one committed", "[unit][controller]
 }
 
 TEST_CASE("a replica that stands by follows while the other leads", "[unit][controller]") {
-    Desk desk;
+    SharedDesk desk;
     Replica first(desk, "first");
     Replica second(desk, "second");
     second.catchUp();  // nobody has led yet
@@ -151,7 +146,7 @@ TEST_CASE("a replica that stands by follows while the other leads", "[unit][cont
 }
 
 TEST_CASE("a transaction that fails is told to nobody", "[unit][controller]") {
-    Desk desk;
+    SharedDesk desk;
     Replica first(desk, "first");
     Replica second(desk, "second");
     Journal& journal = first.lead(1);
@@ -168,7 +163,7 @@ TEST_CASE("a transaction that fails is told to nobody", "[unit][controller]") {
 
 TEST_CASE("what the shared volume does not take is not committed, and is tried again",
           "[unit][controller]") {
-    Desk desk;
+    SharedDesk desk;
     Replica first(desk, "first", 1);  // so that nearly each change begins a file
     Journal& journal = first.lead(1);
     journal.setMeta("k", "before");
@@ -188,7 +183,7 @@ TEST_CASE("what the shared volume does not take is not committed, and is tried a
 TEST_CASE(
     "a leader that is not sure to be one writes nothing, and what it has told comes true later",
     "[unit][controller]") {
-    Desk desk;
+    SharedDesk desk;
     Replica first(desk, "first");
     Replica second(desk, "second");
     Journal& journal = first.lead(1);
@@ -213,7 +208,7 @@ TEST_CASE(
 
 TEST_CASE("half a record hides nothing, and what a former leader still writes is void",
           "[unit][controller]") {
-    Desk desk;
+    SharedDesk desk;
     Replica first(desk, "first");
     Replica second(desk, "second");
     Journal& old = first.lead(1);
@@ -240,7 +235,7 @@ TEST_CASE("half a record hides nothing, and what a former leader still writes is
 }
 
 TEST_CASE("a term begins once", "[unit][controller]") {
-    Desk desk;
+    SharedDesk desk;
     Replica first(desk, "first");
     Replica second(desk, "second");
     first.lead(1'795'727'130'148);
@@ -249,7 +244,7 @@ TEST_CASE("a term begins once", "[unit][controller]") {
 }
 
 TEST_CASE("a log that has grown long becomes a copy", "[unit][controller]") {
-    Desk desk;
+    SharedDesk desk;
     Replica behind(desk, "behind");
     Replica first(desk, "first", 20'000);
     Journal& journal = first.lead(1);
@@ -275,7 +270,7 @@ TEST_CASE("a log that has grown long becomes a copy", "[unit][controller]") {
 }
 
 TEST_CASE("a leader's history of before is everybody's", "[unit][controller]") {
-    Desk desk;
+    SharedDesk desk;
     Replica first(desk, "first");
     {
         Journal alone(first.path(), desk.clock, desk.log);
@@ -294,7 +289,7 @@ TEST_CASE("a leader's history of before is everybody's", "[unit][controller]") {
 
 TEST_CASE("a copy of an earlier version, or of a later one, is taken as far as both know it",
           "[unit][controller]") {
-    Desk desk;
+    SharedDesk desk;
     Replica first(desk, "first");
     record(first.lead(1), "a");
     first.end();
@@ -318,7 +313,7 @@ TEST_CASE("a copy of an earlier version, or of a later one, is taken as far as b
 }
 
 TEST_CASE("a folder that cannot serve is refused by its name", "[unit][controller]") {
-    Desk desk;
+    SharedDesk desk;
     CHECK_THROWS_AS(SharedHistory(
                         "/nowhere/at/all", desk.dir.file("a.db"), [] { return true; }, desk.log),
                     Error);

@@ -16,7 +16,7 @@ bool refused(const std::string& text) {
     return codeOf([&] { parseLayerLock(text); }) == ErrorCode::InvalidArgument;
 }
 
-LayerRecord record(const std::string& text, std::vector<std::string> specs) {
+LayerRecord layerRecord(const std::string& text, std::vector<std::string> specs) {
     LayerRecord out{
         "python", "sha256:" + std::string(64, '1'), std::move(specs), {}, parseLayerLock(text)};
     out.layer = layerDigest(out.image_digest, out.lock);
@@ -53,7 +53,7 @@ TEST_CASE("locks are found again by image and packages, whole or not at all",
           "[unit][controller]") {
     TempDir dir;
     const std::string place = dir.file("layers");
-    const LayerRecord kept = record("a==1.0" + kHash, {"a"});
+    const LayerRecord kept = layerRecord("a==1.0" + kHash, {"a"});
     {
         const LayerLocks locks(place);
         locks.put(kept);

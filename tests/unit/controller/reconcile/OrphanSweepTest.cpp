@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "controller/reconcile/OrphanSweep.h"
-#include "tests/support/House.h"
+#include "tests/unit/controller/Support.h"
 
 using namespace hearth;
 using namespace hearth::controller;
@@ -10,24 +10,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::size_t toldOf(House& house, const std::string& type) {
-    EventQuery query;
-    query.limit = 1000;
-    const std::vector<Event> all = house.events.list(house.who, query);
-    return static_cast<std::size_t>(
-        std::count_if(all.begin(), all.end(), [&](const Event& e) { return e.type == type; }));
-}
-
 bool shows(House& house, const std::string& line) {
     return house.metrics.render().find(line) != std::string::npos;
-}
-
-bool laterOn(House& house, const std::function<bool()>& done) {
-    return eventually([&] {
-        house.ground.manual.advance(1s);
-        house.loop.settle();
-        return done();
-    });
 }
 
 }  // namespace

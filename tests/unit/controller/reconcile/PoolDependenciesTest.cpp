@@ -1,7 +1,7 @@
 #include <fstream>
 
 #include "controller/reconcile/PoolDependencies.h"
-#include "tests/support/House.h"
+#include "tests/unit/controller/Support.h"
 
 using namespace hearth;
 using namespace hearth::controller;
@@ -11,13 +11,6 @@ using namespace std::chrono_literals;
 // What a pool lacks of the server is a condition, told when it is declared, and no refusal.
 
 namespace {
-
-const PoolCondition* conditionIn(const PoolStatus& status, ConditionType type) {
-    for (const PoolCondition& each : status.conditions) {
-        if (each.type == type) return &each;
-    }
-    return nullptr;
-}
 
 PoolSpec withSecret(const std::string& name) {
     PoolSpec spec = smallSpec(1);

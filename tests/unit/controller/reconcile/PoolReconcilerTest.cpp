@@ -295,7 +295,6 @@ TEST_CASE("a pool whose stored spec is refused is Degraded, says why and makes n
 
 TEST_CASE("sandboxes are promised no more disk than there is, all pools together",
           "[unit][controller]") {
-    constexpr std::uint64_t kMiB = 1ULL << 20U;
     Ground ground;
     ground.disk = DiskSpace{100 * kMiB, 100 * kMiB};
     House house(ground);
@@ -344,7 +343,6 @@ TEST_CASE("sandboxes are promised no more disk than there is, all pools together
 }
 
 TEST_CASE("no sandbox is made where it would take the disk's last room", "[unit][controller]") {
-    constexpr std::uint64_t kMiB = 1ULL << 20U;
     Ground ground;
     ground.disk = DiskSpace{1000 * kMiB, 10 * kMiB};
     House house(ground);

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "controller/reconcile/Warmup.h"
-#include "tests/support/House.h"
+#include "tests/unit/controller/Support.h"
 
 using namespace hearth;
 using namespace hearth::controller;
@@ -10,13 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const PoolCondition* conditionOf(const PoolStatus& status, ConditionType type) {
-    const auto found = std::find_if(status.conditions.begin(), status.conditions.end(),
-                                    [&](const PoolCondition& each) { return each.type == type; });
-    return found == status.conditions.end() ? nullptr : &*found;
-}
-
-bool told(House& house, const std::string& type, const std::string& text) {
+bool toldThat(House& house, const std::string& type, const std::string& text) {
     const auto events = house.events.list(house.who, {.type = type, .resource = {}});
     return std::any_of(events.begin(), events.end(), [&](const Event& event) {
         return event.message.find(text) != std::string::npos;
@@ -31,7 +25,7 @@ TEST_CASE("a pool without prewarm has no condition about it", "[unit][controller
     house.declare("p", smallSpec(1));
     REQUIRE(house.filled("p", 1));
     house.pool_reconciler.reconcile("p");
-    CHECK(conditionOf(house.statuses.of("p"), ConditionType::Prewarmed) == nullptr);
+    CHECK(conditionIn(house.statuses.of("p"), ConditionType::Prewarmed) == nullptr);
 }
 
 TEST_CASE("a sandbox is ready once its interpreters are", "[unit][controller]") {
@@ -44,7 +38,7 @@ TEST_CASE("a sandbox is ready once its interpreters are", "[unit][controller]") 
     REQUIRE(house.filled("p", 2));
     house.pool_reconciler.reconcile("p");
     const PoolStatus status = house.statuses.of("p");
-    const PoolCondition* condition = conditionOf(status, ConditionType::Prewarmed);
+    const PoolCondition* condition = conditionIn(status, ConditionType::Prewarmed);
     REQUIRE(condition != nullptr);
     CHECK(condition->status);
 }
@@ -59,12 +53,12 @@ TEST_CASE("an import that fails is told and keeps no sandbox from serving", "[un
     REQUIRE(house.filled("p", 1));
     house.pool_reconciler.reconcile("p");
     const PoolStatus status = house.statuses.of("p");
-    const PoolCondition* condition = conditionOf(status, ConditionType::Prewarmed);
+    const PoolCondition* condition = conditionIn(status, ConditionType::Prewarmed);
     REQUIRE(condition != nullptr);
     CHECK_FALSE(condition->status);
     CHECK(condition->message.find("missing_module") != std::string::npos);
     CHECK(condition->message.find("ruby") != std::string::npos);
-    CHECK(told(house, "pool.prewarm_failed", "missing_module"));
+    CHECK(toldThat(house, "pool.prewarm_failed", "missing_module"));
     CHECK(house.breaker.state("p").failures == 0);
 }
 
@@ -96,7 +90,7 @@ TEST_CASE("a prewarm command that fails fails its sandbox and says what it print
     house.declare("p", spec);
     REQUIRE(house.settleUntil([&] { return house.breaker.state("p").failures > 0; }));
     CHECK(house.warm.counts("p").ready == 0);
-    CHECK(told(house, "sandbox.failed", "exit 3"));
+    CHECK(toldThat(house, "sandbox.failed", "exit 3"));
 }
 
 TEST_CASE("an agent that never answers a prewarm is given up", "[unit][controller]") {

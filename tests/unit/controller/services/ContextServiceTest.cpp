@@ -8,12 +8,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Open {
+struct Notebook {
     Ground ground;
     std::unique_ptr<House> house = std::make_unique<House>(ground);
     std::string workspace;
 
-    Open() {
+    Notebook() {
         house->declare("p", smallSpec(2));
         REQUIRE(house->filled("p", 2));
         workspace = house->workspaces.create(house->who, House::request()).id;
@@ -47,7 +47,7 @@ struct Open {
 }  // namespace
 
 TEST_CASE("a context keeps its variables and tells what it runs", "[unit][controller]") {
-    Open open;
+    Notebook open;
     const ContextView made = open.make();
     CHECK(isId(made.id, "cx_"));
     CHECK(made.language == "python");
@@ -63,7 +63,7 @@ TEST_CASE("a context keeps its variables and tells what it runs", "[unit][contro
 }
 
 TEST_CASE("a busy context refuses at once and an interrupt keeps its state", "[unit][controller]") {
-    Open open;
+    Notebook open;
     House& house = *open.house;
     const std::string id = open.make().id;
     CHECK(codeOf([&] { house.contexts.interrupt(house.who, id); }) == ErrorCode::Conflict);
@@ -79,7 +79,7 @@ TEST_CASE("a busy context refuses at once and an interrupt keeps its state", "[u
 }
 
 TEST_CASE("a restart empties a context and leaves it usable", "[unit][controller]") {
-    Open open;
+    Notebook open;
     House& house = *open.house;
     const std::string id = open.make().id;
     open.run(id, "set x 1");
@@ -91,7 +91,7 @@ TEST_CASE("a restart empties a context and leaves it usable", "[unit][controller
 }
 
 TEST_CASE("a context that dies with its execution is gone", "[unit][controller]") {
-    Open open;
+    Notebook open;
     House& house = *open.house;
     const std::string id = open.make().id;
     const auto execution = open.start(id, "stubborn 900000000", 1s);
@@ -110,7 +110,7 @@ TEST_CASE("a context that dies with its execution is gone", "[unit][controller]"
 
 TEST_CASE("a context ends once, belongs to its tenant, and dies with its workspace",
           "[unit][controller]") {
-    Open open;
+    Notebook open;
     House& house = *open.house;
     const std::string first = open.make().id;
     const std::string second = open.make().id;
@@ -128,7 +128,7 @@ TEST_CASE("a context ends once, belongs to its tenant, and dies with its workspa
 }
 
 TEST_CASE("a name and a key find the same context again", "[unit][controller]") {
-    Open open;
+    Notebook open;
     House& house = *open.house;
     const ContextView made = open.make("main");
     CHECK_FALSE(made.replayed);
@@ -171,7 +171,7 @@ TEST_CASE("a name and a key find the same context again", "[unit][controller]") 
 }
 
 TEST_CASE("contexts and what they run survive the server", "[unit][controller]") {
-    Open open;
+    Notebook open;
     const ContextView made = open.make("main");
     open.run(made.id, "set x 5");
     const std::string running =
@@ -194,7 +194,7 @@ TEST_CASE("contexts and what they run survive the server", "[unit][controller]")
 
 TEST_CASE("results stand in order, bad ones are counted, and the journal keeps them",
           "[unit][controller]") {
-    Open open;
+    Notebook open;
     House& house = *open.house;
     const auto execution = open.start(
         "",
@@ -227,7 +227,7 @@ TEST_CASE("results stand in order, bad ones are counted, and the journal keeps t
 }
 
 TEST_CASE("results of very many small values are counted, not kept", "[unit][controller]") {
-    Open open;
+    Notebook open;
     House& house = *open.house;
     const auto execution = std::dynamic_pointer_cast<LiveExecution>(open.start("", "sleep 1000"));
     REQUIRE(execution);

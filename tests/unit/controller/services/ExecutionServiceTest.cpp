@@ -1,5 +1,5 @@
 #include "controller/services/ExecutionService.h"
-#include "tests/support/House.h"
+#include "tests/unit/controller/Support.h"
 
 using namespace hearth;
 using namespace hearth::controller;
@@ -8,27 +8,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
-ExecutionRequest command(const std::string& line) {
-    ExecutionRequest request;
-    request.command = line;
-    return request;
-}
-
-struct Open : Ground {
-    House house{*this};
+/// A house with an open workspace and one more sandbox.
+struct Workbench : Filled {
+    Workbench() : Filled(2) { workspace = house.workspaces.create(house.who, House::request()).id; }
     std::string workspace;
-
-    Open() {
-        house.declare("p", smallSpec(2));
-        REQUIRE(house.filled("p", 2));
-        workspace = house.workspaces.create(house.who, House::request()).id;
-    }
 };
 
 }  // namespace
 
 TEST_CASE("an execution ends with its output and is found again from disk", "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     const auto execution = house.executions.start(house.who, open.workspace, command("echo a b"));
     REQUIRE(house.settleUntil([&] { return execution->finished(); }));
@@ -48,7 +37,7 @@ TEST_CASE("an execution ends with its output and is found again from disk", "[un
 
 TEST_CASE("a list reads none of its executions, and one that cannot be read hides no other",
           "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     const auto first = house.executions.start(house.who, open.workspace, command("echo first"));
     REQUIRE(house.settleUntil([&] { return house.journal.execution(first->id()).has_value(); }));
@@ -70,7 +59,7 @@ TEST_CASE("a list reads none of its executions, and one that cannot be read hide
 }
 
 TEST_CASE("the same key runs once", "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     ExecutionRequest request = command("exit 3");
     request.idempotency_key = "k";
@@ -93,7 +82,7 @@ TEST_CASE("the same key runs once", "[unit][controller]") {
 }
 
 TEST_CASE("a running execution keeps its workspace and takes input", "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     ExecutionRequest request = command("cat");
     request.stdin_open = true;
@@ -110,7 +99,7 @@ TEST_CASE("a running execution keeps its workspace and takes input", "[unit][con
 
 TEST_CASE("input that comes with an execution is read when it likes, and its start does not wait",
           "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     ExecutionRequest request = command("sleep 100");
     request.stdin_bytes = std::string(1U << 20U, 'x');
@@ -126,7 +115,7 @@ TEST_CASE("input that comes with an execution is read when it likes, and its sta
 }
 
 TEST_CASE("an execution too large for the agent leaves nothing", "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     ExecutionRequest request = command("true");
     for (int i = 0; i < 3; ++i) request.env["V" + std::to_string(i)] = std::string(100'000, 'x');
@@ -138,7 +127,7 @@ TEST_CASE("an execution too large for the agent leaves nothing", "[unit][control
 }
 
 TEST_CASE("a one shot's sandbox goes with its execution", "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     const auto execution =
         house.executions.startOneShot(house.who, House::request(), command("echo once"));
@@ -150,7 +139,7 @@ TEST_CASE("a one shot's sandbox goes with its execution", "[unit][controller]") 
 }
 
 TEST_CASE("a second execution's end does not take a one shot's workspace", "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     const auto first =
         house.executions.startOneShot(house.who, House::request(), command("sleep 9"));
@@ -165,7 +154,7 @@ TEST_CASE("a second execution's end does not take a one shot's workspace", "[uni
 }
 
 TEST_CASE("an execution in a sandbox that dies is lost", "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     const auto execution = house.executions.start(house.who, open.workspace, command("sleep 1000"));
     open.runtime.kill(house.workspaces.get(house.who, open.workspace).sandbox_id);
@@ -182,7 +171,7 @@ TEST_CASE("an execution in a sandbox that dies is lost", "[unit][controller]") {
 
 TEST_CASE("what was lost to memory is told so, also when its sandbox is destroyed first",
           "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     const auto start = [&] {
         return house.executions.start(house.who, open.workspace, command("sleep 1000"));
@@ -202,7 +191,7 @@ TEST_CASE("what was lost to memory is told so, also when its sandbox is destroye
 
 TEST_CASE("an execution that was killed ends although its runtime cannot tell why",
           "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     open.runtime.failUsage();
     const auto execution = house.executions.start(house.who, open.workspace, command("sleep 1000"));
@@ -214,7 +203,7 @@ TEST_CASE("an execution that was killed ends although its runtime cannot tell wh
 
 TEST_CASE("an execution that has ended is not overdue while its end is looked at",
           "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     ExecutionRequest request = command("sleep 100");
     request.timeout = 1s;
@@ -234,7 +223,7 @@ TEST_CASE("an execution that has ended is not overdue while its end is looked at
 
 TEST_CASE("a one shot whose result a full disk refuses stays until it is durable",
           "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     house.loop.settle();
     house.journal.flush(5s);
@@ -270,7 +259,7 @@ TEST_CASE("a one shot whose result a full disk refuses stays until it is durable
 
 TEST_CASE("a result that was answered is on disk when its workspace has been closed",
           "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     house.loop.start();
     std::jthread time([&](const std::stop_token& stop) {
@@ -310,7 +299,7 @@ TEST_CASE("while too much waits for the disk no new work is let in", "[unit][con
 
 TEST_CASE("what the running executions of a tenant may keep of output is bounded",
           "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     ExecutionRequest large = command("sleep 99");
     large.output_limit = 16U << 20U;
@@ -342,7 +331,7 @@ TEST_CASE("what the running executions of a tenant may keep of output is bounded
 }
 
 TEST_CASE("what an execution was given counts, and so do its results", "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     std::shared_ptr<void> most =
         house.live.kept().take(house.who.tenant, LiveExecutions::kMostOfTenant - (4U << 20U));
@@ -376,7 +365,7 @@ TEST_CASE("what an execution was given counts, and so do its results", "[unit][c
 
 TEST_CASE("a long result is not read by the thread that brings it, and keeps its place",
           "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     const auto running = std::dynamic_pointer_cast<LiveExecution>(
         house.executions.start(house.who, open.workspace, command("sleep 99")));
@@ -412,7 +401,7 @@ TEST_CASE("a long result is not read by the thread that brings it, and keeps its
 
 TEST_CASE("a runtime that does not answer about memory holds up nobody else's execution",
           "[unit][controller]") {
-    Open open;
+    Workbench open;
     House& house = open.house;
     house.loop.start();
     const std::string other = house.workspaces.create(house.who, House::request()).id;

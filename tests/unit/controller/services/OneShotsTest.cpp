@@ -1,5 +1,5 @@
 #include "controller/services/OneShots.h"
-#include "tests/support/House.h"
+#include "tests/unit/controller/Support.h"
 
 using namespace hearth;
 using namespace hearth::controller;
@@ -8,9 +8,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-ExecutionRequest command(const std::string& line, const std::string& key = {}) {
-    ExecutionRequest request;
-    request.command = line;
+ExecutionRequest oneShot(const std::string& line, const std::string& key = {}) {
+    ExecutionRequest request = command(line);
     request.idempotency_key = key;
     request.fingerprint = "f";
     return request;
@@ -35,7 +34,7 @@ TEST_CASE("a one shot ends though a file of its workspace is being transferred",
     Ground ground;
     House house(ground);
     declare(house);
-    const auto shot = house.executions.startOneShot(house.who, House::request(), command("echo 1"));
+    const auto shot = house.executions.startOneShot(house.who, House::request(), oneShot("echo 1"));
     const std::shared_ptr<Workspace> workspace = house.table.all().at(0);
     REQUIRE(workspace->workBegan(Activity::Execution, ground.clock.now()));  // as a download does
     CHECK(gone(house));
@@ -47,9 +46,9 @@ TEST_CASE("a one shot waits for a second execution in its workspace", "[unit][co
     House house(ground);
     declare(house);
     const auto shot =
-        house.executions.startOneShot(house.who, House::request(), command("sleep 9"));
+        house.executions.startOneShot(house.who, House::request(), oneShot("sleep 9"));
     const std::string id = house.table.all().at(0)->facts().id;
-    const auto second = house.executions.start(house.who, id, command("sleep 99"));
+    const auto second = house.executions.start(house.who, id, oneShot("sleep 99"));
     house.executions.kill(house.who, shot->id());
     REQUIRE(house.settleUntil([&] { return house.journal.hasExecution(shot->id()); }));
     house.loop.settle();
@@ -66,7 +65,7 @@ TEST_CASE("a one shot that was recorded and not yet ended before a crash ends af
         House house(ground);
         declare(house);
         const auto shot =
-            house.executions.startOneShot(house.who, House::request(), command("echo 1", "k"));
+            house.executions.startOneShot(house.who, House::request(), oneShot("echo 1", "k"));
         id = shot->id();
         REQUIRE(eventually([&] { return shot->finished(); }));
         // The loop never gets to the end of the workspace.
@@ -80,7 +79,7 @@ TEST_CASE("a one shot that was recorded and not yet ended before a crash ends af
     ground.manual.advance(3s);
     CHECK(gone(house));
     const auto again =
-        house.executions.startOneShot(house.who, House::request(), command("echo 1", "k"));
+        house.executions.startOneShot(house.who, House::request(), oneShot("echo 1", "k"));
     CHECK(again->id() == id);
     CHECK(again->view().replayed);
     CHECK(house.table.all().empty());  // it was not run again
@@ -101,7 +100,7 @@ TEST_CASE("a one shot that was bound and never sent before a crash ends after it
     House house(ground);
     CHECK(house.recover().workspaces == 1);
     SECTION("its client comes back at once and gets the same sandbox") {
-        const auto shot = house.executions.startOneShot(house.who, request, command("echo 1", "k"));
+        const auto shot = house.executions.startOneShot(house.who, request, oneShot("echo 1", "k"));
         ground.manual.advance(3s);
         CHECK(gone(house));
         CHECK(house.executions.find(house.who, shot->id())->view().stdout_bytes == "1\n");
@@ -111,7 +110,7 @@ TEST_CASE("a one shot that was bound and never sent before a crash ends after it
         CHECK(gone(house));
         CHECK_FALSE(house.journal.workspace(workspace));
         REQUIRE(house.filled("p", 1));
-        const auto shot = house.executions.startOneShot(house.who, request, command("echo 1", "k"));
+        const auto shot = house.executions.startOneShot(house.who, request, oneShot("echo 1", "k"));
         CHECK(gone(house));
         CHECK(house.executions.find(house.who, shot->id())->view().stdout_bytes == "1\n");
     }
@@ -123,7 +122,7 @@ TEST_CASE("a one shot that goes on over a crash ends with its execution", "[unit
     {
         House house(ground);
         declare(house);
-        ExecutionRequest request = command("sleep 1000");
+        ExecutionRequest request = oneShot("sleep 1000");
         request.background = true;
         id = house.executions.startOneShot(house.who, House::request(), request)->id();
         house.journal.flush(5s);

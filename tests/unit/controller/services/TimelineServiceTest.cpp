@@ -1,7 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "controller/services/TimelineService.h"
-#include "tests/support/House.h"
+#include "tests/unit/controller/Principals.h"
+#include "tests/unit/controller/Support.h"
 
 using namespace hearth;
 using namespace hearth::controller;
@@ -10,17 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Filled : Ground {
-    House house{*this};
-
-    Filled() {
-        house.declare("p", smallSpec(1));
-        REQUIRE(house.filled("p", 1));
-    }
-};
-
-const Principal kOther{"other", Role::User, ""};
-const Principal kOperator{"other", Role::Operator, ""};
+const Principal kOtherOperator{"other", Role::Operator, ""};
 
 }  // namespace
 
@@ -69,7 +60,7 @@ TEST_CASE("timelines of workspaces are their tenant's and operators'", "[unit][c
     const WorkspaceView view = house.workspaces.create(house.who, House::request());
     CHECK(errorOf([&] { house.timelines.ofWorkspace(kOther, view.id); }).code() ==
           ErrorCode::NotFound);
-    CHECK(house.timelines.ofWorkspace(kOperator, view.id).id == view.id);
+    CHECK(house.timelines.ofWorkspace(kOtherOperator, view.id).id == view.id);
     CHECK(errorOf([&] { house.timelines.ofWorkspace(house.who, "ws_none"); }).code() ==
           ErrorCode::NotFound);
 }
@@ -98,7 +89,7 @@ TEST_CASE("how busy the machine was is told to operators alone", "[unit][control
     house.journal.record(WorkspaceRecord{"ws_slow", "other", "p", "sb_1", "cl_1", "", "", 1'000,
                                          std::nullopt, "", story});
     CHECK_FALSE(house.timelines.ofWorkspace(kOther, "ws_slow").scene->pressure);
-    CHECK(house.timelines.ofWorkspace(kOperator, "ws_slow").scene->pressure);
+    CHECK(house.timelines.ofWorkspace(kOtherOperator, "ws_slow").scene->pressure);
 }
 
 TEST_CASE("a workspace whose record was lost has a timeline without stages", "[unit][controller]") {

@@ -1,5 +1,6 @@
 #include "controller/services/WorkspaceService.h"
 #include "tests/support/House.h"
+#include "tests/unit/controller/Principals.h"
 
 using namespace hearth;
 using namespace hearth::controller;
@@ -7,18 +8,16 @@ using namespace hearth::controller::test;
 
 namespace {
 
-const Principal kTenant{"red", Role::User, ""};
-const Principal kOther{"blue", Role::User, ""};
-const Principal kOperator{"ops", Role::Operator, ""};
+const Principal kBlue{"blue", Role::User, ""};
 const Principal kAdmin{"ops", Role::Admin, ""};
 
 /// A workspace of tenant red that says something of itself, with an execution.
-struct Told : Ground {
+struct Confidential : Ground {
     House house{*this};
     std::string workspace;
     std::string execution;
 
-    Told() {
+    Confidential() {
         house.declare("p", smallSpec(2));
         REQUIRE(house.filled("p", 2));
         WorkspaceRequest request = House::request();
@@ -44,14 +43,14 @@ bool holdsSecret(const std::string& text) {
 
 TEST_CASE("a workspace's events have the trace ids of the requests that caused them",
           "[unit][controller]") {
-    Told told;
+    Confidential work;
     Principal who = kTenant;
     who.trace.trace_id = "0af7651916cd43dd8448eb211c80319c";
-    const std::string id = told.house.workspaces.create(who, House::request()).id;
+    const std::string id = work.house.workspaces.create(who, House::request()).id;
     who.trace.trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
-    told.house.workspaces.close(who, id);
+    work.house.workspaces.close(who, id);
     std::vector<std::string> traces;
-    for (const Event& event : told.house.events.list(kTenant, {0, "", id})) {
+    for (const Event& event : work.house.events.list(kTenant, {0, "", id})) {
         traces.push_back(event.type + " " + event.trace_id);
     }
     CHECK(traces ==
@@ -60,60 +59,60 @@ TEST_CASE("a workspace's events have the trace ids of the requests that caused t
 }
 
 TEST_CASE("an execution's end has the trace id of its request", "[unit][controller]") {
-    Told told;
+    Confidential work;
     Principal who = kTenant;
     who.trace.trace_id = "0af7651916cd43dd8448eb211c80319c";
     ExecutionRequest run;
     run.command = "true";
-    const std::string id = told.house.executions.start(who, told.workspace, run)->id();
+    const std::string id = work.house.executions.start(who, work.workspace, run)->id();
     std::vector<Event> events;
-    REQUIRE(told.house.settleUntil([&] {
-        events = told.house.events.list(kTenant, {.type = "execution.finished", .resource = id});
+    REQUIRE(work.house.settleUntil([&] {
+        events = work.house.events.list(kTenant, {.type = "execution.finished", .resource = id});
         return !events.empty();
     }));
     CHECK(events.at(0).trace_id == who.trace.trace_id);
 }
 
 TEST_CASE("a claim, a refusal and an end are one line of the log each", "[unit][controller]") {
-    Told told;
+    Confidential work;
     const auto has = [](const std::string& line, std::initializer_list<const char*> parts) {
         return std::all_of(parts.begin(), parts.end(), [&](const char* part) {
             return line.find(" " + std::string(part)) != std::string::npos;
         });
     };
-    REQUIRE(told.house.logged("workspace.bound").size() == 1);
-    CHECK(has(told.house.logged("workspace.bound")[0],
+    REQUIRE(work.house.logged("workspace.bound").size() == 1);
+    CHECK(has(work.house.logged("workspace.bound")[0],
               {"level=info", "pool=p", "tenant=red", "source=warm", "seconds=", "queue_s=0",
                "pick_s=", "bind_s=", "trace="}));
     Principal who = kTenant;
     who.trace.trace_id = "0af7651916cd43dd8448eb211c80319c";
     WorkspaceRequest wrong = House::request();
     wrong.pool = "customer";
-    CHECK(codeOf([&] { told.house.workspaces.create(who, wrong); }) == ErrorCode::NotFound);
-    REQUIRE(told.house.logged("claim.refused").size() == 1);
-    CHECK(has(told.house.logged("claim.refused")[0],
+    CHECK(codeOf([&] { work.house.workspaces.create(who, wrong); }) == ErrorCode::NotFound);
+    REQUIRE(work.house.logged("claim.refused").size() == 1);
+    CHECK(has(work.house.logged("claim.refused")[0],
               {"level=info", "tenant=red", "code=NOT_FOUND",
                "seconds=", "trace=0af7651916cd43dd8448eb211c80319c"}));
-    CHECK(told.house.metrics.render().find(
+    CHECK(work.house.metrics.render().find(
               "hearth_claims_total{pool=\"\",reason=\"NOT_FOUND\",result=\"refused\"} 1") !=
           std::string::npos);
-    told.house.workspaces.close(who, told.workspace);
-    REQUIRE(told.house.logged("workspace.ended").size() == 1);
-    CHECK(has(told.house.logged("workspace.ended")[0],
+    work.house.workspaces.close(who, work.workspace);
+    REQUIRE(work.house.logged("workspace.ended").size() == 1);
+    CHECK(has(work.house.logged("workspace.ended")[0],
               {"level=info", "pool=p", "tenant=red", "reason=deleted",
                "seconds=", "trace=0af7651916cd43dd8448eb211c80319c"}));
-    CHECK(told.house.metrics.render().find("hearth_reclaim_lag_seconds_count{pool=\"p\"} ") ==
+    CHECK(work.house.metrics.render().find("hearth_reclaim_lag_seconds_count{pool=\"p\"} ") ==
           std::string::npos);
-    CHECK_FALSE(holdsSecret(readText(told.dir.file("log"))));
+    CHECK_FALSE(holdsSecret(readText(work.dir.file("log"))));
 }
 
 TEST_CASE("an operator sees id, pool and age of another tenant's workspace, not what it is for",
           "[unit][controller]") {
-    Told told;
-    WorkspaceService& workspaces = told.house.workspaces;
+    Confidential work;
+    WorkspaceService& workspaces = work.house.workspaces;
     for (const WorkspaceView& view :
-         {workspaces.get(kOperator, told.workspace), workspaces.list(kOperator, {}).items.at(0)}) {
-        CHECK(view.id == told.workspace);
+         {workspaces.get(kOperator, work.workspace), workspaces.list(kOperator, {}).items.at(0)}) {
+        CHECK(view.id == work.workspace);
         CHECK(view.pool == "p");
         CHECK(view.tenant == "red");
         CHECK_FALSE(view.created_at.empty());
@@ -122,72 +121,72 @@ TEST_CASE("an operator sees id, pool and age of another tenant's workspace, not 
         CHECK(view.credentials.empty());
     }
     for (const Principal& who : {kTenant, kAdmin}) {
-        CHECK(workspaces.get(who, told.workspace).name == "merger-plan");
+        CHECK(workspaces.get(who, work.workspace).name == "merger-plan");
         CHECK(workspaces.list(who, {}).items.at(0).labels.at("customer") == "acme");
     }
-    CHECK(codeOf([&] { workspaces.get(kOther, told.workspace); }) == ErrorCode::NotFound);
+    CHECK(codeOf([&] { workspaces.get(kBlue, work.workspace); }) == ErrorCode::NotFound);
 }
 
 TEST_CASE("labels of other tenants cannot be guessed by asking for them", "[unit][controller]") {
-    Told told;
+    Confidential work;
     ListQuery query;
     query.labels = {{"customer", "acme"}};
-    CHECK(told.house.workspaces.list(kOperator, query).items.empty());
-    CHECK(told.house.workspaces.list(kAdmin, query).items.size() == 1);
-    CHECK(told.house.workspaces.list(kTenant, query).items.size() == 1);
+    CHECK(work.house.workspaces.list(kOperator, query).items.empty());
+    CHECK(work.house.workspaces.list(kAdmin, query).items.size() == 1);
+    CHECK(work.house.workspaces.list(kTenant, query).items.size() == 1);
 }
 
 TEST_CASE("executions are their tenant's and an admin's", "[unit][controller]") {
-    Told told;
-    ExecutionService& executions = told.house.executions;
-    for (const Principal& who : {kOperator, kOther}) {
-        CHECK(codeOf([&] { executions.find(who, told.execution); }) == ErrorCode::NotFound);
-        CHECK(codeOf([&] { executions.list(who, told.workspace); }) == ErrorCode::NotFound);
-        CHECK(codeOf([&] { executions.kill(who, told.execution); }) == ErrorCode::NotFound);
+    Confidential work;
+    ExecutionService& executions = work.house.executions;
+    for (const Principal& who : {kOperator, kBlue}) {
+        CHECK(codeOf([&] { executions.find(who, work.execution); }) == ErrorCode::NotFound);
+        CHECK(codeOf([&] { executions.list(who, work.workspace); }) == ErrorCode::NotFound);
+        CHECK(codeOf([&] { executions.kill(who, work.execution); }) == ErrorCode::NotFound);
     }
-    CHECK(executions.find(kAdmin, told.execution)->view().stdout_bytes == "confidential\n");
-    CHECK(executions.list(kAdmin, told.workspace).size() == 1);
-    const std::string empty = told.house.workspaces.create(kTenant, House::request()).id;
+    CHECK(executions.find(kAdmin, work.execution)->view().stdout_bytes == "confidential\n");
+    CHECK(executions.list(kAdmin, work.workspace).size() == 1);
+    const std::string empty = work.house.workspaces.create(kTenant, House::request()).id;
     CHECK(executions.list(kAdmin, empty).empty());
     CHECK(codeOf([&] { executions.list(kAdmin, "ws_unknown"); }) == ErrorCode::NotFound);
 }
 
 TEST_CASE("an operator ends another tenant's workspace and is told why it ended",
           "[unit][controller]") {
-    Told told;
-    WorkspaceService& workspaces = told.house.workspaces;
-    CHECK(codeOf([&] { workspaces.close(kOther, told.workspace); }) == ErrorCode::NotFound);
-    CHECK(workspaces.get(kTenant, told.workspace).phase == WorkspacePhase::Active);
-    workspaces.close(kOperator, told.workspace);
-    REQUIRE(told.house.settleUntil([&] { return !told.house.table.find(told.workspace); }));
-    workspaces.close(kOperator, told.workspace);  // idempotent
+    Confidential work;
+    WorkspaceService& workspaces = work.house.workspaces;
+    CHECK(codeOf([&] { workspaces.close(kBlue, work.workspace); }) == ErrorCode::NotFound);
+    CHECK(workspaces.get(kTenant, work.workspace).phase == WorkspacePhase::Active);
+    workspaces.close(kOperator, work.workspace);
+    REQUIRE(work.house.settleUntil([&] { return !work.house.table.find(work.workspace); }));
+    workspaces.close(kOperator, work.workspace);  // idempotent
     for (const Principal& who : {kOperator, kTenant}) {
-        const Error gone = errorOf([&] { workspaces.get(who, told.workspace); });
+        const Error gone = errorOf([&] { workspaces.get(who, work.workspace); });
         CHECK(gone.code() == ErrorCode::Gone);
         CHECK(gone.endedReason() == "operator");
     }
-    CHECK(codeOf([&] { workspaces.get(kOther, told.workspace); }) == ErrorCode::NotFound);
+    CHECK(codeOf([&] { workspaces.get(kBlue, work.workspace); }) == ErrorCode::NotFound);
 }
 
 TEST_CASE("what an operator may not change stays the tenant's", "[unit][controller]") {
-    Told told;
-    WorkspaceService& workspaces = told.house.workspaces;
+    Confidential work;
+    WorkspaceService& workspaces = work.house.workspaces;
     WorkspacePatch patch;
     patch.labels.emplace()["x"] = "y";
-    CHECK(codeOf([&] { workspaces.patch(kOperator, told.workspace, patch); }) ==
+    CHECK(codeOf([&] { workspaces.patch(kOperator, work.workspace, patch); }) ==
           ErrorCode::NotFound);
-    CHECK(codeOf([&] { workspaces.touch(kOperator, told.workspace); }) == ErrorCode::NotFound);
-    CHECK(codeOf([&] { workspaces.stat(kOperator, told.workspace, "f"); }) == ErrorCode::NotFound);
-    CHECK(codeOf([&] { workspaces.usage(kOperator, told.workspace); }) == ErrorCode::NotFound);
+    CHECK(codeOf([&] { workspaces.touch(kOperator, work.workspace); }) == ErrorCode::NotFound);
+    CHECK(codeOf([&] { workspaces.stat(kOperator, work.workspace, "f"); }) == ErrorCode::NotFound);
+    CHECK(codeOf([&] { workspaces.usage(kOperator, work.workspace); }) == ErrorCode::NotFound);
 }
 
 TEST_CASE("events tell operators of other tenants nothing that those said", "[unit][controller]") {
-    Told told;
-    told.house.workspaces.close(kTenant, told.workspace);
-    REQUIRE(told.house.settleUntil([&] { return !told.house.table.find(told.workspace); }));
+    Confidential work;
+    work.house.workspaces.close(kTenant, work.workspace);
+    REQUIRE(work.house.settleUntil([&] { return !work.house.table.find(work.workspace); }));
     bool created = false;
     bool ended = false;
-    for (const Event& event : told.house.events.list(kOperator, {})) {
+    for (const Event& event : work.house.events.list(kOperator, {})) {
         INFO(event.type << " " << event.message);
         CHECK_FALSE(
             holdsSecret(event.type + event.resource + event.pool + event.reason + event.message));

@@ -8,7 +8,7 @@ using namespace hearth::controller;
 namespace {
 
 std::string refusalOf(const std::string& text) {
-    const Error error = test::errorOf([&] { readTrace(text, "day.trace"); });
+    const Error error = hearth::test::errorOf([&] { readTrace(text, "day.trace"); });
     CHECK(error.code() == ErrorCode::InvalidArgument);
     CHECK(error.hint().find("seconds since the start") != std::string::npos);
     return error.what();

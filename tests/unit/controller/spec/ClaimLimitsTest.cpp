@@ -8,8 +8,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::uint64_t kMiB = 1ULL << 20U;
-
 PoolSpec sized(std::uint32_t milli_cpu, std::uint64_t mib, std::uint32_t pids) {
     PoolSpec spec = smallSpec(1);
     spec.limits.milli_cpu = milli_cpu;

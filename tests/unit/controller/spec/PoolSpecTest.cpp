@@ -16,7 +16,7 @@ Json manifest() {
 }
 
 /// Refused with `code` and, among others, a complaint about `pointer`.
-bool refused(const Json& document, ErrorCode code, const std::string& pointer) {
+bool refusedAt(const Json& document, ErrorCode code, const std::string& pointer) {
     try {
         parsePool(document);
     } catch (const Error& e) {
@@ -32,7 +32,7 @@ bool refusedWith(const std::string& pointer, const Json& value,
                  ErrorCode code = ErrorCode::InvalidSpec) {
     Json document = manifest();
     document[Json::json_pointer(pointer)] = value;
-    return refused(document, code, pointer);
+    return refusedAt(document, code, pointer);
 }
 
 }  // namespace
@@ -149,10 +149,10 @@ TEST_CASE("wrong types and values out of range are refused one by one", "[unit][
 TEST_CASE("limits that contradict each other are refused", "[unit][controller]") {
     Json document = manifest();
     document["spec"]["warm"] = {{"min", 5}, {"max", 4}};
-    CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/warm/min"));
+    CHECK(refusedAt(document, ErrorCode::InvalidSpec, "/spec/warm/min"));
     document = manifest();
     document["spec"]["template"]["resources"] = {{"memory", "100Mi"}, {"tmp", "64Mi"}};
-    CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/template/resources/tmp"));
+    CHECK(refusedAt(document, ErrorCode::InvalidSpec, "/spec/template/resources/tmp"));
 }
 
 TEST_CASE("all mistakes are told at once", "[unit][controller]") {
@@ -292,9 +292,9 @@ TEST_CASE("the GPUs of a pool are read with their defaults, written back, and pa
     CHECK(wrong("sharedBy", 1));
     CHECK(wrong("model", "H100"));
     document["spec"]["template"]["gpu"] = {{"count", 1}, {"product", {""}}};
-    CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/template/gpu/product/0"));
+    CHECK(refusedAt(document, ErrorCode::InvalidSpec, "/spec/template/gpu/product/0"));
     document["spec"]["template"]["gpu"] = {{"product", {"H100"}}};
-    CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/template/gpu/count"));
+    CHECK(refusedAt(document, ErrorCode::InvalidSpec, "/spec/template/gpu/count"));
 }
 
 TEST_CASE("idle workspaces are paused only in pools that count running work",
@@ -306,7 +306,7 @@ TEST_CASE("idle workspaces are paused only in pools that count running work",
     CHECK(poolDocument("p", spec)["spec"]["lifecycle"]["onIdle"] == "Pause");
     CHECK(refusedWith("/spec/lifecycle/onIdle", "Sleep", ErrorCode::InvalidSpec));
     document["spec"]["lifecycle"]["countRunningWork"] = false;
-    CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/lifecycle/countRunningWork"));
+    CHECK(refusedAt(document, ErrorCode::InvalidSpec, "/spec/lifecycle/countRunningWork"));
 }
 
 TEST_CASE("a pool may be sized by a forecast, with a share of misses in its bounds",
@@ -356,14 +356,14 @@ TEST_CASE("prewarm is read, implied, refused with a pointer, and written back",
     for (const char* bad : {"", "1a", "a..b", "a b", "os;x", "a.", "-m"}) {
         INFO(bad);
         prewarm = {{"imports", {bad}}};
-        CHECK(refused(document, ErrorCode::InvalidSpec, at + "/imports/0"));
+        CHECK(refusedAt(document, ErrorCode::InvalidSpec, at + "/imports/0"));
     }
     CHECK(refusedWith(at + "/imports", "numpy"));
     CHECK(refusedWith(at + "/timeout", "0s"));
     prewarm = {{"languages", {"node"}}, {"imports", {"numpy"}}};
-    CHECK(refused(document, ErrorCode::InvalidSpec, at + "/imports"));
+    CHECK(refusedAt(document, ErrorCode::InvalidSpec, at + "/imports"));
     prewarm = {{"languages", {"Python"}}};
-    CHECK(refused(document, ErrorCode::InvalidSpec, at + "/languages/0"));
+    CHECK(refusedAt(document, ErrorCode::InvalidSpec, at + "/languages/0"));
     prewarm = {{"command", {""}}};
-    CHECK(refused(document, ErrorCode::InvalidSpec, at + "/command/0"));
+    CHECK(refusedAt(document, ErrorCode::InvalidSpec, at + "/command/0"));
 }

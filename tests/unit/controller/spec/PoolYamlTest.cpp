@@ -7,7 +7,7 @@ using namespace hearth::test;
 
 namespace {
 
-std::string manifest(const std::string& spec = {}, const std::string& name = "p") {
+std::string manifestText(const std::string& spec = {}, const std::string& name = "p") {
     return "apiVersion: hearth.dev/v1alpha1\n"  // line 1
            "kind: SandboxPool\n"
            "metadata:\n"
@@ -36,16 +36,18 @@ bool says(const std::string& text, const std::string& part) {
 
 TEST_CASE("a file may hold several manifests", "[unit][controller]") {
     const auto pools = parsePoolYaml(
-        "---\n" + manifest("", "a") + "---\n---\n" + manifest("  warm: {min: 1}\n", "b"), "f");
+        "---\n" + manifestText("", "a") + "---\n---\n" + manifestText("  warm: {min: 1}\n", "b"),
+        "f");
     REQUIRE(pools.size() == 2);
     CHECK(pools[0].name == "a");
     CHECK(pools[1].spec.warm_min == 1);
 }
 
 TEST_CASE("errors in a manifest file name the line", "[unit][controller]") {
-    CHECK(says(manifest("  warm:\n    min: many\n"), "p.yaml:9: /spec/warm/min"));
-    CHECK(says(manifest("  warm:\n    max: 3\n    minimum: 1\n"), "p.yaml:10: /spec/warm/minimum"));
-    CHECK(says(manifest("  warm: [1\n"), "p.yaml:"));
+    CHECK(says(manifestText("  warm:\n    min: many\n"), "p.yaml:9: /spec/warm/min"));
+    CHECK(says(manifestText("  warm:\n    max: 3\n    minimum: 1\n"),
+               "p.yaml:10: /spec/warm/minimum"));
+    CHECK(says(manifestText("  warm: [1\n"), "p.yaml:"));
     CHECK(says("", "no manifest"));
     CHECK(says("# nothing\n", "no manifest"));
     CHECK(says("just words\n", "an object"));
@@ -59,24 +61,25 @@ TEST_CASE("a missing field is reported at its parent's line", "[unit][controller
 }
 
 TEST_CASE("a key that stands twice is refused", "[unit][controller]") {
-    CHECK(says(manifest("  warm:\n    min: 1\n    min: 2\n"), "p.yaml:10: the key \"min\""));
+    CHECK(says(manifestText("  warm:\n    min: 1\n    min: 2\n"), "p.yaml:10: the key \"min\""));
 }
 
 TEST_CASE("plain scalars mean what YAML 1.2 says", "[unit][controller]") {
-    CHECK(parsePoolYaml(manifest("  warm: {min: 010}\n"), "f")[0].spec.warm_min == 10);
+    CHECK(parsePoolYaml(manifestText("  warm: {min: 010}\n"), "f")[0].spec.warm_min == 10);
     // "yes" and "on" are words, not booleans.
-    CHECK_THROWS_AS(parsePoolYaml(manifest("  lifecycle: {countRunningWork: yes}\n"), "f"), Error);
-    CHECK_NOTHROW(parsePoolYaml(manifest("  lifecycle: {countRunningWork: true}\n"), "f"));
+    CHECK_THROWS_AS(parsePoolYaml(manifestText("  lifecycle: {countRunningWork: yes}\n"), "f"),
+                    Error);
+    CHECK_NOTHROW(parsePoolYaml(manifestText("  lifecycle: {countRunningWork: true}\n"), "f"));
     CHECK(parsePoolYaml("apiVersion: hearth.dev/v1alpha1\nkind: SandboxPool\nmetadata: {name: on}\n"
                         "spec: {template: {image: yes}}\n",
                         "f")[0]
               .spec.image == "yes");
     // A quoted number is text.
-    CHECK(says(manifest("  warm: {min: \"1\"}\n"), "/spec/warm/min"));
-    CHECK(parsePoolYaml(manifest("", "\"12\""), "f")[0].name == "12");
-    CHECK(says(manifest("", "12"), "/metadata/name"));
-    CHECK(says(manifest("  warm: {min: 0x2}\n"), "/spec/warm/min"));
-    CHECK(parsePoolYaml(manifest("  warm: ~\n"), "f")[0].spec.warm_min == 2);
+    CHECK(says(manifestText("  warm: {min: \"1\"}\n"), "/spec/warm/min"));
+    CHECK(parsePoolYaml(manifestText("", "\"12\""), "f")[0].name == "12");
+    CHECK(says(manifestText("", "12"), "/metadata/name"));
+    CHECK(says(manifestText("  warm: {min: 0x2}\n"), "/spec/warm/min"));
+    CHECK(parsePoolYaml(manifestText("  warm: ~\n"), "f")[0].spec.warm_min == 2);
 }
 
 TEST_CASE("documents that grow when read are refused quickly", "[unit][controller]") {

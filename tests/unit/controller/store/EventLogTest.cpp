@@ -2,19 +2,15 @@
 
 #include "controller/store/EventLog.h"
 #include "tests/support/Support.h"
+#include "tests/unit/controller/Principals.h"
+#include "tests/unit/controller/journal/Desk.h"
 
 using namespace hearth;
 using namespace hearth::controller;
+using namespace hearth::controller::test;
 using namespace hearth::test;
 
 namespace {
-
-struct Desk {
-    TempDir dir;
-    ManualClock clock;
-    metrics::Log log{-1};
-    const std::string path = dir.file("hearth.db");
-};
 
 Event event(const std::string& tenant, const std::string& type = "workspace.created") {
     Event out;
@@ -24,8 +20,7 @@ Event event(const std::string& tenant, const std::string& type = "workspace.crea
     return out;
 }
 
-const Principal kA{"a", Role::User, ""};
-const Principal kOperator{"ops", Role::Operator, ""};
+const Principal kUser{"a", Role::User, ""};
 
 }  // namespace
 
@@ -36,8 +31,8 @@ TEST_CASE("a tenant sees its own events and operators see all", "[unit][controll
     events.publish(event("a"));
     events.publish(event("b"));
     events.publish(event("", "sandbox.ready"));
-    CHECK(events.list(kA, {}).size() == 1);
-    CHECK(events.list(kA, {}).front().resource == "ws_a");
+    CHECK(events.list(kUser, {}).size() == 1);
+    CHECK(events.list(kUser, {}).front().resource == "ws_a");
     CHECK(events.list({"", Role::User, ""}, {}).empty());  // nobody's are no tenant's
     CHECK(events.list(kOperator, {}).size() == 3);
     EventQuery query;
@@ -110,10 +105,10 @@ TEST_CASE("a tenant with many events loses its own oldest ones, and nobody else'
     CHECK(std::none_of(all.begin(), all.end(), [](const Event& e) { return e.type == "early"; }));
     CHECK(std::is_sorted(all.begin(), all.end(),
                          [](const Event& x, const Event& y) { return x.id < y.id; }));
-    CHECK(events.list(kA, {}).size() == 1);
+    CHECK(events.list(kUser, {}).size() == 1);
     journal.flush(std::chrono::seconds(30));
     EventLog again(journal, desk.clock);
-    CHECK(again.list(kA, {}).size() == 1);
+    CHECK(again.list(kUser, {}).size() == 1);
     CHECK(again.list(kOperator, query).size() == 1'000);
 }
 
@@ -128,7 +123,7 @@ TEST_CASE("a start finds a quiet tenant's event behind any number of another's",
             "FROM n");
     });
     EventLog events(journal, desk.clock);
-    CHECK(events.list(kA, {}).size() == 1);
+    CHECK(events.list(kUser, {}).size() == 1);
     EventQuery query;
     query.limit = 2'000;
     CHECK(events.list(kOperator, query).size() == 1'000);

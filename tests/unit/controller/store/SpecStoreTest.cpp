@@ -1,18 +1,16 @@
 #include "controller/store/SpecStore.h"
 #include "tests/support/Support.h"
+#include "tests/unit/controller/journal/Desk.h"
 
 using namespace hearth;
 using namespace hearth::controller;
+using namespace hearth::controller::test;
 using namespace hearth::test;
 using Mode = SpecStore::Mode;
 
 namespace {
 
-struct Desk {
-    TempDir dir;
-    ManualClock clock;
-    metrics::Log log{-1};
-    Journal journal{dir.file("hearth.db"), clock, log};
+struct Specs : JournalDesk {
     SpecStore store{journal, clock};
     bool created = false;
 
@@ -28,45 +26,45 @@ struct Desk {
 }  // namespace
 
 TEST_CASE("who asks for a pool that is not there is told which are", "[unit][controller]") {
-    Desk desk;
-    CHECK(desk.store.noPool("x").hint().find("hearth apply -f") != std::string::npos);
-    desk.put("b", 1, Mode::Create);
-    CHECK(desk.store.noPool("x").hint() == "the only pool is b");
-    desk.put("a", 1, Mode::Create);
-    CHECK(desk.store.noPool("x").hint() == "the pools are b, a");
-    CHECK(std::string(desk.store.noPool("x").what()) == "no pool x");
-    desk.store.markDeleting("a");
-    for (int i = 0; i < 21; ++i) desk.put("p" + std::to_string(i), 1, Mode::Create);
-    const std::string many = desk.store.noPool("x").hint();
+    Specs specs;
+    CHECK(specs.store.noPool("x").hint().find("hearth apply -f") != std::string::npos);
+    specs.put("b", 1, Mode::Create);
+    CHECK(specs.store.noPool("x").hint() == "the only pool is b");
+    specs.put("a", 1, Mode::Create);
+    CHECK(specs.store.noPool("x").hint() == "the pools are b, a");
+    CHECK(std::string(specs.store.noPool("x").what()) == "no pool x");
+    specs.store.markDeleting("a");
+    for (int i = 0; i < 21; ++i) specs.put("p" + std::to_string(i), 1, Mode::Create);
+    const std::string many = specs.store.noPool("x").hint();
     CHECK(many.find("a,") == std::string::npos);
     CHECK(many.ends_with("p18 and 2 more"));
 }
 
 TEST_CASE("a pool is created once and found again, also after a restart", "[unit][controller]") {
-    Desk desk;
-    CHECK(desk.put("b", 1, Mode::Create)->generation == 1);
-    CHECK(desk.created);
-    desk.put("a", 1, Mode::Create);
-    CHECK(codeOf([&] { desk.put("a", 2, Mode::Create); }) == ErrorCode::Conflict);
-    const SpecStore again(desk.journal, desk.clock);
+    Specs specs;
+    CHECK(specs.put("b", 1, Mode::Create)->generation == 1);
+    CHECK(specs.created);
+    specs.put("a", 1, Mode::Create);
+    CHECK(codeOf([&] { specs.put("a", 2, Mode::Create); }) == ErrorCode::Conflict);
+    const SpecStore again(specs.journal, specs.clock);
     REQUIRE(again.all().size() == 2);
     CHECK(again.all()[0]->name == "b");  // in the order of creation, in the same millisecond too
-    CHECK(again.find("a")->spec == desk.store.find("a")->spec);
+    CHECK(again.find("a")->spec == specs.store.find("a")->spec);
     CHECK_FALSE(again.find("c"));
 }
 
 TEST_CASE("a pool whose stored manifest is damaged is refused, and the others serve",
           "[unit][controller]") {
     for (const char* damage : {"{\"a\":", "{}", "[]", ""}) {
-        Desk desk;
-        desk.put("good", 1, Mode::Create);
-        desk.put("bad", 1, Mode::Create);
-        desk.journal.writeNow([&](Database& database) {
+        Specs specs;
+        specs.put("good", 1, Mode::Create);
+        specs.put("bad", 1, Mode::Create);
+        specs.journal.writeNow([&](Database& database) {
             Statement(database, "UPDATE pools SET document = ? WHERE name = 'bad'")
                 .bind(std::string(damage))
                 .run();
         });
-        SpecStore again(desk.journal, desk.clock);
+        SpecStore again(specs.journal, specs.clock);
         REQUIRE(again.find("good"));
         CHECK(again.find("good")->refused.empty());
         REQUIRE(again.find("bad"));
@@ -75,49 +73,49 @@ TEST_CASE("a pool whose stored manifest is damaged is refused, and the others se
 }
 
 TEST_CASE("the generation rises only when the spec changes", "[unit][controller]") {
-    Desk desk;
-    desk.put("p", 1, Mode::Create);
-    const PoolPtr same = desk.put("p", 1, Mode::Replace);
+    Specs specs;
+    specs.put("p", 1, Mode::Create);
+    const PoolPtr same = specs.put("p", 1, Mode::Replace);
     CHECK(same->generation == 1);
     CHECK(same->resource_version == 1);
-    const PoolPtr changed = desk.put("p", 2, Mode::CreateOrReplace);
-    CHECK_FALSE(desk.created);
+    const PoolPtr changed = specs.put("p", 2, Mode::CreateOrReplace);
+    CHECK_FALSE(specs.created);
     CHECK(changed->generation == 2);
     CHECK(changed->resource_version == 2);
-    CHECK(SpecStore(desk.journal, desk.clock).find("p")->generation == 2);
+    CHECK(SpecStore(specs.journal, specs.clock).find("p")->generation == 2);
 }
 
 TEST_CASE("a change on condition needs the version that was read", "[unit][controller]") {
-    Desk desk;
-    CHECK(codeOf([&] { desk.put("p", 1, Mode::Replace); }) == ErrorCode::NotFound);
-    CHECK(codeOf([&] { desk.put("p", 1, Mode::CreateOrReplace, 1); }) == ErrorCode::NotFound);
-    desk.put("p", 1, Mode::Create);
-    desk.put("p", 2, Mode::Replace, 1);
-    CHECK(codeOf([&] { desk.put("p", 3, Mode::Replace, 1); }) == ErrorCode::PreconditionFailed);
-    CHECK(desk.store.find("p")->spec.warm_min == 2);
+    Specs specs;
+    CHECK(codeOf([&] { specs.put("p", 1, Mode::Replace); }) == ErrorCode::NotFound);
+    CHECK(codeOf([&] { specs.put("p", 1, Mode::CreateOrReplace, 1); }) == ErrorCode::NotFound);
+    specs.put("p", 1, Mode::Create);
+    specs.put("p", 2, Mode::Replace, 1);
+    CHECK(codeOf([&] { specs.put("p", 3, Mode::Replace, 1); }) == ErrorCode::PreconditionFailed);
+    CHECK(specs.store.find("p")->spec.warm_min == 2);
 }
 
 TEST_CASE("a pool that is being deleted cannot be changed and does not come back",
           "[unit][controller]") {
-    Desk desk;
-    CHECK(codeOf([&] { desk.store.markDeleting("p"); }) == ErrorCode::NotFound);
-    desk.put("p", 1, Mode::Create);
-    desk.store.markDeleting("p");
-    CHECK(desk.store.find("p")->deleting);
-    CHECK(codeOf([&] { desk.put("p", 2, Mode::CreateOrReplace); }) == ErrorCode::Conflict);
-    CHECK_FALSE(SpecStore(desk.journal, desk.clock).find("p"));
-    desk.store.erase("p");
-    CHECK_FALSE(desk.store.find("p"));
-    desk.put("p", 1, Mode::Create);
-    CHECK(desk.created);
+    Specs specs;
+    CHECK(codeOf([&] { specs.store.markDeleting("p"); }) == ErrorCode::NotFound);
+    specs.put("p", 1, Mode::Create);
+    specs.store.markDeleting("p");
+    CHECK(specs.store.find("p")->deleting);
+    CHECK(codeOf([&] { specs.put("p", 2, Mode::CreateOrReplace); }) == ErrorCode::Conflict);
+    CHECK_FALSE(SpecStore(specs.journal, specs.clock).find("p"));
+    specs.store.erase("p");
+    CHECK_FALSE(specs.store.find("p"));
+    specs.put("p", 1, Mode::Create);
+    CHECK(specs.created);
 }
 
 TEST_CASE("a pool that an older version stored with a tag is kept, refused and can be mended",
           "[unit][controller]") {
-    Desk desk;
-    desk.put("old", 1, Mode::Create);
-    desk.put("worse", 1, Mode::Create);
-    desk.journal.writeNow([](Database& database) {
+    Specs specs;
+    specs.put("old", 1, Mode::Create);
+    specs.put("worse", 1, Mode::Create);
+    specs.journal.writeNow([](Database& database) {
         Statement(database,
                   "UPDATE pools SET document = replace(document, '\"image\":\"python\"', "
                   "'\"image\":\"python:3.9-slim\"') WHERE name = 'old'")
@@ -127,7 +125,7 @@ TEST_CASE("a pool that an older version stored with a tag is kept, refused and c
                   "WHERE name = 'worse'")
             .run();
     });
-    SpecStore again(desk.journal, desk.clock);
+    SpecStore again(specs.journal, specs.clock);
     const PoolPtr old = again.find("old");
     REQUIRE(old);
     CHECK(old->spec.image == "python:3.9-slim");

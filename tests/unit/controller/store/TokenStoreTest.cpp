@@ -2,18 +2,16 @@
 #include "controller/contract/RoleName.h"
 #include "controller/store/TokenStore.h"
 #include "tests/support/Support.h"
+#include "tests/unit/controller/journal/Desk.h"
 
 using namespace hearth;
 using namespace hearth::controller;
+using namespace hearth::controller::test;
 using namespace hearth::test;
 
 namespace {
 
-struct Desk {
-    TempDir dir;
-    ManualClock clock;
-    metrics::Log log{-1};
-    Journal journal{dir.file("hearth.db"), clock, log};
+struct TokenDesk : JournalDesk {
     TokenHistory history{dir.file("had-tokens"), false};
 
     /// As after a start whose database was lost; the history is read again.
@@ -24,7 +22,7 @@ struct Desk {
     Lost lost() { return {{dir.file("anew.db"), clock, log}, {dir.file("had-tokens"), true}}; }
 };
 
-const Principal kAdmin{"default", Role::Admin, kOwnerOfState};
+const Principal kOwner{"default", Role::Admin, kOwnerOfState};
 
 /// Until thawed, the database needs more room for each token removed than the disk has.
 void fillDisk(Journal& journal) {
@@ -54,66 +52,66 @@ std::int64_t storedTokens(Journal& journal) {
 
 TEST_CASE("a token made is known, now and after a restart, and kept as a hash only",
           "[unit][controller]") {
-    Desk desk;
-    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    TokenDesk tokens;
+    TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
     CHECK_FALSE(store.configured());
     CHECK_FALSE(store.authenticate(""));
-    const auto [view, token] = store.create(kAdmin, "ci", "team-a", Role::Operator, {});
+    const auto [view, token] = store.create(kOwner, "ci", "team-a", Role::Operator, {});
     CHECK(store.configured());
     const auto who = store.authenticate(token);
     REQUIRE(who);
     CHECK(who->who.tenant == "team-a");
     CHECK(who->who.role == Role::Operator);
     CHECK(who->who.token_id == view.id);
-    const TokenStore again(desk.journal, desk.history, {}, desk.clock);
+    const TokenStore again(tokens.journal, tokens.history, {}, tokens.clock);
     REQUIRE(again.authenticate(token));
     CHECK(again.authenticate(token)->who.role == Role::Operator);
     CHECK_FALSE(again.authenticate(token + "x"));
     CHECK_FALSE(again.authenticate(token.substr(0, token.size() - 1)));
     for (const char* suffix : {"", "-wal"}) {
-        CHECK(readText(desk.dir.file(std::string("hearth.db") + suffix)).find(token) ==
+        CHECK(readText(tokens.dir.file(std::string("hearth.db") + suffix)).find(token) ==
               std::string::npos);
     }
 }
 
 TEST_CASE("an expired token is nobody", "[unit][controller]") {
-    Desk desk;
-    TokenStore store(desk.journal, desk.history, {}, desk.clock);
-    const auto [view, token] = store.create(kAdmin, "short", "t", Role::User, 60);
+    TokenDesk tokens;
+    TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
+    const auto [view, token] = store.create(kOwner, "short", "t", Role::User, 60);
     CHECK(view.expires_at);
-    desk.clock.advance(std::chrono::seconds(59));
+    tokens.clock.advance(std::chrono::seconds(59));
     CHECK(store.authenticate(token));
-    desk.clock.advance(std::chrono::seconds(1));
+    tokens.clock.advance(std::chrono::seconds(1));
     CHECK_FALSE(store.authenticate(token));
-    CHECK_FALSE(TokenStore(desk.journal, desk.history, {}, desk.clock).authenticate(token));
+    CHECK_FALSE(TokenStore(tokens.journal, tokens.history, {}, tokens.clock).authenticate(token));
 }
 
 TEST_CASE("a token removed is nobody at once and for good", "[unit][controller]") {
-    Desk desk;
-    TokenStore store(desk.journal, desk.history, {}, desk.clock);
-    const auto [view, token] = store.create(kAdmin, "x", "t", Role::User, {});
-    store.remove(kAdmin, view.id);
+    TokenDesk tokens;
+    TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
+    const auto [view, token] = store.create(kOwner, "x", "t", Role::User, {});
+    store.remove(kOwner, view.id);
     CHECK_FALSE(store.authenticate(token));
-    CHECK_FALSE(TokenStore(desk.journal, desk.history, {}, desk.clock).authenticate(token));
-    CHECK(codeOf([&] { store.remove(kAdmin, view.id); }) == ErrorCode::NotFound);
+    CHECK_FALSE(TokenStore(tokens.journal, tokens.history, {}, tokens.clock).authenticate(token));
+    CHECK(codeOf([&] { store.remove(kOwner, view.id); }) == ErrorCode::NotFound);
 }
 
 TEST_CASE("configured tokens work and cannot be removed", "[unit][controller]") {
-    Desk desk;
-    TokenStore store(desk.journal, desk.history,
-                     {{"ci", "team", Role::User, toHex(sha256("secret"))}}, desk.clock);
+    TokenDesk tokens;
+    TokenStore store(tokens.journal, tokens.history,
+                     {{"ci", "team", Role::User, toHex(sha256("secret"))}}, tokens.clock);
     CHECK(store.configured());
     REQUIRE(store.authenticate("secret"));
     CHECK(store.authenticate("secret")->who.tenant == "team");
-    const auto views = store.list(kAdmin);
+    const auto views = store.list(kOwner);
     REQUIRE(views.size() == 1);
     CHECK(views[0].source == TokenSource::Config);
-    CHECK(codeOf([&] { store.remove(kAdmin, views[0].id); }) == ErrorCode::Conflict);
+    CHECK(codeOf([&] { store.remove(kOwner, views[0].id); }) == ErrorCode::Conflict);
 }
 
 TEST_CASE("only an admin sees or changes tokens, and tenants have names", "[unit][controller]") {
-    Desk desk;
-    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    TokenDesk tokens;
+    TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
     for (const Role role : {Role::User, Role::Operator}) {
         const Principal who{"t", role, ""};
         CHECK(codeOf([&] { store.list(who); }) == ErrorCode::Forbidden);
@@ -122,7 +120,7 @@ TEST_CASE("only an admin sees or changes tokens, and tenants have names", "[unit
     }
     for (const std::string& tenant :
          {std::string(), std::string("a/b"), std::string("."), std::string(64, 'a')}) {
-        CHECK(codeOf([&] { store.create(kAdmin, "n", tenant, Role::User, {}); }) ==
+        CHECK(codeOf([&] { store.create(kOwner, "n", tenant, Role::User, {}); }) ==
               ErrorCode::InvalidArgument);
     }
 }
@@ -137,136 +135,137 @@ TEST_CASE("roles have names and back", "[unit][controller]") {
 
 TEST_CASE("an instance that never had a token is open, one that had and lost them is not",
           "[unit][controller]") {
-    Desk desk;
+    TokenDesk tokens;
     {
-        TokenStore store(desk.journal, desk.history, {}, desk.clock);
+        TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
         CHECK(store.open());
-        store.create(kAdmin, "root", "default", Role::Admin, {});
+        store.create(kOwner, "root", "default", Role::Admin, {});
         CHECK_FALSE(store.open());
     }
-    Desk::Lost lost = desk.lost();
-    CHECK_FALSE(TokenStore(lost.journal, lost.history, {}, desk.clock).configured());
-    CHECK_FALSE(TokenStore(lost.journal, lost.history, {}, desk.clock).open());
-    CHECK(TokenStore(lost.journal, lost.history, {}, desk.clock, true).open());
+    TokenDesk::Lost lost = tokens.lost();
+    CHECK_FALSE(TokenStore(lost.journal, lost.history, {}, tokens.clock).configured());
+    CHECK_FALSE(TokenStore(lost.journal, lost.history, {}, tokens.clock).open());
+    CHECK(TokenStore(lost.journal, lost.history, {}, tokens.clock, true).open());
 }
 
 TEST_CASE("the flag opens nothing while there is a token", "[unit][controller]") {
-    Desk desk;
-    TokenStore store(desk.journal, desk.history, {}, desk.clock, true);
-    store.create(kAdmin, "root", "default", Role::Admin, 60);
+    TokenDesk tokens;
+    TokenStore store(tokens.journal, tokens.history, {}, tokens.clock, true);
+    store.create(kOwner, "root", "default", Role::Admin, 60);
     CHECK_FALSE(store.open());
-    desk.clock.advance(std::chrono::seconds(61));
+    tokens.clock.advance(std::chrono::seconds(61));
     CHECK_FALSE(store.open());  // also when it has expired
 }
 
 TEST_CASE("tokens that leave the configuration leave a closed instance", "[unit][controller]") {
-    Desk desk;
+    TokenDesk tokens;
     {
-        const TokenStore store(desk.journal, desk.history,
-                               {{"ci", "team", Role::User, toHex(sha256("secret"))}}, desk.clock);
+        const TokenStore store(tokens.journal, tokens.history,
+                               {{"ci", "team", Role::User, toHex(sha256("secret"))}}, tokens.clock);
     }
-    TokenHistory again(desk.dir.file("had-tokens"), false);
-    CHECK_FALSE(TokenStore(desk.journal, again, {}, desk.clock).open());
-    std::filesystem::remove(desk.dir.file("had-tokens"));
-    TokenHistory lost(desk.dir.file("had-tokens"), false);
-    CHECK_FALSE(TokenStore(desk.journal, lost, {}, desk.clock).open());  // the database knows it
+    TokenHistory again(tokens.dir.file("had-tokens"), false);
+    CHECK_FALSE(TokenStore(tokens.journal, again, {}, tokens.clock).open());
+    std::filesystem::remove(tokens.dir.file("had-tokens"));
+    TokenHistory lost(tokens.dir.file("had-tokens"), false);
+    CHECK_FALSE(
+        TokenStore(tokens.journal, lost, {}, tokens.clock).open());  // the database knows it
 }
 
 TEST_CASE("no token is made where that it was cannot be remembered", "[unit][controller]") {
-    Desk desk;
-    const std::string folder = desk.dir.file("state");
+    TokenDesk tokens;
+    const std::string folder = tokens.dir.file("state");
     std::filesystem::create_directory(folder);
     TokenHistory history(folder + "/had-tokens", false);
-    TokenStore store(desk.journal, history, {}, desk.clock);
+    TokenStore store(tokens.journal, history, {}, tokens.clock);
     std::filesystem::remove_all(folder);
-    CHECK_THROWS_AS(store.create(kAdmin, "root", "default", Role::Admin, {}), std::system_error);
+    CHECK_THROWS_AS(store.create(kOwner, "root", "default", Role::Admin, {}), std::system_error);
     CHECK_FALSE(store.configured());
-    CHECK(TokenStore(desk.journal, desk.history, {}, desk.clock).list(kAdmin).empty());
+    CHECK(TokenStore(tokens.journal, tokens.history, {}, tokens.clock).list(kOwner).empty());
 }
 
 TEST_CASE("the last token of an admin stays", "[unit][controller]") {
-    Desk desk;
-    TokenStore store(desk.journal, desk.history, {}, desk.clock);
-    const std::string first = store.create(kAdmin, "a", "t", Role::Admin, {}).first.id;
-    const std::string user = store.create(kAdmin, "u", "t", Role::User, {}).first.id;
-    const std::string brief = store.create(kAdmin, "b", "t", Role::Admin, 60).first.id;
-    desk.clock.advance(std::chrono::seconds(61));
-    const Error refused = errorOf([&] { store.remove(kAdmin, first); });
+    TokenDesk tokens;
+    TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
+    const std::string first = store.create(kOwner, "a", "t", Role::Admin, {}).first.id;
+    const std::string user = store.create(kOwner, "u", "t", Role::User, {}).first.id;
+    const std::string brief = store.create(kOwner, "b", "t", Role::Admin, 60).first.id;
+    tokens.clock.advance(std::chrono::seconds(61));
+    const Error refused = errorOf([&] { store.remove(kOwner, first); });
     CHECK(refused.code() == ErrorCode::Conflict);
     CHECK_FALSE(refused.hint().empty());
-    store.remove(kAdmin, brief);  // it has expired: nobody loses anything
-    store.remove(kAdmin, user);
-    const std::string second = store.create(kAdmin, "c", "t", Role::Admin, {}).first.id;
-    store.remove(kAdmin, first);
-    CHECK(codeOf([&] { store.remove(kAdmin, second); }) == ErrorCode::Conflict);
+    store.remove(kOwner, brief);  // it has expired: nobody loses anything
+    store.remove(kOwner, user);
+    const std::string second = store.create(kOwner, "c", "t", Role::Admin, {}).first.id;
+    store.remove(kOwner, first);
+    CHECK(codeOf([&] { store.remove(kOwner, second); }) == ErrorCode::Conflict);
 }
 
 TEST_CASE("a revocation that cannot be written is told and revokes nothing", "[unit][controller]") {
-    Desk desk;
-    TokenStore store(desk.journal, desk.history, {}, desk.clock);
-    store.create(kAdmin, "root", "default", Role::Admin, {});
-    const auto [view, token] = store.create(kAdmin, "ci", "t", Role::User, {});
-    desk.journal.writeNow([](Database& database) {
+    TokenDesk tokens;
+    TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
+    store.create(kOwner, "root", "default", Role::Admin, {});
+    const auto [view, token] = store.create(kOwner, "ci", "t", Role::User, {});
+    tokens.journal.writeNow([](Database& database) {
         database.execute(
             "CREATE TRIGGER full BEFORE DELETE ON tokens BEGIN SELECT RAISE(ABORT, 'full'); END");
     });
-    CHECK_THROWS(store.remove(kAdmin, view.id));
+    CHECK_THROWS(store.remove(kOwner, view.id));
     CHECK(store.authenticate(token));
-    desk.journal.writeNow([](Database& database) { database.execute("DROP TRIGGER full"); });
-    store.remove(kAdmin, view.id);
+    tokens.journal.writeNow([](Database& database) { database.execute("DROP TRIGGER full"); });
+    store.remove(kOwner, view.id);
     CHECK_FALSE(store.authenticate(token));
 }
 
 TEST_CASE("a token is revoked on a full disk, for good", "[unit][controller]") {
-    Desk desk;
-    TokenStore store(desk.journal, desk.history, {}, desk.clock);
-    store.create(kAdmin, "root", "default", Role::Admin, {});
-    const auto [view, token] = store.create(kAdmin, "stolen", "t", Role::User, {});
-    const auto [other, other_token] = store.create(kAdmin, "too", "t", Role::User, {});
-    const RevokedTokens revoked(desk.dir.file("revoked-tokens"));
-    fillDisk(desk.journal);
-    store.remove(kAdmin, view.id);
+    TokenDesk tokens;
+    TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
+    store.create(kOwner, "root", "default", Role::Admin, {});
+    const auto [view, token] = store.create(kOwner, "stolen", "t", Role::User, {});
+    const auto [other, other_token] = store.create(kOwner, "too", "t", Role::User, {});
+    const RevokedTokens revoked(tokens.dir.file("revoked-tokens"));
+    fillDisk(tokens.journal);
+    store.remove(kOwner, view.id);
     CHECK_FALSE(store.authenticate(token));
-    CHECK(storedTokens(desk.journal) == 3);
+    CHECK(storedTokens(tokens.journal) == 3);
     {
-        TokenStore again(desk.journal, desk.history, {}, desk.clock);
+        TokenStore again(tokens.journal, tokens.history, {}, tokens.clock);
         CHECK_FALSE(again.authenticate(token));
-        CHECK(again.list(kAdmin).size() == 2);
-        again.remove(kAdmin, other.id);
+        CHECK(again.list(kOwner).size() == 2);
+        again.remove(kOwner, other.id);
     }
     CHECK(revoked.ids() == std::set<std::string>{view.id, other.id});
-    freeDisk(desk.journal);
-    const TokenStore last(desk.journal, desk.history, {}, desk.clock);
+    freeDisk(tokens.journal);
+    const TokenStore last(tokens.journal, tokens.history, {}, tokens.clock);
     CHECK_FALSE(last.authenticate(token));
     CHECK_FALSE(last.authenticate(other_token));
-    CHECK(storedTokens(desk.journal) == 1);
+    CHECK(storedTokens(tokens.journal) == 1);
     CHECK(revoked.ids().empty());
 }
 
 TEST_CASE("what was revoked on a full disk leaves the database with the next change",
           "[unit][controller]") {
-    Desk desk;
-    TokenStore store(desk.journal, desk.history, {}, desk.clock);
-    store.create(kAdmin, "root", "default", Role::Admin, {});
-    const auto made = store.create(kAdmin, "stolen", "t", Role::User, {});
-    fillDisk(desk.journal);
-    store.remove(kAdmin, made.first.id);
-    freeDisk(desk.journal);
-    store.create(kAdmin, "next", "t", Role::User, {});
-    CHECK(storedTokens(desk.journal) == 2);
-    CHECK(RevokedTokens(desk.dir.file("revoked-tokens")).ids().empty());
+    TokenDesk tokens;
+    TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
+    store.create(kOwner, "root", "default", Role::Admin, {});
+    const auto made = store.create(kOwner, "stolen", "t", Role::User, {});
+    fillDisk(tokens.journal);
+    store.remove(kOwner, made.first.id);
+    freeDisk(tokens.journal);
+    store.create(kOwner, "next", "t", Role::User, {});
+    CHECK(storedTokens(tokens.journal) == 2);
+    CHECK(RevokedTokens(tokens.dir.file("revoked-tokens")).ids().empty());
 }
 
 TEST_CASE("without a place to note it, a revocation that the disk does not take is refused",
           "[unit][controller]") {
-    Desk desk;
-    TokenStore store(desk.journal, desk.history, {}, desk.clock);
-    store.create(kAdmin, "root", "default", Role::Admin, {});
-    const auto made = store.create(kAdmin, "stolen", "t", Role::User, {});
-    std::filesystem::remove(desk.dir.file("revoked-tokens"));
-    fillDisk(desk.journal);
+    TokenDesk tokens;
+    TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
+    store.create(kOwner, "root", "default", Role::Admin, {});
+    const auto made = store.create(kOwner, "stolen", "t", Role::User, {});
+    std::filesystem::remove(tokens.dir.file("revoked-tokens"));
+    fillDisk(tokens.journal);
     try {
-        store.remove(kAdmin, made.first.id);
+        store.remove(kOwner, made.first.id);
         FAIL("it was told to be revoked");
     } catch (const Error& e) {
         CHECK(e.code() == ErrorCode::DiskFull);
@@ -275,46 +274,46 @@ TEST_CASE("without a place to note it, a revocation that the disk does not take 
 }
 
 TEST_CASE("a right ends with the removal of its token, and only that one", "[unit][controller]") {
-    Desk desk;
-    TokenStore store(desk.journal, desk.history, {}, desk.clock);
-    const std::string root = store.create(kAdmin, "root", "default", Role::Admin, {}).second;
-    const auto [view, token] = store.create(kAdmin, "ci", "t", Role::User, {});
+    TokenDesk tokens;
+    TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
+    const std::string root = store.create(kOwner, "root", "default", Role::Admin, {}).second;
+    const auto [view, token] = store.create(kOwner, "ci", "t", Role::User, {});
     const AccessRight kept = store.authenticate(root)->right;
     const AccessRight ended = store.authenticate(token)->right;
     bool told = false;
     const std::stop_callback heard(ended.withdrawn, [&] { told = true; });
-    CHECK(ended.holds(desk.clock));
-    CHECK(ended.until(desk.clock) == TimePoint::max());
-    store.remove(kAdmin, view.id);
+    CHECK(ended.holds(tokens.clock));
+    CHECK(ended.until(tokens.clock) == TimePoint::max());
+    store.remove(kOwner, view.id);
     CHECK(told);
-    CHECK_FALSE(ended.holds(desk.clock));
-    CHECK(kept.holds(desk.clock));
+    CHECK_FALSE(ended.holds(tokens.clock));
+    CHECK(kept.holds(tokens.clock));
 }
 
 TEST_CASE("a right ends with the time of its token", "[unit][controller]") {
-    Desk desk;
-    TokenStore store(desk.journal, desk.history, {}, desk.clock);
-    const std::string token = store.create(kAdmin, "short", "t", Role::User, 60).second;
+    TokenDesk tokens;
+    TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
+    const std::string token = store.create(kOwner, "short", "t", Role::User, 60).second;
     const AccessRight right = store.authenticate(token)->right;
-    CHECK(right.until(desk.clock) - desk.clock.now() == std::chrono::seconds(60));
-    desk.clock.advance(std::chrono::seconds(59));
-    CHECK(right.holds(desk.clock));
-    desk.clock.advance(std::chrono::seconds(1));
-    CHECK_FALSE(right.holds(desk.clock));
+    CHECK(right.until(tokens.clock) - tokens.clock.now() == std::chrono::seconds(60));
+    tokens.clock.advance(std::chrono::seconds(59));
+    CHECK(right.holds(tokens.clock));
+    tokens.clock.advance(std::chrono::seconds(1));
+    CHECK_FALSE(right.holds(tokens.clock));
     CHECK_FALSE(store.authenticate(token));
 }
 
 TEST_CASE("the right of callers without a token ends when a token is made", "[unit][controller]") {
     for (const bool flag : {false, true}) {
         INFO(flag);
-        Desk own;
+        TokenDesk own;
         TokenStore store(own.journal, own.history, {}, own.clock, flag);
         const AccessRight before = store.anonymous()->right;
         CHECK(before.holds(own.clock));
-        const std::string id = store.create(kAdmin, "u", "t", Role::User, {}).first.id;
+        const std::string id = store.create(kOwner, "u", "t", Role::User, {}).first.id;
         CHECK_FALSE(before.holds(own.clock));
         CHECK_FALSE(store.anonymous());
-        store.remove(kAdmin, id);
+        store.remove(kOwner, id);
         // Only the flag opens it again, and that is another right.
         const auto after = store.anonymous();
         REQUIRE(after.has_value() == flag);
@@ -324,25 +323,25 @@ TEST_CASE("the right of callers without a token ends when a token is made", "[un
 }
 
 TEST_CASE("who lost his token while he waited makes and removes none", "[unit][controller]") {
-    Desk desk;
-    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    TokenDesk tokens;
+    TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
     const Principal anybody = store.anonymous()->who;
     const auto [root, root_token] = store.create(anybody, "root", "ops", Role::Admin, {});
     CHECK(codeOf([&] { store.create(anybody, "mine", "ops", Role::Admin, {}); }) ==
           ErrorCode::Unauthenticated);
-    const auto [stolen, stolen_token] = store.create(kAdmin, "stolen", "ops", Role::Admin, {});
-    const auto [brief, brief_token] = store.create(kAdmin, "brief", "ops", Role::Admin, 60);
-    const auto [user, user_token] = store.create(kAdmin, "u", "t", Role::User, {});
+    const auto [stolen, stolen_token] = store.create(kOwner, "stolen", "ops", Role::Admin, {});
+    const auto [brief, brief_token] = store.create(kOwner, "brief", "ops", Role::Admin, 60);
+    const auto [user, user_token] = store.create(kOwner, "u", "t", Role::User, {});
     const Principal thief = store.authenticate(stolen_token)->who;
     const Principal late = store.authenticate(brief_token)->who;
     store.create(late, "in time", "t", Role::User, {});
     store.remove(store.authenticate(root_token)->who, stolen.id);
-    desk.clock.advance(std::chrono::minutes(2));
+    tokens.clock.advance(std::chrono::minutes(2));
     for (const Principal& who : {thief, late, anybody}) {
         CHECK(codeOf([&] { store.create(who, "again", "ops", Role::Admin, {}); }) ==
               ErrorCode::Unauthenticated);
         CHECK(codeOf([&] { store.remove(who, user.id); }) == ErrorCode::Unauthenticated);
     }
     CHECK(store.authenticate(user_token));
-    CHECK(store.list(kAdmin).size() == 4);
+    CHECK(store.list(kOwner).size() == 4);
 }

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "tests/support/House.h"
+#include "tests/unit/controller/Principals.h"
+#include "tests/unit/controller/Support.h"
 
 using namespace hearth;
 using namespace hearth::controller;
@@ -9,13 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Filled : Ground {
-    House house{*this};
-
-    Filled() {
-        house.declare("p", smallSpec(1));
-        REQUIRE(house.filled("p", 1));
-    }
+struct Metered : Filled {
     UsageSums used(const Principal& who, const std::string& tenant = "default") {
         UsageQuery query;
         query.since = clock.wall() - 48h;
@@ -26,12 +21,10 @@ struct Filled : Ground {
     }
 };
 
-const Principal kOther{"other", Role::User, ""};
-
 }  // namespace
 
 TEST_CASE("a workspace's time, processors and memory are counted once", "[unit][controller]") {
-    Filled filled;
+    Metered filled;
     House& house = filled.house;
     const WorkspaceView view = house.workspaces.create(house.who, House::request());
     filled.runtime.setCpu(250ms);
@@ -55,7 +48,7 @@ TEST_CASE("a workspace's time, processors and memory are counted once", "[unit][
 }
 
 TEST_CASE("a workspace that ends before anybody looks is counted, too", "[unit][controller]") {
-    Filled filled;
+    Metered filled;
     House& house = filled.house;
     const WorkspaceView view = house.workspaces.create(house.who, House::request());
     filled.manual.advance(2s);
@@ -113,7 +106,7 @@ TEST_CASE("a workspace that was claimed just before a crash is counted by the ne
 }
 
 TEST_CASE("an end that is counted after its sandbox went is counted once", "[unit][controller]") {
-    Filled filled;
+    Metered filled;
     House& house = filled.house;
     const WorkspaceView view = house.workspaces.create(house.who, House::request());
     filled.manual.advance(3s);
@@ -152,7 +145,7 @@ TEST_CASE("a report moves nothing: after a crash the time before it is still cou
 
 TEST_CASE("users see their own use, operators everybody's, by what they ask",
           "[unit][controller]") {
-    Filled filled;
+    Metered filled;
     House& house = filled.house;
     house.usage.book().add("default", "p", {.claims = 2});
     house.usage.book().add("default", "q", {.claims = 3});
@@ -173,7 +166,7 @@ TEST_CASE("users see their own use, operators everybody's, by what they ask",
 }
 
 TEST_CASE("use is kept by the hour, and a report leaves out others", "[unit][controller]") {
-    Filled filled;
+    Metered filled;
     House& house = filled.house;
     house.usage.book().add("default", "p", {.claims = 1});
     house.usage.book().write(filled.clock.wall());
@@ -189,7 +182,7 @@ TEST_CASE("use is kept by the hour, and a report leaves out others", "[unit][con
 }
 
 TEST_CASE("only tenants with a quota of their own have series", "[unit][controller]") {
-    Filled filled;
+    Metered filled;
     House& house = filled.house;
     for (int i = 0; i < 50; ++i) {
         Principal who{"flood-" + std::to_string(i), Role::User, ""};

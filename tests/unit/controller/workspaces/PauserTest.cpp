@@ -3,6 +3,7 @@
 
 #include "controller/workspaces/Pauser.h"
 #include "tests/support/House.h"
+#include "tests/unit/controller/Principals.h"
 
 using namespace hearth;
 using namespace hearth::controller;
@@ -10,8 +11,6 @@ using namespace hearth::controller::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-const Principal kTenant{"red", Role::User, ""};
 
 PoolSpec pausingSpec() {
     PoolSpec spec = smallSpec(1);

@@ -1,5 +1,6 @@
 #include "controller/workspaces/Reclaimer.h"
 #include "tests/support/House.h"
+#include "tests/unit/controller/Principals.h"
 
 using namespace hearth;
 using namespace hearth::controller;
@@ -7,8 +8,6 @@ using namespace hearth::controller::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-const Principal kTenant{"red", Role::User, ""};
 
 struct Fading : Ground {
     House house{*this};

@@ -9,8 +9,8 @@ using namespace hearth::test;
 
 namespace {
 
-std::shared_ptr<Workspace> workspace(const std::string& n, const std::string& tenant = "t",
-                                     const std::string& sandbox = {}) {
+std::shared_ptr<Workspace> workspaceNamed(const std::string& n, const std::string& tenant = "t",
+                                          const std::string& sandbox = {}) {
     WorkspaceFacts facts;
     facts.id = "ws_" + n;
     facts.tenant = tenant;
@@ -26,8 +26,8 @@ std::shared_ptr<Workspace> workspace(const std::string& n, const std::string& te
 TEST_CASE("a workspace is found by its id, claim and sandbox until it is erased",
           "[unit][controller]") {
     WorkspaceTable table;
-    table.insert(workspace("1"));
-    table.insert(workspace("2"));
+    table.insert(workspaceNamed("1"));
+    table.insert(workspaceNamed("2"));
     REQUIRE(table.find("ws_1"));
     CHECK(table.byClaim("cl_1") == table.find("ws_1"));
     CHECK(table.bySandbox("sb_2") == table.find("ws_2"));
@@ -45,8 +45,8 @@ TEST_CASE("a workspace is found by its id, claim and sandbox until it is erased"
 
 TEST_CASE("the end of a claim's first attempt leaves its second alone", "[unit][controller]") {
     WorkspaceTable table;
-    const auto lost = workspace("1", "t", "sb_a");
-    const auto bound = workspace("1", "t", "sb_b");
+    const auto lost = workspaceNamed("1", "t", "sb_a");
+    const auto bound = workspaceNamed("1", "t", "sb_b");
     table.insert(lost);
     REQUIRE(lost->beginEnd(EndReason::Lost));
     table.insert(bound);
@@ -63,12 +63,13 @@ TEST_CASE("the end of a claim's first attempt leaves its second alone", "[unit][
 
 TEST_CASE("a workspace never takes the place of one that goes on", "[unit][controller]") {
     WorkspaceTable table;
-    const auto first = workspace("1", "t", "sb_a");
+    const auto first = workspaceNamed("1", "t", "sb_a");
     table.insert(first);
     for (const char* sandbox : {"sb_a", "sb_b"}) {
-        CHECK(codeOf([&] { table.insert(workspace("1", "u", sandbox)); }) == ErrorCode::Conflict);
+        CHECK(codeOf([&] { table.insert(workspaceNamed("1", "u", sandbox)); }) ==
+              ErrorCode::Conflict);
     }
-    CHECK(codeOf([&] { table.insert(workspace("2", "u", "sb_a")); }) == ErrorCode::Conflict);
+    CHECK(codeOf([&] { table.insert(workspaceNamed("2", "u", "sb_a")); }) == ErrorCode::Conflict);
     CHECK(table.find("ws_1") == first);
     CHECK(table.bySandbox("sb_a") == first);
     CHECK(table.countOf("p") == 1);
@@ -92,7 +93,7 @@ TEST_CASE("a place that did not become a workspace is given back", "[unit][contr
 
 TEST_CASE("active workspaces count against their tenant's quota", "[unit][controller]") {
     WorkspaceTable table;
-    table.insert(workspace("1"));
+    table.insert(workspaceNamed("1"));
     CHECK(codeOf([&] { auto one = table.reserve("t", "p", 1); }) == ErrorCode::QuotaExceeded);
     table.erase(*table.find("ws_1"));
     CHECK_NOTHROW(table.reserve("t", "p", 1));
@@ -102,7 +103,7 @@ TEST_CASE("a workspace takes over its place, so that it is not counted twice",
           "[unit][controller]") {
     WorkspaceTable table;
     auto place = table.reserve("t", "p", 2);
-    table.insert(workspace("1"), &place);
+    table.insert(workspaceNamed("1"), &place);
     {
         const auto second = table.reserve("t", "p", 2);
         CHECK(codeOf([&] { auto third = table.reserve("t", "p", 2); }) == ErrorCode::QuotaExceeded);
@@ -167,7 +168,7 @@ TEST_CASE("who is expected counts for its tenant until it is known", "[unit][con
     CHECK(table.forgetExpected("sb_2"));
     CHECK_FALSE(table.expectsUnknown());
 
-    table.insert(workspace("1"));
+    table.insert(workspaceNamed("1"));
     CHECK(table.forgetExpected("sb_1"));
     CHECK_FALSE(table.forgetExpected("sb_1"));
     CHECK(codeOf([&] { auto one = table.reserve("t", "p", 1); }) == ErrorCode::QuotaExceeded);

@@ -1,7 +1,7 @@
 #include <thread>
 
 #include "controller/workspaces/WorkspaceTerminator.h"
-#include "tests/support/House.h"
+#include "tests/unit/controller/Support.h"
 
 using namespace hearth;
 using namespace hearth::controller;
@@ -9,15 +9,6 @@ using namespace hearth::controller::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-struct Filled : Ground {
-    House house{*this};
-
-    explicit Filled(std::uint32_t warm) {
-        house.declare("p", smallSpec(warm));
-        REQUIRE(house.filled("p", warm));
-    }
-};
 
 /// The sandboxes that the workspaces of the table name and that are not claimed by them.
 std::size_t deadWorkspaces(const House& house) {

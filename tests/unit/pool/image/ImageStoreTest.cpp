@@ -27,12 +27,6 @@ std::string manifest(const Scratch& scratch, const std::string& name, const std:
     return "sha256:" + hex;
 }
 
-mode_t modeOf(const std::string& path) {
-    struct stat status {};
-    REQUIRE(::lstat(path.c_str(), &status) == 0);
-    return status.st_mode & 07777U;
-}
-
 }  // namespace
 
 TEST_CASE("an image is known by the digest of its manifest", "[unit][image]") {

@@ -15,7 +15,7 @@ using tar::TarMember;
 
 namespace {
 
-const std::string kDigest = "sha256:" + std::string(64, 'a');
+const std::string kLayer = "sha256:" + std::string(64, 'a');
 
 class Tar {
 public:
@@ -49,18 +49,12 @@ private:
     std::string bytes_;
 };
 
-unsigned modeOf(const std::string& path) {
-    struct stat status {};
-    REQUIRE(::lstat(path.c_str(), &status) == 0);
-    return status.st_mode & 07777U;
-}
-
 /// Why it was refused; empty if it was not.
-std::string refusal(const Scratch& scratch, Tar& tar, const LayerLimits& limits = {}) {
+std::string layerRefusal(const Scratch& scratch, Tar& tar, const LayerLimits& limits = {}) {
     const std::string folder = scratch / "layers";
     std::filesystem::create_directories(folder);
     try {
-        LayerStore(folder).add(kDigest, tar.open().get(), limits);
+        LayerStore(folder).add(kLayer, tar.open().get(), limits);
     } catch (const Error& e) {
         CHECK(e.code() == ErrorCode::InvalidArgument);
         CHECK(std::filesystem::is_empty(folder));
@@ -83,11 +77,11 @@ TEST_CASE("a layer appears whole, readable by all and writable by its owner alon
         .file("a/b/module.py", "print(1)\n", 06777)
         .file("a/data", "text", 0600)
         .add(TarMember::Type::Symlink, "a/b/link", "../data");
-    CHECK_FALSE(store.find(kDigest));
-    store.add(kDigest, tar.open().get());
-    store.add(kDigest, -1);  // it is there
-    const std::string root = store.require(kDigest);
-    CHECK(store.all() == std::vector<std::string>{kDigest});
+    CHECK_FALSE(store.find(kLayer));
+    store.add(kLayer, tar.open().get());
+    store.add(kLayer, -1);  // it is there
+    const std::string root = store.require(kLayer);
+    CHECK(store.all() == std::vector<std::string>{kLayer});
     CHECK(modeOf(root) == 0755);
     CHECK(modeOf(root + "/a/b") == 0755);
     CHECK(modeOf(root + "/a/b/module.py") == 0755);
@@ -95,8 +89,8 @@ TEST_CASE("a layer appears whole, readable by all and writable by its owner alon
     std::string text;
     std::getline(std::ifstream(root + "/a/b/link"), text);
     CHECK(text == "text");
-    store.remove(kDigest);
-    store.remove(kDigest);
+    store.remove(kLayer);
+    store.remove(kLayer);
     CHECK(std::filesystem::is_empty(scratch / "layers"));
 }
 
@@ -105,7 +99,7 @@ TEST_CASE("an archive that would leave the layer is refused and leaves nothing",
         const Scratch scratch;
         Tar tar(scratch);
         fill(tar);
-        return refusal(scratch, tar);
+        return layerRefusal(scratch, tar);
     };
     using Type = TarMember::Type;
     CHECK(refused([](Tar& t) { t.file("../out"); }).find("out of the layer") != std::string::npos);
@@ -132,22 +126,22 @@ TEST_CASE("a layer that is too large, or was cut off, is refused and leaves noth
     limits.bytes = 10;
     Tar large(scratch);
     large.file("a", "123456").file("b", "123456");
-    CHECK(refusal(scratch, large, limits).find("larger") != std::string::npos);
+    CHECK(layerRefusal(scratch, large, limits).find("larger") != std::string::npos);
     limits = {};
     limits.entries = 2;
     Tar many(scratch);
     many.file("a").file("b").file("c");
-    CHECK(refusal(scratch, many, limits).find("too many") != std::string::npos);
+    CHECK(layerRefusal(scratch, many, limits).find("too many") != std::string::npos);
     limits = {};
     limits.depth = 2;
     Tar deep(scratch);
     deep.file("a/b/c/d");
-    CHECK(refusal(scratch, deep, limits).find("deep") != std::string::npos);
+    CHECK(layerRefusal(scratch, deep, limits).find("deep") != std::string::npos);
 
     Tar cut(scratch);
     cut.file("a", "text");
     const LayerStore store(scratch / "layers");
-    CHECK_THROWS_AS(store.add(kDigest, cut.open(false).get()), Error);
+    CHECK_THROWS_AS(store.add(kLayer, cut.open(false).get()), Error);
     CHECK(store.all().empty());
 }
 
@@ -158,7 +152,7 @@ TEST_CASE("what a crash left of a layer does not count and is removed", "[unit][
     write(scratch / "layers/.view/kept", "x");
     const LayerStore store(scratch / "layers");
     CHECK(store.all().empty());
-    CHECK_THROWS_AS(store.require(kDigest), Error);
+    CHECK_THROWS_AS(store.require(kLayer), Error);
     store.removeUnfinished();
     CHECK(std::distance(std::filesystem::directory_iterator(scratch / "layers"), {}) == 1);
 }

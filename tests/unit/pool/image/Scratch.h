@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -29,6 +30,13 @@ public:
 private:
     std::string path_;
 };
+
+/// The permissions of what stands there, without following a link.
+inline mode_t modeOf(const std::string& path) {
+    struct stat status {};
+    REQUIRE(::lstat(path.c_str(), &status) == 0);
+    return status.st_mode & 07777U;
+}
 
 inline void write(const std::string& path, const std::string& text) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());

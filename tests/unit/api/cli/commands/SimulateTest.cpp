@@ -1,26 +1,15 @@
-#include <sstream>
-
-#include "api/cli/Cli.h"
 #include "tests/support/Support.h"
+#include "tests/unit/api/cli/Call.h"
 
 using namespace hearth;
-using namespace hearth::cli;
+using hearth::test::call;
+using hearth::test::Outcome;
 
 namespace {
 
-struct Outcome {
-    int status;
-    std::string out;
-    std::string err;
-};
-
 Outcome simulate(std::vector<std::string> words) {
-    std::ostringstream out;
-    std::ostringstream err;
     words.insert(words.begin(), "simulate");
-    const int status =
-        runCommand(words, Console{out, err}, [](const std::string&) { return std::nullopt; });
-    return {status, out.str(), err.str()};
+    return call(words);
 }
 
 }  // namespace

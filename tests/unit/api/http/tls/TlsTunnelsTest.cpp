@@ -110,8 +110,8 @@ Bytes pem(const std::function<int(BIO*)>& write) {
     return {text, static_cast<std::size_t>(size)};
 }
 
-struct Place {
-    Place() { write(); }
+struct CertificateFolder {
+    CertificateFolder() { write(); }
 
     TlsFiles files() const { return {dir.path() + "/cert.pem", dir.path() + "/key.pem"}; }
     /// Another certificate in the place of the one before.
@@ -160,7 +160,7 @@ struct Place {
 
 TEST_CASE("what a client says over TLS comes out plain, and the answer goes back",
           "[unit][http][tls]") {
-    Place at;
+    CertificateFolder at;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
     auto [raw, plain] = at.connection(tunnels);
     Client client(std::move(raw));
@@ -195,7 +195,7 @@ TEST_CASE("what a client says over TLS comes out plain, and the answer goes back
 }
 
 TEST_CASE("a client that does not read stops itself only", "[unit][http][tls]") {
-    Place at;
+    CertificateFolder at;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
     auto [slow_raw, slow_plain] = at.connection(tunnels);
     const Client slow(std::move(slow_raw));
@@ -217,7 +217,7 @@ TEST_CASE("a client that does not read stops itself only", "[unit][http][tls]") 
 
 TEST_CASE("who does not speak TLS is let go, and a silent one when the front has had enough",
           "[unit][http][tls]") {
-    Place at;
+    CertificateFolder at;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
     auto [wrong, wrong_plain] = at.connection(tunnels);
     test::writeTo(wrong, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -236,7 +236,7 @@ TEST_CASE("who does not speak TLS is let go, and a silent one when the front has
 }
 
 TEST_CASE("a handshake may come in pieces, wherever they are cut", "[unit][http][tls]") {
-    Place at;
+    CertificateFolder at;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
     for (int i = 0; i < 20; ++i) {
         auto [raw, plain] = at.connection(tunnels);
@@ -277,7 +277,7 @@ TEST_CASE("a handshake may come in pieces, wherever they are cut", "[unit][http]
 }
 
 TEST_CASE("a client that goes on after our goodbye is let go", "[unit][http][tls]") {
-    Place at;
+    CertificateFolder at;
     ManualClock clock;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, clock);
     auto [raw, plain] = at.connection(tunnels);
@@ -302,7 +302,7 @@ TEST_CASE("clients that do not take their last bytes hold no more than some plac
           "[unit][http][tls]") {
     constexpr std::size_t kMany = 270;
     constexpr std::size_t kMostLeaving = 256;
-    Place at;
+    CertificateFolder at;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
     std::vector<std::unique_ptr<Client>> clients;
     const Bytes answer(100'000, 'x');  // more than fits into the sockets to the client
@@ -326,7 +326,7 @@ TEST_CASE("clients that do not take their last bytes hold no more than some plac
 }
 
 TEST_CASE("a client that takes none of its last bytes is let go", "[unit][http][tls]") {
-    Place at;
+    CertificateFolder at;
     ManualClock clock;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, clock);
     auto [raw, plain] = at.connection(tunnels, 4'096);
@@ -342,7 +342,7 @@ TEST_CASE("a client that takes none of its last bytes is let go", "[unit][http][
 }
 
 TEST_CASE("old versions and ciphers are not spoken", "[unit][http][tls]") {
-    Place at;
+    CertificateFolder at;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
     const auto speaks = [&](int version, const char* ciphers) {
         auto [raw, plain] = at.connection(tunnels);
@@ -356,7 +356,7 @@ TEST_CASE("old versions and ciphers are not spoken", "[unit][http][tls]") {
 
 TEST_CASE("a new certificate is shown to new clients, and one that cannot be used to nobody",
           "[unit][http][tls]") {
-    Place at;
+    CertificateFolder at;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
     const auto shown = [&] {
         auto [raw, plain] = at.connection(tunnels);
@@ -376,7 +376,7 @@ TEST_CASE("a new certificate is shown to new clients, and one that cannot be use
 }
 
 TEST_CASE("files that cannot be used are named", "[unit][http][tls]") {
-    Place at;
+    CertificateFolder at;
     const auto refusal = [&](const TlsFiles& files) -> std::string {
         try {
             const TlsTunnels tunnels(files, at.metrics, at.log, at.clock);
@@ -389,7 +389,7 @@ TEST_CASE("files that cannot be used are named", "[unit][http][tls]") {
     CHECK_THAT(refusal({at.dir.path() + "/none", at.files().key}),
                Catch::Contains("--tls-cert") && Catch::Contains("/none: No such file"));
     CHECK_THAT(refusal({at.files().key + "x", at.files().key}), Catch::Contains("--tls-cert"));
-    Place other;
+    CertificateFolder other;
     CHECK_THAT(refusal({at.files().certificate, other.files().key}),
                Catch::Contains("--tls-key") && Catch::Contains("mismatch"));
     at.put("key.pem", "nonsense");

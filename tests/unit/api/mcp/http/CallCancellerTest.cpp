@@ -11,7 +11,7 @@ namespace {
 
 using test::FakeExecution;
 
-struct Bench {
+struct Cancels {
     SystemClock clock;
     metrics::Log log{-1};
     CallCanceller canceller{clock, log, std::chrono::milliseconds(0)};
@@ -42,18 +42,18 @@ TEST_CASE("a tenant whose cancels are slow delays only its own", "[unit][mcp]") 
     std::counting_semaphore gate(0);
     std::atomic<int> slow{0};
     std::atomic<int> fast{0};
-    Bench bench;
+    Cancels cancels;
     std::vector<std::weak_ptr<void>> places;
     for (const char* tenant : {"a", "b", "c"}) {
         for (int i = 0; i < kEach; ++i) {
-            places.push_back(bench.cancel(tenant, [&] {
+            places.push_back(cancels.cancel(tenant, [&] {
                 gate.acquire();
                 ++slow;
             }));
         }
     }
     for (int i = 0; i < kEach; ++i) {
-        places.push_back(bench.cancel("d", [&] { ++fast; }));
+        places.push_back(cancels.cancel("d", [&] { ++fast; }));
     }
     CHECK(test::eventually([&] { return fast == kEach; }));
     CHECK(slow == 0);
@@ -64,8 +64,8 @@ TEST_CASE("a tenant whose cancels are slow delays only its own", "[unit][mcp]") 
 
 TEST_CASE("a cancel that its sandbox does not hear is tried again", "[unit][mcp]") {
     std::atomic<int> tries{0};
-    Bench bench;
-    const auto place = bench.cancel("a", [&] {
+    Cancels cancels;
+    const auto place = cancels.cancel("a", [&] {
         if (++tries < 4) throw Error(ErrorCode::Deadline, "no answer in time");
     });
     CHECK(gone(place));
@@ -75,16 +75,16 @@ TEST_CASE("a cancel that its sandbox does not hear is tried again", "[unit][mcp]
 TEST_CASE("a cancel is not tried again once its work has ended, or in vain", "[unit][mcp]") {
     std::atomic<int> tries{0};
     std::atomic<int> refused{0};
-    Bench bench;
+    Cancels cancels;
     const auto work = std::make_shared<FakeExecution>();
-    const auto ended = bench.cancel(
+    const auto ended = cancels.cancel(
         "a",
         [&] {
             if (++tries == 3) work->end("ok", 0);
             throw Error(ErrorCode::SandboxLost, "it does not answer");
         },
         work);
-    const auto unknown = bench.cancel("a", [&] {
+    const auto unknown = cancels.cancel("a", [&] {
         ++refused;
         throw Error(ErrorCode::NotFound, "no such execution");
     });
@@ -96,8 +96,8 @@ TEST_CASE("a cancel is not tried again once its work has ended, or in vain", "[u
 
 TEST_CASE("a cancel is given up after so many attempts", "[unit][mcp]") {
     std::atomic<unsigned> tries{0};
-    Bench bench;
-    const auto place = bench.cancel("a", [&] {
+    Cancels cancels;
+    const auto place = cancels.cancel("a", [&] {
         ++tries;
         throw Error(ErrorCode::SandboxLost, "it does not answer");
     });

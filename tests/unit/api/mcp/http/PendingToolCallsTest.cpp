@@ -13,7 +13,7 @@ namespace {
 using test::FakeExecution;
 using test::FakeStream;
 
-struct Bench {
+struct Answers {
     SystemClock clock;
     metrics::Log log{-1};
     std::stop_source server;
@@ -46,15 +46,15 @@ struct Bench {
 TEST_CASE("long answers of a tenant delay those of no other", "[unit][mcp]") {
     std::promise<void> over;
     const std::shared_future<void> until = over.get_future().share();
-    Bench bench;
+    Answers answers;
     std::vector<std::shared_ptr<FakeStream>> slow;
     for (int i = 0; i < 20; ++i) {
-        slow.push_back(bench.follow("slow", [until] {
+        slow.push_back(answers.follow("slow", [until] {
             until.wait();
             return resultMessage(1, "late");
         }));
     }
-    const auto other = bench.follow("other", [] { return resultMessage(1, "early"); });
+    const auto other = answers.follow("other", [] { return resultMessage(1, "early"); });
     const bool came =
         test::eventually([&] { return other->text().find("early") != std::string::npos; });
     over.set_value();
@@ -65,17 +65,17 @@ TEST_CASE("long answers of a tenant delay those of no other", "[unit][mcp]") {
 TEST_CASE("when the server stops, each call is answered with its state", "[unit][mcp]") {
     std::vector<std::shared_ptr<FakeStream>> streams;
     {
-        Bench bench;
+        Answers answers;
         for (int i = 0; i < 20; ++i) {
-            streams.push_back(bench.follow(
+            streams.push_back(answers.follow(
                 "t", [] { return resultMessage(1, "it runs"); }, false));
         }
-        bench.server.request_stop();
+        answers.server.request_stop();
         for (const auto& stream : streams) {
             CHECK(stream->until("").find("it runs") != std::string::npos);
         }
         // Also one that comes after that, or is there when this object ends.
-        streams.push_back(bench.follow(
+        streams.push_back(answers.follow(
             "t", [] { return resultMessage(1, "it runs"); }, false));
     }
     CHECK(streams.back()->text().find("it runs") != std::string::npos);

@@ -39,7 +39,7 @@ std::string contentOf(const std::string& path) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-void put(const LocalFiles& files, const std::string& path, const std::string& bytes) {
+void saveIn(const LocalFiles& files, const std::string& path, const std::string& bytes) {
     files.save(path, "default.txt", [&](const LocalFiles::Append& append) { append(bytes); });
 }
 
@@ -78,13 +78,13 @@ std::string bridged(const std::string& lines, const std::string& root = "/tmp") 
 TEST_CASE("local files are written whole, with their parent directories", "[unit][mcp]") {
     const TempDirectory root;
     const LocalFiles files(root.path());
-    put(files, "a/b/c.txt", "one");
+    saveIn(files, "a/b/c.txt", "one");
     CHECK(contentOf(root / "a/b/c.txt") == "one");
-    put(files, "a/b/c.txt", "two");
+    saveIn(files, "a/b/c.txt", "two");
     CHECK(contentOf(root / "a/b/c.txt") == "two");
-    put(files, "a/b/", "three");
+    saveIn(files, "a/b/", "three");
     CHECK(contentOf(root / "a/b/default.txt") == "three");
-    put(files, root / "absolute.txt", "four");
+    saveIn(files, root / "absolute.txt", "four");
     CHECK(contentOf(root / "absolute.txt") == "four");
     CHECK(files.open("a/b/c.txt").size == 3);
 }
@@ -116,9 +116,9 @@ TEST_CASE("no local path leads outside of the root", "[unit][mcp]") {
           root.path() + "/../" + name + "/secret", root.path() + "x/secret"}) {
         INFO(path);
         CHECK_THROWS_AS(files.open(path), Error);
-        if (path != "file") CHECK_THROWS_AS(put(files, path, "x"), Error);
+        if (path != "file") CHECK_THROWS_AS(saveIn(files, path, "x"), Error);
     }
-    put(files, "file", "mine");  // replaces the link itself
+    saveIn(files, "file", "mine");  // replaces the link itself
     CHECK(contentOf(outside / "secret") == "s");
 }
 

@@ -11,10 +11,10 @@ using std::chrono::seconds;
 
 namespace {
 
-const std::string kPath = "/v1/workspaces/" + kWorkspace + "/executions";
+const std::string kExecutions = "/v1/workspaces/" + kWorkspace + "/executions";
 
 FakeRequest post(const std::string& body) {
-    FakeRequest request("POST", kPath, body);
+    FakeRequest request("POST", kExecutions, body);
     request.json();
     return request;
 }
@@ -262,7 +262,7 @@ TEST_CASE("an execution with much output is streamed, and says the same", "[unit
     CHECK(whole(post(R"({"command":"x"})")) == expected);
 
     house.executions.times_listed = 6;
-    const Json list = whole(FakeRequest("GET", kPath + "?output=true"));
+    const Json list = whole(FakeRequest("GET", kExecutions + "?output=true"));
     REQUIRE(list.at("items").size() == 6);
     CHECK(list.at("nextCursor").is_null());
     CHECK(list.at("items")[0] == expected);
@@ -281,21 +281,21 @@ TEST_CASE("a list of executions has their sizes in place of their output", "[uni
     }
     execution.show("text/plain", "42", true);
     execution.end("ok", 0);
-    FakeRequest request("GET", kPath);
+    FakeRequest request("GET", kExecutions);
     const Json list = parseJson(bodyOf(house.rest.handle(request)));
     Json expected = rest::executionJson(execution.view());
     for (const char* large : {"stdout", "stderr", "results"}) expected.erase(large);
     expected["outputBytes"] = 300'010;
     expected["resultCount"] = 1;
     CHECK(list.at("items") == Json::array({expected}));
-    FakeRequest asked("GET", kPath + "?output=false");
+    FakeRequest asked("GET", kExecutions + "?output=false");
     CHECK(parseJson(bodyOf(house.rest.handle(asked))) == list);
 }
 
 TEST_CASE("a page of executions reads what it shows", "[unit][rest]") {
     House house;
     house.executions.times_listed = 6;
-    FakeRequest request("GET", kPath + "?limit=1");
+    FakeRequest request("GET", kExecutions + "?limit=1");
     const Json page = parseJson(bodyOf(house.rest.handle(request)));
     CHECK(page.at("items").size() == 1);
     CHECK(page.at("nextCursor").is_string());

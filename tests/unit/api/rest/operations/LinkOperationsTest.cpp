@@ -21,7 +21,7 @@ std::string made(House& house, const std::string& body = R"({"path":"a.txt"})") 
     return url.substr(origin.size());
 }
 
-ErrorCode refusal(House& house, const std::string& path) {
+ErrorCode linkRefusal(House& house, const std::string& path) {
     try {
         FakeRequest request("GET", path);
         house.rest.handle(request);
@@ -57,7 +57,7 @@ TEST_CASE("a link works without a token and until its time only", "[unit][rest]"
     FakeRequest request("GET", path);
     CHECK(house.rest.handle(request).status == 200);
     house.manual.advance(std::chrono::seconds(61));
-    CHECK(refusal(house, path) == ErrorCode::Gone);
+    CHECK(linkRefusal(house, path) == ErrorCode::Gone);
 }
 
 TEST_CASE("whoever has a link uses none of its tenant's share", "[unit][rest]") {
@@ -76,7 +76,7 @@ TEST_CASE("whoever has a link uses none of its tenant's share", "[unit][rest]") 
         }
     };
     fill("default/links");
-    CHECK(refusal(house, path) == ErrorCode::RateLimited);
+    CHECK(linkRefusal(house, path) == ErrorCode::RateLimited);
     CHECK(get(kWorkspacePath) == 200);
     held.clear();
     fill("default");
@@ -92,15 +92,16 @@ TEST_CASE("a link that was changed or signed with another key opens nothing", "[
         std::string changed = path;
         changed[at] = changed[at] == 'A' ? 'B' : 'A';
         INFO(changed);
-        CHECK(refusal(house, changed) == ErrorCode::Forbidden);
+        CHECK(linkRefusal(house, changed) == ErrorCode::Forbidden);
     }
     controller::SignedLink link;
     link.workspace = kWorkspace;
     link.path = "a.txt";
     link.expires_unix = 1LL << 40;
-    CHECK(refusal(house, controller::linkPath(std::string(32, 'x'), link)) == ErrorCode::Forbidden);
-    CHECK(refusal(house, "/v1/links/x/y") == ErrorCode::Forbidden);
-    CHECK(refusal(house, "/v1/links/.x/y") == ErrorCode::Forbidden);
+    CHECK(linkRefusal(house, controller::linkPath(std::string(32, 'x'), link)) ==
+          ErrorCode::Forbidden);
+    CHECK(linkRefusal(house, "/v1/links/x/y") == ErrorCode::Forbidden);
+    CHECK(linkRefusal(house, "/v1/links/.x/y") == ErrorCode::Forbidden);
 }
 
 TEST_CASE("the name in a link is signed with it", "[unit][rest]") {
@@ -109,7 +110,7 @@ TEST_CASE("the name in a link is signed with it", "[unit][rest]") {
     const std::string signed_part = path.substr(0, path.rfind('/') + 1);
     for (const char* name : {"invoice.exe", "a.txt.html", "A.txt", "x", "a.tx"}) {
         INFO(name);
-        CHECK(refusal(house, signed_part + name) == ErrorCode::Forbidden);
+        CHECK(linkRefusal(house, signed_part + name) == ErrorCode::Forbidden);
     }
     FakeRequest head("HEAD", signed_part + "other.txt");
     CHECK_THROWS_AS(house.rest.handle(head), Error);

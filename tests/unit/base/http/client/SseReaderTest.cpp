@@ -9,7 +9,7 @@ using namespace hearth::http;
 
 namespace {
 
-std::vector<SseEvent> readAll(const std::vector<std::string>& pieces) {
+std::vector<SseEvent> readEvents(const std::vector<std::string>& pieces) {
     std::vector<SseEvent> events;
     SseReader reader([&](const SseEvent& event) {
         events.push_back(event);
@@ -26,7 +26,7 @@ TEST_CASE("events are whole whatever pieces they come in", "[unit][http]") {
         ": hello\n\nid: 7\nevent: stdout\ndata: {\"text\":\r\ndata: \"a\"}\r\n\r\ndata:x\n\n";
     std::vector<std::string> bytes;
     for (const char c : text) bytes.emplace_back(1, c);
-    for (const auto& events : {readAll({text}), readAll(bytes)}) {
+    for (const auto& events : {readEvents({text}), readEvents(bytes)}) {
         REQUIRE(events.size() == 2);
         CHECK(events[0].type == "stdout");
         CHECK(events[0].id == "7");

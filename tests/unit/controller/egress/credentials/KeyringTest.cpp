@@ -147,7 +147,7 @@ std::string maskedOnce(const std::string& secret, const std::string& text) {
     return first + masker.rest();
 }
 
-std::string spelt(char c, unsigned long how, std::mt19937& random) {
+std::string speltAs(char c, unsigned long how, std::mt19937& random) {
     char text[16];
     const unsigned number = static_cast<unsigned char>(c);
     const char* const formats[] = {"%%%02X", "%%%02x", "\\u%04X", "\\u%04x",
@@ -203,7 +203,7 @@ TEST_CASE("random secrets in random mixtures of spellings are overwritten, and n
         std::string wanted = text;
         for (int times = 0; times < 2; ++times) {
             std::string written;
-            for (const char c : secret) written += spelt(c, random() % 14, random);
+            for (const char c : secret) written += speltAs(c, random() % 14, random);
             text += written + "\n]\n";
             wanted += std::string(written.size(), '*') + "\n]\n";
         }

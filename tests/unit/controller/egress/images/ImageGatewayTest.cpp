@@ -55,8 +55,8 @@ void give(int socket, const std::vector<int>& fds) {
     REQUIRE(::sendmsg(socket, &message, MSG_NOSIGNAL) == 1);
 }
 
-struct House {
-    explicit House(OperatorProxy by = {}) : proxy(std::move(by)) {}
+struct Gateway {
+    explicit Gateway(OperatorProxy by = {}) : proxy(std::move(by)) {}
 
     /// What names resolve to, one after the other; the last stays.
     std::vector<std::string> resolved{"127.0.0.1"};
@@ -97,24 +97,24 @@ TEST_CASE("a registry at a denied address is refused before anything is fetched"
           "[unit][broker]") {
     for (const char* address : {"127.0.0.1", "10.0.0.1", "169.254.169.254", "192.168.1.1", "::1",
                                 "fd00::1", "::ffff:10.0.0.1", "100.64.0.1"}) {
-        House house;
-        house.resolved = {address};
+        Gateway gateway;
+        gateway.resolved = {address};
         INFO(address);
-        CHECK(house.refusal("registry.example") == "denied_address");
-        CHECK(house.refusal("registry.example:5000") == "denied_address");
-        house.exempt = {address};
-        CHECK(house.refusal("registry.example:5000").empty());
+        CHECK(gateway.refusal("registry.example") == "denied_address");
+        CHECK(gateway.refusal("registry.example:5000") == "denied_address");
+        gateway.exempt = {address};
+        CHECK(gateway.refusal("registry.example:5000").empty());
     }
-    House house;
-    house.resolved = {"8.8.8.8"};
-    CHECK(house.refusal("registry.example:5000").empty());
-    CHECK(house.names == "registry.example ");
+    Gateway gateway;
+    gateway.resolved = {"8.8.8.8"};
+    CHECK(gateway.refusal("registry.example:5000").empty());
+    CHECK(gateway.names == "registry.example ");
     // Written as an address or localhost, the operator's pattern names it; others are no hosts.
     for (const char* named : {"127.0.0.1:5000", "10.0.0.1", "localhost:5000"}) {
-        CHECK(house.refusal(named).empty());
+        CHECK(gateway.refusal(named).empty());
     }
     for (const char* odd : {"127.1:5000", "0x7f000001:5000", "2130706433:5000"}) {
-        CHECK(house.refusal(odd) == "bad_destination");
+        CHECK(gateway.refusal(odd) == "bad_destination");
     }
 }
 
@@ -125,8 +125,8 @@ TEST_CASE("a fetch reaches public addresses and its own registry, nothing else",
         say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     });
     Outside other([](int) {});
-    House house;
-    const auto way = house.open(registry.authority());
+    Gateway gateway;
+    const auto way = gateway.open(registry.authority());
     const Listener proxy;
     const Listener direct(registry.port);
     give(way->socket(), {proxy.fd.get(), direct.fd.get()});
@@ -158,10 +158,10 @@ TEST_CASE("a fetch reaches public addresses and its own registry, nothing else",
 
 TEST_CASE("a registry's name that means another address later is refused then", "[unit][broker]") {
     Outside registry([](int) {});
-    House house;
-    house.resolved = {"8.8.8.8", "127.0.0.1"};
+    Gateway gateway;
+    gateway.resolved = {"8.8.8.8", "127.0.0.1"};
     const std::string name = "rebind.example:" + std::to_string(registry.port);
-    const auto way = house.open(name);
+    const auto way = gateway.open(name);
     const Listener proxy;
     give(way->socket(), {proxy.fd.get()});
     CHECK(
@@ -193,11 +193,11 @@ TEST_CASE("the operator's proxy is used but for what NO_PROXY names", "[unit][br
         told.set_value(all);
         say(fd, "hello");
     });
-    House house(OperatorProxy("http://" + upstream.authority(), ""));
-    CHECK(house.refusal("registry.example") == "denied_address");  // as far as it resolves here
-    CHECK(house.refusal("10.0.0.1:5000").empty());
+    Gateway gateway(OperatorProxy("http://" + upstream.authority(), ""));
+    CHECK(gateway.refusal("registry.example") == "denied_address");  // as far as it resolves here
+    CHECK(gateway.refusal("10.0.0.1:5000").empty());
     const auto there = *Destination::parse("registry.example", 443);
-    const Fd fd = house.proxy.connect(there);
+    const Fd fd = gateway.proxy.connect(there);
     SocketStream stream(fd.get());
     stream.write("mine!", std::chrono::seconds(5));
     char answer[8] = {};

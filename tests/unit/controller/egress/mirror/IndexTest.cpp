@@ -11,7 +11,7 @@
 namespace hearth::broker {
 namespace {
 
-const std::string kHash(64, 'a');
+const std::string kFileHash(64, 'a');
 const std::string kBase = "https://index.example/simple/foo/";
 
 }  // namespace
@@ -20,7 +20,8 @@ TEST_CASE("a project's HTML page is read", "[unit][broker]") {
     const std::string html =
         "<!DOCTYPE html><html><head><title>Links for foo</title></head><body><h1>foo</h1>\n"
         "<a href=\"https://files.example/ab/foo-1.0-py3-none-any.whl#sha256=" +
-        kHash + "\" data-requires-python=\"&gt;=3.8\" data-core-metadata=\"sha256=" + kHash +
+        kFileHash +
+        "\" data-requires-python=\"&gt;=3.8\" data-core-metadata=\"sha256=" + kFileHash +
         "\">foo-1.0-py3-none-any.whl</a><br/>\n"
         "<A HREF='../../packages/foo%2B1-2.0.tar.gz' data-yanked='broken &amp; old'>foo</A>\n"
         "<a data-x=\"a > b\" href=foo-3.0.zip#md5=0123>foo-3.0.zip</a>\n"
@@ -29,9 +30,9 @@ TEST_CASE("a project's HTML page is read", "[unit][broker]") {
     const PypiProject project = parsePypi("foo", kBase, "text/html", html);
     REQUIRE(project.files.size() == 3);
     CHECK(project.files[0].url == "https://files.example/ab/foo-1.0-py3-none-any.whl");
-    CHECK(project.files[0].sha256 == kHash);
+    CHECK(project.files[0].sha256 == kFileHash);
     CHECK(project.files[0].requires_python == ">=3.8");
-    CHECK(project.files[0].metadata_sha256 == kHash);
+    CHECK(project.files[0].metadata_sha256 == kFileHash);
     CHECK_FALSE(project.files[0].yanked);
     CHECK(project.files[1].filename == "foo+1-2.0.tar.gz");
     CHECK(project.files[1].url == "https://index.example/packages/foo%2B1-2.0.tar.gz");
@@ -90,10 +91,10 @@ TEST_CASE("a page that is written is read the same", "[unit][broker]") {
     PypiFile file;
     file.filename = "foo-1.0+local-py3-none-any.whl";
     file.url = "https://elsewhere.example/secret/path.whl";
-    file.sha256 = kHash;
+    file.sha256 = kFileHash;
     file.requires_python = ">=3.8,<\"4\"";
     file.yanked = "";
-    file.metadata_sha256 = kHash;
+    file.metadata_sha256 = kFileHash;
     project.files = {file};
     const auto same = [&](const PypiProject& read) {
         REQUIRE(read.files.size() == 1);

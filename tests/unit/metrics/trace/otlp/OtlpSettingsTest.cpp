@@ -16,7 +16,7 @@ std::optional<OtlpSettings> settingsOf(const Variables& variables) {
     });
 }
 
-std::string refusal(Variables variables) {
+std::string settingsRefusal(Variables variables) {
     variables.emplace("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318");
     try {
         settingsOf(variables);
@@ -107,9 +107,9 @@ TEST_CASE("a variable that cannot be used is refused by its name") {
                                                {"OTEL_TRACES_SAMPLER", "sometimes"},
                                                {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "c:4317"}}) {
         CAPTURE(name, value);
-        CHECK(refusal({{name, value}}).starts_with(name));
+        CHECK(settingsRefusal({{name, value}}).starts_with(name));
     }
-    const std::string told = refusal({{"OTEL_EXPORTER_OTLP_HEADERS", "s3cret"}});
+    const std::string told = settingsRefusal({{"OTEL_EXPORTER_OTLP_HEADERS", "s3cret"}});
     CHECK(told.starts_with("OTEL_EXPORTER_OTLP_HEADERS"));
     CHECK(told.find("s3cret") == std::string::npos);
 }

@@ -42,7 +42,7 @@ TEST_CASE("a tick that an earlier one has replaced does not come as well", "[uni
     const auto connection = AgentConnection::start(poller, Fd(ends[0]), {});
     connection->open(stream, "{}", Steady::now() + 10s);
     connection->wantTick(Steady::now());
-    REQUIRE(test::eventually([&] { return stream->over.load(); }));
+    REQUIRE(hearth::test::eventually([&] { return stream->over.load(); }));
     connection->close();
     const auto most = (Steady::now() - stream->begin) / 2ms + 1;
     CHECK(stream->ticks <= most);

@@ -36,7 +36,8 @@ struct Egress final : EgressSink {
         return numbers.size();
     }
     std::int64_t next() {
-        if (!test::eventually([&] { return count() > 0; })) throw std::runtime_error("none comes");
+        if (!hearth::test::eventually([&] { return count() > 0; }))
+            throw std::runtime_error("none comes");
         const MutexLock lock(mutex);
         const std::int64_t first = numbers.front();
         numbers.pop_front();
@@ -98,53 +99,53 @@ TEST_CASE("where descriptors do not pass, a tenant's connection is carried whole
     Sandbox sandbox;
     const Fd tenant = sandbox.tenant();
     auto [taken, place] = sandbox.take();
-    const std::string up = test::bytesOf(3'000'000);
-    const std::string down = test::bytesOf(5'000'001);
+    const std::string up = hearth::test::bytesOf(3'000'000);
+    const std::string down = hearth::test::bytesOf(5'000'001);
     std::string got_up;
     std::string got_down;
     {
         const std::jthread other([&, &socket = taken.socket] {
-            got_up = test::readFrom(socket, up.size());
-            test::writeTo(socket, down);
+            got_up = hearth::test::readFrom(socket, up.size());
+            hearth::test::writeTo(socket, down);
         });
-        const std::jthread reader([&] { got_down = test::readFrom(tenant, down.size()); });
-        test::writeTo(tenant, up);
+        const std::jthread reader([&] { got_down = hearth::test::readFrom(tenant, down.size()); });
+        hearth::test::writeTo(tenant, up);
     }
     CHECK(got_up == up);
     CHECK(got_down == down);
 
     SECTION("its end is an end, after the last byte, and frees the place") {
-        test::writeTo(taken.socket, "the last");
+        hearth::test::writeTo(taken.socket, "the last");
         taken.socket.reset();
-        CHECK(test::readFrom(tenant, 100) == "the last");
-        CHECK(test::eventually([&, &weak = place] { return weak.expired(); }));
+        CHECK(hearth::test::readFrom(tenant, 100) == "the last");
+        CHECK(hearth::test::eventually([&, &weak = place] { return weak.expired(); }));
     }
     SECTION("half of it may end first, either half") {
         REQUIRE(::shutdown(tenant.get(), SHUT_WR) == 0);
-        CHECK(test::readFrom(taken.socket, 100).empty());
-        test::writeTo(taken.socket, "still");
+        CHECK(hearth::test::readFrom(taken.socket, 100).empty());
+        hearth::test::writeTo(taken.socket, "still");
         REQUIRE(::shutdown(taken.socket.get(), SHUT_WR) == 0);
-        CHECK(test::readFrom(tenant, 100) == "still");
+        CHECK(hearth::test::readFrom(tenant, 100) == "still");
         taken.socket.reset();
-        CHECK(test::eventually([&, &weak = place] { return weak.expired(); }));
+        CHECK(hearth::test::eventually([&, &weak = place] { return weak.expired(); }));
     }
     SECTION("a broken answer breaks, and is not taken for a whole one") {
         taken.reset();
         taken.socket.reset();
         CHECK(breaks(tenant));
-        CHECK(test::eventually([&, &weak = place] { return weak.expired(); }));
+        CHECK(hearth::test::eventually([&, &weak = place] { return weak.expired(); }));
     }
     SECTION("a tenant that breaks it ends it") {
         const linger at_once{1, 0};
         ::setsockopt(tenant.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
         const_cast<Fd&>(tenant).reset();
-        CHECK(test::readFrom(taken.socket, 100).empty());
-        CHECK(test::eventually([&, &weak = place] { return weak.expired(); }));
+        CHECK(hearth::test::readFrom(taken.socket, 100).empty());
+        CHECK(hearth::test::eventually([&, &weak = place] { return weak.expired(); }));
     }
     SECTION("when the agent goes, it ends") {
         sandbox.client->drain(1);
-        CHECK(test::readFrom(taken.socket, 100).empty());
-        CHECK(test::eventually([&, &weak = place] { return weak.expired(); }));
+        CHECK(hearth::test::readFrom(taken.socket, 100).empty());
+        CHECK(hearth::test::eventually([&, &weak = place] { return weak.expired(); }));
     }
 }
 
@@ -153,20 +154,20 @@ TEST_CASE("a tenant that does not read stops its own connection only, and loses 
     Sandbox sandbox;
     const Fd slow = sandbox.tenant();
     auto [to_slow, slow_place] = sandbox.take();
-    const std::size_t sent = test::fillUp(to_slow.socket, std::string(65'536, 'x'));
+    const std::size_t sent = hearth::test::fillUp(to_slow.socket, std::string(65'536, 'x'));
     CHECK(sent > 0);
     to_slow.socket.reset();
 
     const Fd quick = sandbox.tenant();
     auto [to_quick, quick_place] = sandbox.take();
-    const std::string bytes = test::bytesOf(2'000'000);
-    std::jthread writer([&, &socket = to_quick.socket] { test::writeTo(socket, bytes); });
-    CHECK(test::readFrom(quick, bytes.size()) == bytes);
+    const std::string bytes = hearth::test::bytesOf(2'000'000);
+    std::jthread writer([&, &socket = to_quick.socket] { hearth::test::writeTo(socket, bytes); });
+    CHECK(hearth::test::readFrom(quick, bytes.size()) == bytes);
     writer.join();
     CHECK_FALSE(slow_place.expired());
 
-    CHECK(test::readFrom(slow, sent + 1).size() == sent);
-    CHECK(test::eventually([&, &weak = slow_place] { return weak.expired(); }));
+    CHECK(hearth::test::readFrom(slow, sent + 1).size() == sent);
+    CHECK(hearth::test::eventually([&, &weak = slow_place] { return weak.expired(); }));
 }
 
 TEST_CASE("no more connections come than were granted; the rest waits",
@@ -179,8 +180,8 @@ TEST_CASE("no more connections come than were granted; the rest waits",
     CHECK(sandbox.sink->count() == 0);
     sandbox.handle->grant(1);
     auto third = sandbox.take();
-    test::writeTo(third.first.socket, "3");
-    CHECK(test::readFrom(tenants[2], 1) == "3");
+    hearth::test::writeTo(third.first.socket, "3");
+    CHECK(hearth::test::readFrom(tenants[2], 1) == "3");
     CHECK(sandbox.sink->passed == 0);
 }
 
@@ -191,11 +192,11 @@ TEST_CASE("a connection that was announced to another server, or never, is at it
     const std::int64_t number = sandbox.sink->next();
     const auto other = std::make_shared<Egress>();
     const auto handle = sandbox.client->broker(sandbox.port, other);
-    CHECK(test::readFrom(tenant, 1).empty());  // nobody would ever take it
-    CHECK(test::eventually([&] { return sandbox.sink->refusals == 1; }));
+    CHECK(hearth::test::readFrom(tenant, 1).empty());  // nobody would ever take it
+    CHECK(hearth::test::eventually([&] { return sandbox.sink->refusals == 1; }));
     for (const std::int64_t wrong : {number, std::int64_t{99}, std::int64_t{-1}}) {
         const TakenConnection taken = handle->take(wrong, nullptr);
-        CHECK(test::readFrom(taken.socket, 1).empty());
+        CHECK(hearth::test::readFrom(taken.socket, 1).empty());
     }
     CHECK(sandbox.client->touch().time_since_epoch().count() > 0);
 }
@@ -210,19 +211,20 @@ TEST_CASE("thirty connections at once share one data connection",
         tenants.push_back(sandbox.tenant());
         taken.push_back(sandbox.take());
     }
-    const std::string bytes = test::bytesOf(400'000);
+    const std::string bytes = hearth::test::bytesOf(400'000);
     std::vector<std::jthread> threads;
     for (auto& one : taken) {
         threads.emplace_back([&one, &bytes] {
-            test::writeTo(one.first.socket, bytes);
+            hearth::test::writeTo(one.first.socket, bytes);
             one.first.socket.reset();
         });
     }
-    for (const Fd& tenant : tenants) CHECK(test::readFrom(tenant, bytes.size() + 1) == bytes);
+    for (const Fd& tenant : tenants)
+        CHECK(hearth::test::readFrom(tenant, bytes.size() + 1) == bytes);
     threads.clear();
     // File operations have their places.
     CHECK(sandbox.client->list(".", false, 10, "").items.empty());
     for (auto& one : taken) {
-        CHECK(test::eventually([&, &weak = one.second] { return weak.expired(); }));
+        CHECK(hearth::test::eventually([&, &weak = one.second] { return weak.expired(); }));
     }
 }

@@ -79,7 +79,7 @@ struct Robbed {
 /// What the client says of its loss.
 std::string reasonOf(Robbed& robbed) {
     CHECK_THROWS_AS(robbed.client->touch(), AgentLost);
-    REQUIRE(test::eventually([&] { return robbed.pod.lost == 1; }));
+    REQUIRE(hearth::test::eventually([&] { return robbed.pod.lost == 1; }));
     CHECK_FALSE(robbed.pod.broken);  // it is not the agent's fault, and its workspace lives
     const auto again = robbed.pod.client();
     REQUIRE(again->hello().binding);
@@ -127,7 +127,7 @@ TEST_CASE("an agent that ends says so, which nobody else can", "[unit][agent][tr
     const auto client = pod.client();
     client->bind(bindAs("c1"), kPatience);
     client->drain(1);
-    REQUIRE(test::eventually([&] { return pod.lost == 1; }));
+    REQUIRE(hearth::test::eventually([&] { return pod.lost == 1; }));
     CHECK(pod.why == "the agent closed the connection");
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("a newer server's connection replaces the one before, as on a Unix soc
     const auto first = pod.client();
     first->bind(bindAs("c1"), kPatience);
     const auto second = pod.client();
-    REQUIRE(test::eventually([&] { return pod.lost == 1; }));
+    REQUIRE(hearth::test::eventually([&] { return pod.lost == 1; }));
     CHECK(pod.why == "the agent closed the connection");
     CHECK(second->touch().time_since_epoch().count() > 0);
 }

@@ -74,7 +74,7 @@ TEST_CASE("over TCP a workspace is bound, runs code, streams output and keeps fi
     CHECK(run(*client, "e2", "exit 3")->exit_code == 3);
 
     // More than any window, record or socket's buffer takes at once, both ways.
-    const std::string text = test::bytesOf(5'000'000);
+    const std::string text = hearth::test::bytesOf(5'000'000);
     CHECK(client->writeFile("big", {}, giving(text)).size == text.size());
     CHECK(fileOf(*client, "big") == text);
     CHECK(client->stat("big").size == text.size());
@@ -94,7 +94,7 @@ TEST_CASE("input reaches an execution over TCP", "[unit][agent][transport]") {
     request.command = "wc -c";
     request.stdin_open = true;
     const auto handle = client->exec(request, ears);
-    handle->writeStdin(test::bytesOf(1'000'000), kPatience);
+    handle->writeStdin(hearth::test::bytesOf(1'000'000), kPatience);
     handle->closeStdin();
     client->drive([&] { return ears->done.load(); }, kPatience);
     CHECK(ears->out == "1000000\n");
@@ -162,18 +162,18 @@ TEST_CASE("strangers learn nothing but the greeting, and are closed in time",
           "[unit][agent][transport]") {
     Pod pod({"HEARTH_AGENT_PROOF_MS=100"});
     const Fd silent = connectTo(pod.port).value();
-    CHECK(test::readFrom(silent, 1'000'000).size() == secure::kGreetingSize);
+    CHECK(hearth::test::readFrom(silent, 1'000'000).size() == secure::kGreetingSize);
     const Fd rude = connectTo(pod.port).value();
-    CHECK(test::readFrom(rude, secure::kGreetingSize).size() == secure::kGreetingSize);
+    CHECK(hearth::test::readFrom(rude, secure::kGreetingSize).size() == secure::kGreetingSize);
     const std::string hello = program::hello().dump();
     REQUIRE(::send(rude.get(), hello.data(), hello.size(), MSG_NOSIGNAL) > 0);
-    CHECK(test::readFrom(rude, 1).empty());
+    CHECK(hearth::test::readFrom(rude, 1).empty());
     // One who knows how the server begins gets no further.
     const Fd sly = connectTo(pod.port).value();
-    CHECK(test::readFrom(sly, secure::kGreetingSize).size() == secure::kGreetingSize);
+    CHECK(hearth::test::readFrom(sly, secure::kGreetingSize).size() == secure::kGreetingSize);
     const std::string answer = std::string("hrthsrv\1\1", 9) + std::string(96, 'x');
     REQUIRE(::send(sly.get(), answer.data(), answer.size(), MSG_NOSIGNAL) > 0);
-    CHECK(test::readFrom(sly, 1).empty());
+    CHECK(hearth::test::readFrom(sly, 1).empty());
     CHECK_NOTHROW(pod.client());
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("a tenant that floods the port does not keep the server out, nor grow 
             ++made;
         }
     });
-    REQUIRE(test::eventually([&] { return made > 200; }));
+    REQUIRE(hearth::test::eventually([&] { return made > 200; }));
     for (int i = 0; i < 20; ++i) CHECK(first->stat("").type == FileType::Directory);
     for (int i = 0; i < 20; ++i) {
         CHECK_NOTHROW(pod.dialer()(secure::Purpose::Data));
@@ -272,7 +272,7 @@ TEST_CASE("the agent holds a port of both families, so that no tenant can share 
     std::vector<std::string> words = pod.arguments();
     words.insert(words.end(), {"--tcp", std::to_string(port)});
     const AgentProcess agent({}, HEARTH_AGENT_PATH, words);
-    REQUIRE(test::eventually([&] { return connectTo(port).has_value(); }));
+    REQUIRE(hearth::test::eventually([&] { return connectTo(port).has_value(); }));
     PodAgent at = pod.at();
     at.port = port;
     at.identity = secure::AgentPublicKey::parse(text).value();

@@ -9,7 +9,7 @@ using hearth::test::StandinGpus;
 
 namespace {
 
-constexpr const char* kLibrary = HEARTH_NVML_STANDIN;
+constexpr const char* kStandin = HEARTH_NVML_STANDIN;
 
 GpuDevice only(const gpu::GpuLook& look) {
     REQUIRE(look.devices.size() == 1);
@@ -31,7 +31,7 @@ TEST_CASE("a look lists each GPU with its uuid, product and memory", "[unit][gpu
     StandinGpus machine;
     machine.add("gpu0", StandinGpus::uuid(0), "NVIDIA H100 80GB HBM3");
     machine.add("gpu1", StandinGpus::uuid(1));
-    gpu::Nvml nvml(kLibrary);
+    gpu::Nvml nvml(kStandin);
     const gpu::GpuLook look = gpu::NvmlLook(nvml).look();
     CHECK(look.absence.empty());
     REQUIRE(look.devices.size() == 2);
@@ -47,7 +47,7 @@ TEST_CASE("a GPU in MIG mode is split, and its instances have its product and th
     machine.set("gpu0/split");
     machine.add("gpu0/mig0", StandinGpus::uuid(1, "MIG"), "NVIDIA A100-SXM4-40GB MIG 3g.20gb");
     machine.add("gpu0/mig1", StandinGpus::uuid(2, "MIG"), "NVIDIA A100-SXM4-40GB MIG 1g.5gb");
-    gpu::Nvml nvml(kLibrary);
+    gpu::Nvml nvml(kStandin);
     const gpu::GpuLook look = gpu::NvmlLook(nvml).look();
     REQUIRE(look.devices.size() == 3);
     CHECK(look.devices[0].split);
@@ -62,7 +62,7 @@ TEST_CASE("memory errors, pending pages and failed rows are faults, and their ab
           "[unit][gpu]") {
     StandinGpus machine;
     machine.add("gpu0", StandinGpus::uuid(0));
-    gpu::Nvml nvml(kLibrary);
+    gpu::Nvml nvml(kStandin);
     gpu::NvmlLook looks(nvml);
     machine.set("gpu0/ecc", "0");
     CHECK(only(looks.look()).fault.empty());
@@ -80,7 +80,7 @@ TEST_CASE("a question that the user may not ask is no fault of the device", "[un
     StandinGpus machine;
     machine.add("gpu0", StandinGpus::uuid(0));
     machine.set("gpu0/ecc", "3");
-    gpu::Nvml nvml(kLibrary);
+    gpu::Nvml nvml(kStandin);
     gpu::NvmlLook looks(nvml);
     machine.set("no-permission");
     CHECK(only(looks.look()).fault.empty());
@@ -93,7 +93,7 @@ TEST_CASE("a lost GPU stays in the list, as faulty, also if it can only be named
     StandinGpus machine;
     machine.add("gpu0", StandinGpus::uuid(0));
     machine.add("gpu1", StandinGpus::uuid(1));
-    gpu::Nvml nvml(kLibrary);
+    gpu::Nvml nvml(kStandin);
     gpu::NvmlLook looks(nvml);
     REQUIRE(looks.look().devices.size() == 2);
     machine.set("gpu0/lost");
@@ -111,7 +111,7 @@ TEST_CASE("a GPU that was lost before the first look is the reason that there is
     StandinGpus machine;
     machine.add("gpu0", StandinGpus::uuid(0));
     machine.set("gpu0/lost");
-    gpu::Nvml nvml(kLibrary);
+    gpu::Nvml nvml(kStandin);
     const gpu::GpuLook look = gpu::NvmlLook(nvml).look();
     CHECK(look.devices.empty());
     CHECK_THAT(look.absence, Catch::StartsWith("GPU 0: ") && Catch::Contains("GPU is lost"));
@@ -122,7 +122,7 @@ TEST_CASE("a critical XID condemns its GPU for good, and one of a program does n
     StandinGpus machine;
     machine.add("gpu0", StandinGpus::uuid(0));
     machine.add("gpu1", StandinGpus::uuid(1));
-    gpu::Nvml nvml(kLibrary);
+    gpu::Nvml nvml(kStandin);
     gpu::NvmlLook looks(nvml);
     for (const char* of_a_program : {"13", "31", "43", "45", "68", "109"}) {
         machine.set("gpu0/xid", of_a_program);
@@ -146,7 +146,7 @@ TEST_CASE("an XID of one MIG instance leaves the other alone, and one of the GPU
     machine.set("gpu0/mig0/instance", "3");
     machine.add("gpu0/mig1", StandinGpus::uuid(2, "MIG"));
     machine.set("gpu0/mig1/instance", "4");
-    gpu::Nvml nvml(kLibrary);
+    gpu::Nvml nvml(kStandin);
     gpu::NvmlLook looks(nvml);
     machine.set("gpu0/xid", "94 4");
     const gpu::GpuLook one = looks.look();
@@ -163,7 +163,7 @@ TEST_CASE("two devices of one uuid, and a uuid of no known form, are faults", "[
     machine.add("gpu0", StandinGpus::uuid(0));
     machine.add("gpu1", StandinGpus::uuid(0));
     machine.add("gpu2", "MIG-GPU-00000000-1111-2222-3333-444444444444/1/0");
-    gpu::Nvml nvml(kLibrary);
+    gpu::Nvml nvml(kStandin);
     const gpu::GpuLook look = gpu::NvmlLook(nvml).look();
     REQUIRE(look.devices.size() == 2);
     CHECK(look.devices[0].fault == "the driver lists two devices with this uuid");
@@ -178,13 +178,13 @@ TEST_CASE("a library that is missing, empty or does not start is named with what
                    Catch::Contains("install NVIDIA's driver") && Catch::Contains("--gpu-library"));
     CHECK_THAT(failureOf(HEARTH_EMPTY_STANDIN), Catch::Contains("has no function nvmlInit_v2"));
     machine.set("init", "9");
-    CHECK_THAT(failureOf(kLibrary), Catch::Contains("nvmlInit_v2: Driver Not Loaded (9)"));
+    CHECK_THAT(failureOf(kStandin), Catch::Contains("nvmlInit_v2: Driver Not Loaded (9)"));
     machine.clear("init");
-    CHECK(failureOf(kLibrary).empty());
+    CHECK(failureOf(kStandin).empty());
 }
 
 TEST_CASE("a driver without a GPU says so", "[unit][gpu]") {
     StandinGpus machine;
-    gpu::Nvml nvml(kLibrary);
+    gpu::Nvml nvml(kStandin);
     CHECK(gpu::NvmlLook(nvml).look().absence == "NVIDIA's driver is loaded and finds no GPU");
 }

@@ -15,35 +15,18 @@
 #include "pool/runtime/docker/DockerRuntime.h"
 #include "pool/runtime/docker/remote/AgentRelay.h"
 #include "pool/sys/Files.h"
+#include "tests/support/Support.h"
 #include "tests/unit/pool/runtime/docker/FakeEngine.h"
 
 using namespace hearth;
 using namespace hearth::docker_test;
 using namespace hearth::pool::docker;
+using hearth::test::TempDir;
 namespace fs = std::filesystem;
 
 namespace {
 
 constexpr const char* kVolume = "hearth-0123456789ab-agent-cafe";
-
-class Folder {
-public:
-    Folder() {
-        path = (fs::temp_directory_path() / "copy-XXXXXX").string();
-        if (::mkdtemp(path.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    }
-    ~Folder() {
-        std::error_code error;
-        fs::remove_all(path, error);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    std::string path;
-};
-
-std::string refusal(int status, const std::string& message) {
-    return answer(status, dumpJson({{"message", message}}));
-}
 
 std::string ourKernel() {
     utsname ours{};
@@ -92,14 +75,15 @@ FakeEngine::Reply daemon(bool sees, const std::string& kernel) {
 
 TEST_CASE("whether mounts work is asked of the daemon, which keeps nothing of it",
           "[unit][docker]") {
-    const Folder folder;
+    const TempDir folder;
     for (const bool sees : {true, false}) {
         FakeEngine fake(daemon(sees, ourKernel()));
         EngineClient engine(fake.address());
-        const AgentChoice choice = chooseAgentMode(engine, AgentMode::Auto, {folder.path}, soon());
+        const AgentChoice choice =
+            chooseAgentMode(engine, AgentMode::Auto, {folder.path()}, soon());
         CHECK(choice.mode == (sees ? AgentMode::Bind : AgentMode::Copy));
         CHECK(choice.reason.find("see") != std::string::npos);
-        CHECK(fs::is_empty(folder.path));
+        CHECK(fs::is_empty(folder.path()));
         const std::vector<std::string> calls = asked(fake);
         CHECK(std::ranges::count_if(calls, [](const std::string& call) {
                   return call.starts_with("DELETE /containers/hearth-probe-") ||
@@ -112,24 +96,25 @@ TEST_CASE("whether mounts work is asked of the daemon, which keeps nothing of it
 
 TEST_CASE("a daemon under another kernel is given a copy, and what is said is not asked",
           "[unit][docker]") {
-    const Folder folder;
+    const TempDir folder;
     FakeEngine fake(daemon(true, "5.15.0-linuxkit"));
     EngineClient engine(fake.address());
-    const AgentChoice other = chooseAgentMode(engine, AgentMode::Auto, {folder.path}, soon());
+    const AgentChoice other = chooseAgentMode(engine, AgentMode::Auto, {folder.path()}, soon());
     CHECK(other.mode == AgentMode::Copy);
     CHECK(other.reason.find("5.15.0-linuxkit") != std::string::npos);
     CHECK(asked(fake) == std::vector<std::string>{"GET /info"});
-    CHECK(chooseAgentMode(engine, AgentMode::Bind, {folder.path}, soon()).mode == AgentMode::Bind);
+    CHECK(chooseAgentMode(engine, AgentMode::Bind, {folder.path()}, soon()).mode ==
+          AgentMode::Bind);
     CHECK(asked(fake).size() == 1);
 }
 
 TEST_CASE("a volume is filled once, and what filled it is removed", "[unit][docker]") {
-    const Folder folder;
-    fs::create_directories(folder.path + "/cafe/start");
-    std::ofstream(folder.path + "/cafe/agent") << "program";
+    const TempDir folder;
+    fs::create_directories(folder.path() + "/cafe/start");
+    std::ofstream(folder.path() + "/cafe/agent") << "program";
     FakeEngine fake(daemon(true, ""));
     EngineClient engine(fake.address());
-    AgentVolume volume(engine, "0123456789ab", folder.path + "/cafe");
+    AgentVolume volume(engine, "0123456789ab", folder.path() + "/cafe");
     CHECK(volume.ready(soon()) == kVolume);
     const std::string name = kVolume;
     const std::vector<std::string> once{"DELETE /containers/" + name,

@@ -22,11 +22,11 @@ constexpr const char* kImage = R"({"Id":"sha256:5","Config":{"Volumes":{"/data":
 
 /// A runtime on a fake Engine, with directories of its own. `reply` answers what is not asked of
 /// every Engine.
-class House {
+class Machine {
 public:
-    explicit House(FakeEngine::Reply reply)
+    explicit Machine(FakeEngine::Reply reply)
         : reply_(std::move(reply)), engine_([this](const Seen& seen) { return answerTo(seen); }) {
-        std::string name = (fs::temp_directory_path() / "house-XXXXXX").string();
+        std::string name = (fs::temp_directory_path() / "machine-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
         root_ = name;
         instance_ = {.name = "0123456789ab", .data_dir = root_ + "/d", .run_dir = root_ + "/r"};
@@ -40,13 +40,13 @@ public:
             instance_, std::make_unique<pool::docker::EngineClient>(engine_.address()),
             root_ + "/agent", pool::docker::AgentMode::Bind);
     }
-    ~House() {
+    ~Machine() {
         runtime_.reset();
         std::error_code error;
         fs::remove_all(root_, error);
     }
-    House(const House&) = delete;
-    House& operator=(const House&) = delete;
+    Machine(const Machine&) = delete;
+    Machine& operator=(const Machine&) = delete;
 
     pool::DockerRuntime& runtime() { return *runtime_; }
     /// Requests of a method, without the version.
@@ -103,33 +103,29 @@ std::string container(const std::string& id) {
     return "hearth-0123456789ab-" + id.substr(3);
 }
 
-std::string refusal(int status, const std::string& message) {
-    return answer(status, dumpJson({{"message", message}}));
-}
-
 }  // namespace
 
 TEST_CASE("a container that does not start is removed, and no file stays", "[unit][docker]") {
-    House house([](const Seen& seen) {
+    Machine machine([](const Seen& seen) {
         if (seen.target.ends_with("/start")) return refusal(500, "exec format error");
         if (seen.method == "DELETE") return answer(204, "");
         return answer(201, R"({"Id":"1"})");
     });
     const std::string id = newId("sb_");
-    CHECK_THROWS_AS(house.runtime().create(id, spec()), std::runtime_error);
-    CHECK(house.asked("POST") ==
+    CHECK_THROWS_AS(machine.runtime().create(id, spec()), std::runtime_error);
+    CHECK(machine.asked("POST") ==
           std::vector<std::string>{"/containers/create?name=" + container(id),
                                    "/containers/" + container(id) + "/start"});
-    CHECK(house.asked("DELETE") ==
+    CHECK(machine.asked("DELETE") ==
           std::vector<std::string>{"/containers/" + container(id) + "?force=1&v=1"});
-    CHECK(house.files().empty());
+    CHECK(machine.files().empty());
 }
 
 TEST_CASE("a daemon without a driver for GPUs is told with what to install, and nothing stays",
           "[unit][docker]") {
     std::string said =
         R"(could not select device driver "nvidia" with capabilities: [[gpu compute utility]])";
-    House house([&](const Seen& seen) {
+    Machine machine([&](const Seen& seen) {
         if (seen.target.ends_with("/start")) return refusal(500, said);
         if (seen.method == "DELETE") return answer(204, "");
         return answer(201, R"({"Id":"1"})");
@@ -138,55 +134,56 @@ TEST_CASE("a daemon without a driver for GPUs is told with what to install, and 
     wanted.gpus = {"GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76"};
     const auto refused = [&](const std::string& what, const std::string& way_out) {
         try {
-            house.runtime().create(newId("sb_"), wanted);
+            machine.runtime().create(newId("sb_"), wanted);
             FAIL("created");
         } catch (const Error& e) {
             CHECK(e.code() == ErrorCode::Unsupported);
             CHECK(std::string(e.what()).find(what) != std::string::npos);
             CHECK(e.hint().find(way_out) != std::string::npos);
         }
-        CHECK(house.files().empty());
+        CHECK(machine.files().empty());
     };
     refused("no driver for NVIDIA's GPUs", "nvidia-container-toolkit");
     said = "nvidia-container-cli: device error: GPU-8dcd427f: unknown device";
     refused("unknown device", "nvidia-smi -L");
-    CHECK(house.asked("DELETE").size() == 2);
+    CHECK(machine.asked("DELETE").size() == 2);
 }
 
 TEST_CASE("a second create of one name is a conflict and leaves the first alone",
           "[unit][docker]") {
-    House house([](const Seen&) { return refusal(409, "name is already in use by container x"); });
+    Machine machine(
+        [](const Seen&) { return refusal(409, "name is already in use by container x"); });
     const std::string id = newId("sb_");
     try {
-        house.runtime().create(id, spec());
+        machine.runtime().create(id, spec());
         FAIL("created twice");
     } catch (const Error& e) {
         CHECK(e.code() == ErrorCode::Conflict);
     }
-    CHECK(house.asked("DELETE").empty());
-    CHECK(house.files().empty());
+    CHECK(machine.asked("DELETE").empty());
+    CHECK(machine.files().empty());
 }
 
 TEST_CASE("an agent whose container ends before it answers is told with its end",
           "[unit][docker]") {
-    House house([](const Seen& seen) {
+    Machine machine([](const Seen& seen) {
         if (seen.method == "DELETE") return answer(204, "");
         if (seen.method == "POST") return answer(201, R"({"Id":"1"})");
         return answer(200, R"({"Id":"1","State":{"Status":"exited","ExitCode":2,"Error":""}})");
     });
     try {
-        house.runtime().create(newId("sb_"), spec());
+        machine.runtime().create(newId("sb_"), spec());
         FAIL("created");
     } catch (const std::exception& e) {
         CHECK(std::string(e.what()).find("exited, code 2") != std::string::npos);
     }
-    CHECK(house.asked("DELETE").size() == 1);
-    CHECK(house.files().empty());
+    CHECK(machine.asked("DELETE").size() == 1);
+    CHECK(machine.files().empty());
 }
 
 TEST_CASE("destroy may be repeated and waits for a removal that is under way", "[unit][docker]") {
     bool removing = true;
-    House house([&](const Seen& seen) {
+    Machine machine([&](const Seen& seen) {
         if (seen.method == "POST") {
             removing = false;
             return answer(200, R"({"StatusCode":137})");
@@ -195,20 +192,20 @@ TEST_CASE("destroy may be repeated and waits for a removal that is under way", "
                         : refusal(404, "No such container");
     });
     const std::string id = newId("sb_");
-    house.leave(id);
-    house.runtime().destroy(id);
-    CHECK(house.asked("DELETE").size() == 2);
-    REQUIRE(house.asked("POST").size() == 1);
-    CHECK(house.asked("POST")[0].find("/wait?condition=removed") != std::string::npos);
-    CHECK(house.files().empty());
-    house.runtime().destroy(id);
-    CHECK_THROWS_AS(house.runtime().destroy("../x"), Error);
+    machine.leave(id);
+    machine.runtime().destroy(id);
+    CHECK(machine.asked("DELETE").size() == 2);
+    REQUIRE(machine.asked("POST").size() == 1);
+    CHECK(machine.asked("POST")[0].find("/wait?condition=removed") != std::string::npos);
+    CHECK(machine.files().empty());
+    machine.runtime().destroy(id);
+    CHECK_THROWS_AS(machine.runtime().destroy("../x"), Error);
 }
 
 TEST_CASE("a list has containers with their labels, and pieces without one", "[unit][docker]") {
     const std::string id = newId("sb_");
     const std::string piece = newId("sb_");
-    House house([&](const Seen&) {
+    Machine machine([&](const Seen&) {
         const Json labels{{"dev.hearth.instance", "0123456789ab"},
                           {"dev.hearth.sandbox", id},
                           {"dev.hearth.created", "1700000000000"},
@@ -217,21 +214,21 @@ TEST_CASE("a list has containers with their labels, and pieces without one", "[u
                                {{{"Id", "1"}, {"State", "running"}, {"Labels", labels}},
                                 {{"Id", "2"}, {"State", "running"}, {"Labels", Json::object()}}})));
     });
-    house.leave(piece);
-    const std::vector<pool::SandboxInfo> found = house.runtime().list();
+    machine.leave(piece);
+    const std::vector<pool::SandboxInfo> found = machine.runtime().list();
     REQUIRE(found.size() == 2);
     const auto& whole = found[0].id == id ? found[0] : found[1];
     const auto& part = found[0].id == id ? found[1] : found[0];
     CHECK((whole.id == id && whole.alive && whole.created_unix_ms == 1'700'000'000'000));
     CHECK(whole.labels == std::map<std::string, std::string>{{"pool", "p"}});
     CHECK((part.id == piece && !part.alive && part.labels.empty()));
-    CHECK(house.asked("GET").back().find("dev.hearth.instance%3D0123456789ab") !=
+    CHECK(machine.asked("GET").back().find("dev.hearth.instance%3D0123456789ab") !=
           std::string::npos);
 }
 
 TEST_CASE("facts say what the daemon does", "[unit][docker]") {
-    House house([](const Seen&) { return answer(200, R"([{"RepoTags":["alpine:3"]}])"); });
-    const pool::RuntimeFacts facts = house.runtime().facts();
+    Machine machine([](const Seen&) { return answer(200, R"([{"RepoTags":["alpine:3"]}])"); });
+    const pool::RuntimeFacts facts = machine.runtime().facts();
     CHECK((facts.name == "docker" && facts.version == "Docker 20.10" && facts.cgroup == "v2"));
     CHECK((facts.seccomp && facts.user_namespaces));
     CHECK(std::ranges::find(facts.holes, "CVE-2024-21626") != facts.holes.end());
@@ -261,13 +258,13 @@ pool::SandboxLimits limits(std::uint64_t memory, std::uint32_t pids) {
 
 TEST_CASE("a container is held to less by the Engine's update, in one call", "[unit][docker]") {
     std::string sent;
-    House house([&](const Seen& seen) {
+    Machine machine([&](const Seen& seen) {
         if (seen.method == "POST") sent = seen.body;
         return narrowing(seen, answer(200, R"({"Warnings":null})"));
     });
     const std::string id = newId("sb_");
-    CHECK_FALSE(house.runtime().narrow(id, limits(41'000'000, 6)));
-    CHECK(house.asked("POST") ==
+    CHECK_FALSE(machine.runtime().narrow(id, limits(41'000'000, 6)));
+    CHECK(machine.asked("POST") ==
           std::vector<std::string>{"/containers/" + container(id) + "/update"});
     CHECK(parseJson(sent) == Json{{"PidsLimit", 6},
                                   {"Memory", 41'000'000},
@@ -277,23 +274,23 @@ TEST_CASE("a container is held to less by the Engine's update, in one call", "[u
 }
 
 TEST_CASE("what a container uses already is told, and not asked of the Engine", "[unit][docker]") {
-    House house([](const Seen& seen) { return narrowing(seen, answer(200, "{}")); });
+    Machine machine([](const Seen& seen) { return narrowing(seen, answer(200, "{}")); });
     const std::string id = newId("sb_");
-    CHECK(house.runtime().narrow(id, limits(39'000'000, 6)) ==
+    CHECK(machine.runtime().narrow(id, limits(39'000'000, 6)) ==
           pool::LimitInUse{pool::LimitInUse::Of::Memory, 40'000'000});
-    CHECK(house.runtime().narrow(id, limits(41'000'000, 5)) ==
+    CHECK(machine.runtime().narrow(id, limits(41'000'000, 5)) ==
           pool::LimitInUse{pool::LimitInUse::Of::Processes, 5});
-    CHECK(house.asked("POST").empty());
+    CHECK(machine.asked("POST").empty());
 }
 
 TEST_CASE("an Engine that does not hold a container to less is a failure, one without it none",
           "[unit][docker]") {
-    House refusing([](const Seen& seen) {
+    Machine refusing([](const Seen& seen) {
         return narrowing(seen, refusal(500, "unable to set memory limit"));
     });
     CHECK_THROWS_AS(refusing.runtime().narrow(newId("sb_"), limits(41'000'000, 6)),
                     std::runtime_error);
-    House empty([](const Seen&) { return refusal(404, "No such container"); });
+    Machine empty([](const Seen&) { return refusal(404, "No such container"); });
     try {
         empty.runtime().narrow(newId("sb_"), limits(41'000'000, 6));
         FAIL("it was narrowed");
@@ -304,14 +301,14 @@ TEST_CASE("an Engine that does not hold a container to less is a failure, one wi
 
 TEST_CASE("usage comes from the daemon where the container is on another machine",
           "[unit][docker]") {
-    House house([](const Seen& seen) {
+    Machine machine([](const Seen& seen) {
         if (seen.target.find("/stats") == std::string::npos) {
             return answer(200, R"({"Id":"abc","State":{"Pid":1}})");
         }
         return answer(200, R"({"cpu_stats":{"cpu_usage":{"total_usage":7}},
             "memory_stats":{"usage":8,"max_usage":9},"pids_stats":{"current":2}})");
     });
-    const auto usage = house.runtime().usage(newId("sb_"));
+    const auto usage = machine.runtime().usage(newId("sb_"));
     REQUIRE(usage);
     CHECK((usage->cpu_ns == 7 && usage->memory_bytes == 8 && usage->memory_peak_bytes == 9));
     CHECK(usage->processes == 2);

@@ -9,12 +9,14 @@
 #include <filesystem>
 #include <functional>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/Clock.h"
 #include "base/Fd.h"
+#include "base/Json.h"
 #include "pool/runtime/AgentSocket.h"
 #include "pool/runtime/docker/engine/EngineAddress.h"
 
@@ -30,6 +32,11 @@ inline std::string answer(int status, const std::string& body, const std::string
     return "HTTP/1.1 " + std::to_string(status) +
            " Words\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + head + "\r\n" +
            body;
+}
+
+/// The answer of an Engine that does not do it.
+inline std::string refusal(int status, const std::string& message) {
+    return answer(status, dumpJson({{"message", message}}));
 }
 
 /// As much of a Docker Engine as a test says: each connection gets one request and the bytes that

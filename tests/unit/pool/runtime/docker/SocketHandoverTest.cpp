@@ -9,32 +9,15 @@
 #include "base/Error.h"
 #include "pool/runtime/AgentSocket.h"
 #include "pool/runtime/docker/SocketHandover.h"
+#include "tests/support/Support.h"
 #include "tests/unit/pool/runtime/docker/FakeEngine.h"
 
 using namespace hearth;
 using namespace hearth::docker_test;
 using hearth::pool::docker::SocketHandover;
+using hearth::test::TempDir;
 
 namespace {
-
-class Folder {
-public:
-    Folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "hand-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-        path_ = name;
-    }
-    ~Folder() {
-        std::error_code error;
-        std::filesystem::remove_all(path_, error);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    std::string operator/(const char* name) const { return path_ + "/" + name; }
-
-private:
-    std::string path_;
-};
 
 Fd receive(const Fd& from) {
     char byte = 0;
@@ -54,39 +37,39 @@ Fd receive(const Fd& from) {
 }  // namespace
 
 TEST_CASE("an agent gets the listening socket and says when it is ready", "[unit][docker]") {
-    const Folder folder;
-    const Fd listening = pool::listenAt(folder / "agent.sock", 0600);
+    const TempDir folder;
+    const Fd listening = pool::listenAt(folder.file("agent.sock"), 0600);
     {
-        SocketHandover handover(folder / "start");
+        SocketHandover handover(folder.file("start"));
         auto agent = std::async(std::launch::async, [&] {
-            const Fd connection = pool::connectTo(folder / "start/socket");
+            const Fd connection = pool::connectTo(folder.file("start/socket"));
             Fd socket = receive(connection);
             ::send(connection.get(), "", 1, MSG_NOSIGNAL);
             return socket;
         });
         handover.give(listening.get(), soon(), [] {});
         const Fd theirs = agent.get();
-        const Fd client = pool::connectTo(folder / "agent.sock");
+        const Fd client = pool::connectTo(folder.file("agent.sock"));
         CHECK(Fd(::accept(theirs.get(), nullptr, nullptr)).get() >= 0);
     }
-    CHECK_FALSE(std::filesystem::exists(folder / "start"));
+    CHECK_FALSE(std::filesystem::exists(folder.file("start")));
 }
 
 TEST_CASE("an agent that ends before it is ready is no sandbox", "[unit][docker]") {
-    const Folder folder;
-    const Fd listening = pool::listenAt(folder / "agent.sock", 0600);
-    SocketHandover handover(folder / "start");
-    const Fd gone = pool::connectTo(folder / "start/socket");
+    const TempDir folder;
+    const Fd listening = pool::listenAt(folder.file("agent.sock"), 0600);
+    SocketHandover handover(folder.file("start"));
+    const Fd gone = pool::connectTo(folder.file("start/socket"));
     ::shutdown(gone.get(), SHUT_RDWR);
     CHECK_THROWS_AS(handover.give(listening.get(), soon(), [] {}), std::exception);
 }
 
 TEST_CASE("waiting for an agent ends when there is nothing to wait for", "[unit][docker]") {
-    const Folder folder;
-    const Fd listening = pool::listenAt(folder / "agent.sock", 0600);
-    SocketHandover handover(folder / "start");
+    const TempDir folder;
+    const Fd listening = pool::listenAt(folder.file("agent.sock"), 0600);
+    SocketHandover handover(folder.file("start"));
     CHECK_THROWS_AS(
         handover.give(listening.get(), soon(), [] { throw std::domain_error("it has ended"); }),
         std::domain_error);
-    CHECK_THROWS_AS(SocketHandover(folder / "start"), Error);  // another of the same name
+    CHECK_THROWS_AS(SocketHandover(folder.file("start")), Error);  // another of the same name
 }

@@ -8,19 +8,6 @@ using namespace hearth;
 using namespace hearth::pool::test;
 using namespace std::chrono_literals;
 
-namespace {
-
-std::string codeOf(const std::function<void()>& f) {
-    try {
-        f();
-    } catch (const AgentError& e) {
-        return e.code();
-    }
-    return "";
-}
-
-}  // namespace
-
 TEST_CASE("an agent takes one bind in its life", "[unit][runtime][agent]") {
     House house;
     const auto client = house.client(3);
@@ -39,9 +26,9 @@ TEST_CASE("an agent takes one bind in its life", "[unit][runtime][agent]") {
 
     auto other_body = claim("c", 3);
     other_body.fingerprint = "else";
-    CHECK(codeOf([&] { client->bind(other_body, 5s); }) == "FINGERPRINT_MISMATCH");
-    CHECK(codeOf([&] { client->bind(claim("d", 3), 5s); }) == "BOUND_ELSEWHERE");
-    CHECK(codeOf([&] { client->bind(claim("c", 2), 5s); }) == "STALE_EPOCH");
+    CHECK(agentCodeOf([&] { client->bind(other_body, 5s); }) == "FINGERPRINT_MISMATCH");
+    CHECK(agentCodeOf([&] { client->bind(claim("d", 3), 5s); }) == "BOUND_ELSEWHERE");
+    CHECK(agentCodeOf([&] { client->bind(claim("c", 2), 5s); }) == "STALE_EPOCH");
     CHECK(house.lost == 0);
 }
 
@@ -55,7 +42,7 @@ TEST_CASE("a newer server takes over and the older one is fenced out", "[unit][r
     CHECK(fresh->hello().binding->labels.at("team") == "a");
     CHECK(fresh->hello().binding->note["pool"] == "python");
     CHECK(eventually([&] { return old->lost() && house.lost == 1; }));
-    CHECK(codeOf([&] { house.client(1); }) == "STALE_EPOCH");
+    CHECK(agentCodeOf([&] { house.client(1); }) == "STALE_EPOCH");
 }
 
 TEST_CASE("deadlines are in force when they are answered", "[unit][runtime][agent]") {
@@ -69,7 +56,7 @@ TEST_CASE("deadlines are in force when they are answered", "[unit][runtime][agen
     house.clock.advance(1min);
     CHECK(client->touch() == house.clock.now());
     CHECK(client->setDeadlines(1, std::nullopt, std::nullopt).expires_at == at);
-    CHECK(codeOf([&] { client->setDeadlines(0, at, std::nullopt); }) == "STALE_EPOCH");
+    CHECK(agentCodeOf([&] { client->setDeadlines(0, at, std::nullopt); }) == "STALE_EPOCH");
 }
 
 TEST_CASE("executions echo, read their input, fail and are killed", "[unit][runtime][agent]") {

@@ -18,15 +18,6 @@ ExecRequest code(const std::string& id, const std::string& text, const std::stri
     return request;
 }
 
-std::string codeOf(const std::function<void()>& f) {
-    try {
-        f();
-    } catch (const AgentError& e) {
-        return e.code();
-    }
-    return "";
-}
-
 }  // namespace
 
 TEST_CASE("variables survive in a context and nowhere else", "[unit][runtime][agent]") {
@@ -56,7 +47,7 @@ TEST_CASE("a context runs one execution at a time and heeds an interrupt",
     House house;
     const auto client = house.bound();
     client->createContext({"cx", "python", "", {}}, 5s);
-    CHECK(codeOf([&] { client->interruptContext("cx"); }) == "NOT_FOUND");
+    CHECK(agentCodeOf([&] { client->interruptContext("cx"); }) == "NOT_FOUND");
     const auto sink = std::make_shared<Recorder>();
     client->exec(code("a", "set x 2\nsleep 100", "cx"), sink);
     CHECK(House::run(*client, code("b", "get x", "cx"))->refused_ == "BUSY");

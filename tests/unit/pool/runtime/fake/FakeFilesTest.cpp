@@ -9,15 +9,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string codeOf(const std::function<void()>& f) {
-    try {
-        f();
-    } catch (const AgentError& e) {
-        return e.code();
-    }
-    return "";
-}
-
 agent::FileStat put(AgentClient& client, const std::string& path, const std::string& text) {
     std::size_t sent = 0;
     return client.writeFile(path, 0600, [&](char* out, std::size_t room) {
@@ -69,10 +60,10 @@ TEST_CASE("files are written whole, read in parts and listed", "[unit][runtime][
     CHECK(client->changes(TimePoint{}, 10, {"e*"}).items.size() == 1);
     CHECK(client->diskUsage().second == big.size());
     client->remove("c", true);
-    CHECK(codeOf([&] { client->stat("c/d/big"); }) == "NOT_FOUND");
-    CHECK(codeOf([&] { get(*client, "nothing"); }) == "NOT_FOUND");
-    CHECK(codeOf([&] { put(*client, "../x", "y"); }) == "BAD_PATH");
-    CHECK(codeOf([&] { put(*client, "a", "y"); }) == "IS_A_DIRECTORY");
+    CHECK(agentCodeOf([&] { client->stat("c/d/big"); }) == "NOT_FOUND");
+    CHECK(agentCodeOf([&] { get(*client, "nothing"); }) == "NOT_FOUND");
+    CHECK(agentCodeOf([&] { put(*client, "../x", "y"); }) == "BAD_PATH");
+    CHECK(agentCodeOf([&] { put(*client, "a", "y"); }) == "IS_A_DIRECTORY");
     CHECK(house.lost == 0);
 }
 
@@ -114,7 +105,7 @@ TEST_CASE("a reader may stop early or throw", "[unit][runtime][agent]") {
 TEST_CASE("nothing works on the files of an unbound sandbox", "[unit][runtime][agent]") {
     House house;
     const auto client = house.client();
-    CHECK(codeOf([&] { client->stat("f"); }) == "NOT_BOUND");
+    CHECK(agentCodeOf([&] { client->stat("f"); }) == "NOT_BOUND");
     client->bind(claim("c"), 5s);
-    CHECK(codeOf([&] { client->stat("f"); }) == "NOT_FOUND");
+    CHECK(agentCodeOf([&] { client->stat("f"); }) == "NOT_FOUND");
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -37,6 +38,16 @@ inline ExecRequest command(const std::string& id, const std::string& line) {
     request.fingerprint = line;
     request.command = line;
     return request;
+}
+
+/// The code of the AgentError that `call` throws; empty if it throws none.
+inline std::string agentCodeOf(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const AgentError& e) {
+        return e.code();
+    }
+    return "";
 }
 
 /// A runtime with one sandbox and a client of its agent.

@@ -15,7 +15,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr const char* kPods = "/api/v1/pods";
 constexpr const char* kNodes = "/api/v1/nodes";
 constexpr const char* kPolicies = "/apis/networking.k8s.io/v1/networkpolicies";
 

@@ -13,7 +13,7 @@ namespace {
 const SandboxId kId = "sb_0123456789abcdef0123456789abcdef";
 const std::string kIdentity(64, 'a');
 
-Json podOf(const SandboxSpec& spec = {}) {
+Json knownPod(const SandboxSpec& spec = {}) {
     Json pod = podManifest(spec, {.id = kId,
                                   .instance = "aaaaaaaaaaaa",
                                   .agent_image = "agents:1",
@@ -40,7 +40,7 @@ Json running(Json pod) {
 TEST_CASE("a Pod gives back what its sandbox was made with", "[unit][kubernetes]") {
     SandboxSpec spec;
     spec.labels = {{"pool", "a"}, {"generation", "7"}};
-    const auto view = viewOf(podOf(spec));
+    const auto view = viewOf(knownPod(spec));
     REQUIRE(view);
     CHECK(view->info.id == kId);
     CHECK(view->info.labels == spec.labels);
@@ -52,7 +52,7 @@ TEST_CASE("a Pod gives back what its sandbox was made with", "[unit][kubernetes]
 
 TEST_CASE("an agent is known by its Pod's address, UID and the key that its init container told",
           "[unit][kubernetes]") {
-    const auto view = viewOf(running(podOf()));
+    const auto view = viewOf(running(knownPod()));
     REQUIRE(view);
     REQUIRE(view->agent);
     CHECK(view->info.listening);
@@ -63,7 +63,7 @@ TEST_CASE("an agent is known by its Pod's address, UID and the key that its init
 }
 
 TEST_CASE("what is missing of an agent leaves its Pod not listening", "[unit][kubernetes]") {
-    Json pod = running(podOf());
+    Json pod = running(knownPod());
     SECTION("no address") {
         pod["status"].erase("podIP");
     }
@@ -83,7 +83,7 @@ TEST_CASE("what is missing of an agent leaves its Pod not listening", "[unit][ku
 }
 
 TEST_CASE("a Pod that has ended, or is being deleted, is not alive", "[unit][kubernetes]") {
-    Json pod = running(podOf());
+    Json pod = running(knownPod());
     SECTION("failed") {
         pod["status"]["phase"] = "Failed";
     }
@@ -103,7 +103,7 @@ TEST_CASE("a Pod that has ended, or is being deleted, is not alive", "[unit][kub
 }
 
 TEST_CASE("what keeps a Pod from running is told", "[unit][kubernetes]") {
-    Json pod = podOf();
+    Json pod = knownPod();
     std::string why;
     SECTION("its image") {
         pod["status"]["containerStatuses"] = Json::array(
@@ -123,7 +123,7 @@ TEST_CASE("what keeps a Pod from running is told", "[unit][kubernetes]") {
 }
 
 TEST_CASE("a Pod that will never run counts as ended", "[unit][kubernetes]") {
-    Json pod = podOf();
+    Json pod = knownPod();
     const auto waits = [&](const char* reason) {
         pod["status"]["initContainerStatuses"] = Json::array(
             {{{"name", kInitContainer}, {"state", {{"waiting", {{"reason", reason}}}}}}});
@@ -136,7 +136,7 @@ TEST_CASE("a Pod that will never run counts as ended", "[unit][kubernetes]") {
 }
 
 TEST_CASE("others' Pods, and what is none, are no sandboxes", "[unit][kubernetes]") {
-    Json pod = podOf();
+    Json pod = knownPod();
     SECTION("no label") {
         pod["metadata"].erase("labels");
     }
@@ -151,7 +151,7 @@ TEST_CASE("others' Pods, and what is none, are no sandboxes", "[unit][kubernetes
 
 TEST_CASE("a Pod is hardened: no root, no capability, no token, nothing of the host",
           "[unit][kubernetes]") {
-    const Json spec = podOf().at("spec");
+    const Json spec = knownPod().at("spec");
     CHECK(spec.at("automountServiceAccountToken") == false);
     CHECK(spec.at("enableServiceLinks") == false);
     CHECK(spec.at("restartPolicy") == "Never");

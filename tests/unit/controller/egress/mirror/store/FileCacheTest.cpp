@@ -70,7 +70,7 @@ std::string readAll(CachedFile& file) {
     return out;
 }
 
-std::string reasonOf(CachedFile& file) {
+std::string readRefusal(CachedFile& file) {
     try {
         readAll(file);
         return "";
@@ -134,7 +134,7 @@ TEST_CASE("of a file that is not what its index says nobody reads the end, and n
     std::atomic<int> fetched = 0;
     FileCache cache(folder.path, 1U << 30U, atOnce());
     const auto bad = cache.open(hashOf(wanted), "", giving(poisoned, fetched));
-    CHECK(reasonOf(*bad.file) == "hash_mismatch");
+    CHECK(readRefusal(*bad.file) == "hash_mismatch");
     CHECK(fs::is_empty(folder.path));
     const auto good = cache.open(hashOf(wanted), "", giving(wanted, fetched));
     CHECK_FALSE(good.hit);
@@ -153,8 +153,8 @@ TEST_CASE("a download that fails is told to all who wait, and tried again by the
     const auto one = cache.open(hashOf(bytes), "", failing);
     const auto two = cache.open(hashOf(bytes), "", failing);
     later.all();
-    CHECK(reasonOf(*one.file) == "index_unreachable");
-    CHECK(reasonOf(*two.file) == "index_unreachable");
+    CHECK(readRefusal(*one.file) == "index_unreachable");
+    CHECK(readRefusal(*two.file) == "index_unreachable");
     CHECK_THROWS_AS(one.file->size(), Refused);
     std::atomic<int> fetched = 0;
     const auto three = cache.open(hashOf(bytes), "", giving(bytes, fetched));
@@ -181,7 +181,7 @@ TEST_CASE("what was not used for the longest time makes place, and is read on by
     CHECK(cache.open(hashOf(a), "", giving(a, fetched)).hit);
     CHECK_FALSE(cache.open(hashOf(b), "", giving(b, fetched)).hit);
     const std::string large(30'000, 'd');
-    CHECK(reasonOf(*cache.open(hashOf(large), "", giving(large, fetched)).file) == "too_large");
+    CHECK(readRefusal(*cache.open(hashOf(large), "", giving(large, fetched)).file) == "too_large");
 }
 
 TEST_CASE("a download that nobody waits for any more ends, and what arrives is bounded, too",
@@ -202,7 +202,7 @@ TEST_CASE("a download that nobody waits for any more ends, and what arrives is b
         for (int i = 0; i < 80; ++i) sink.bytes(std::string(1'000, 'y'));
     });
     later.all();
-    CHECK(reasonOf(*endless.file) == "cache_full");
+    CHECK(readRefusal(*endless.file) == "cache_full");
     CHECK(fs::is_empty(folder.path));
     CHECK(cache.bytes() == 0);
 }
@@ -214,7 +214,7 @@ TEST_CASE("a download that is never begun is told to whoever waits", "[unit][bro
     std::atomic<int> fetched = 0;
     const auto found = cache.open(hashOf("x"), "", giving("x", fetched));
     later.tasks.clear();  // as a server that stops
-    CHECK(reasonOf(*found.file) == "stopped");
+    CHECK(readRefusal(*found.file) == "stopped");
     CHECK(fetched == 0);
 }
 
@@ -259,7 +259,7 @@ TEST_CASE("where more arrives than there is room for, the tenant with most of it
     const auto of_modest = cache.open(hashOf(small), "modest", giving(small, fetched));
     begin.front()();
     CHECK(readAll(*of_modest.file) == small);
-    CHECK(reasonOf(*of_greedy.file) == "cache_full");
+    CHECK(readRefusal(*of_greedy.file) == "cache_full");
     CHECK(cache.bytes() == small.size());
     // And again, with nobody to give way to.
     const auto again = cache.open(hashOf(large), "greedy", giving(large, fetched));

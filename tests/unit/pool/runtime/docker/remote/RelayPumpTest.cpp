@@ -17,7 +17,7 @@ using hearth::pool::docker::RelayPump;
 
 namespace {
 
-std::string frame(const std::string& payload) {
+std::string outputFrame(const std::string& payload) {
     std::string bytes{1, 0, 0, 0};
     for (int shift = 24; shift >= 0; shift -= 8) {
         bytes += static_cast<char>(payload.size() >> shift & 0xFFU);
@@ -46,36 +46,36 @@ struct Wire {
 TEST_CASE("a relay carries both directions, and what came before it began", "[unit][docker]") {
     RelayPump pump;
     const Wire wire(pump, "early ");
-    test::writeTo(wire.engine, frame("and ") + frame("late"));
-    CHECK(test::readFrom(wire.server, 14) == "early and late");
-    test::writeTo(wire.server, "hello");
-    CHECK(test::readFrom(wire.engine, 5) == "hello");
+    hearth::test::writeTo(wire.engine, outputFrame("and ") + outputFrame("late"));
+    CHECK(hearth::test::readFrom(wire.server, 14) == "early and late");
+    hearth::test::writeTo(wire.server, "hello");
+    CHECK(hearth::test::readFrom(wire.engine, 5) == "hello");
     const std::string much(3'000'000, 'x');
-    std::jthread writer([&] { test::writeTo(wire.engine, frame(much)); });
-    CHECK(test::readFrom(wire.server, much.size()) == much);
+    std::jthread writer([&] { hearth::test::writeTo(wire.engine, outputFrame(much)); });
+    CHECK(hearth::test::readFrom(wire.server, much.size()) == much);
 }
 
 TEST_CASE("the end of one side of a relay is the end of the other", "[unit][docker]") {
     RelayPump pump;
     Wire first(pump);
-    test::writeTo(first.server, "last words");
+    hearth::test::writeTo(first.server, "last words");
     first.server.reset();
-    CHECK(test::readFrom(first.engine, 100) == "last words");
+    CHECK(hearth::test::readFrom(first.engine, 100) == "last words");
     Wire second(pump);
-    test::writeTo(second.engine, frame("last words"));
+    hearth::test::writeTo(second.engine, outputFrame("last words"));
     second.engine.reset();
-    CHECK(test::readFrom(second.server, 100) == "last words");
+    CHECK(hearth::test::readFrom(second.server, 100) == "last words");
 }
 
 TEST_CASE("bytes that are no raw stream end their relay, and no other", "[unit][docker]") {
     RelayPump pump;
     const Wire bad(pump);
     const Wire good(pump);
-    test::writeTo(bad.engine, "OCI runtime exec failed");
-    CHECK(test::readFrom(bad.server, 100).empty());
-    CHECK(test::readFrom(bad.engine, 100).empty());
-    test::writeTo(good.engine, frame("fine"));
-    CHECK(test::readFrom(good.server, 4) == "fine");
+    hearth::test::writeTo(bad.engine, "OCI runtime exec failed");
+    CHECK(hearth::test::readFrom(bad.server, 100).empty());
+    CHECK(hearth::test::readFrom(bad.engine, 100).empty());
+    hearth::test::writeTo(good.engine, outputFrame("fine"));
+    CHECK(hearth::test::readFrom(good.server, 4) == "fine");
 }
 
 TEST_CASE("a side that does not read stops only its own relay, within bounds", "[unit][docker]") {
@@ -83,16 +83,16 @@ TEST_CASE("a side that does not read stops only its own relay, within bounds", "
     const Wire stalled(pump);
     const Wire other(pump);
     // Twice the kernel's own buffers may hold some, too.
-    CHECK(test::fillUp(stalled.engine, frame(std::string(10'000, 'x'))) < 3'000'000);
-    CHECK(test::fillUp(stalled.server, std::string(10'000, 'x')) < 3'000'000);
-    test::writeTo(other.engine, frame("fine"));
-    CHECK(test::readFrom(other.server, 4) == "fine");
+    CHECK(hearth::test::fillUp(stalled.engine, outputFrame(std::string(10'000, 'x'))) < 3'000'000);
+    CHECK(hearth::test::fillUp(stalled.server, std::string(10'000, 'x')) < 3'000'000);
+    hearth::test::writeTo(other.engine, outputFrame("fine"));
+    CHECK(hearth::test::readFrom(other.server, 4) == "fine");
 }
 
 TEST_CASE("the end of the pump ends all relays", "[unit][docker]") {
     auto pump = std::make_unique<RelayPump>();
     const Wire wire(*pump);
     pump.reset();
-    CHECK(test::readFrom(wire.server, 1).empty());
-    CHECK(test::readFrom(wire.engine, 1).empty());
+    CHECK(hearth::test::readFrom(wire.server, 1).empty());
+    CHECK(hearth::test::readFrom(wire.engine, 1).empty());
 }

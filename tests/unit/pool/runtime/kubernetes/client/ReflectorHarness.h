@@ -18,13 +18,12 @@ namespace hearth::kubernetes_test {
 
 using namespace pool::kubernetes;
 using test::FakeApiServer;
+using test::kPods;
 using End = FakeApiServer::End;
 using State = ReflectorCondition::State;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
-
-inline constexpr const char* kPods = "/api/v1/pods";
 
 inline Json podNamed(const std::string& name, const std::string& label = {}) {
     Json out = {{"metadata", {{"namespace", "x"}, {"name", name}}}};

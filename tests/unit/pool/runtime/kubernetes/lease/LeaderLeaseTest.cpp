@@ -15,19 +15,19 @@ namespace {
 constexpr const char* kLeases = "/apis/coordination.k8s.io/v1/leases";
 using Standing = LeaderLease::Standing;
 
-struct Cluster {
+struct LeaseServer {
     FakeApiServer server;
     ManualClock clock;
     SystemClock real;
     metrics::Log log{-1, metrics::LogLevel::Error};
 
-    Cluster() { server.addKind(kLeases); }
+    LeaseServer() { server.addKind(kLeases); }
     Json lease() const { return *server.get(kLeases, "x/hearth"); }
 };
 
 /// One of several servers.
 struct Replica {
-    Replica(Cluster& cluster, const std::string& name)
+    Replica(LeaseServer& cluster, const std::string& name)
         : access({.url = cluster.server.url()}, cluster.real),
           lease(access, {.name = "hearth", .ns = "x", .identity = name, .address = name + ":8080"},
                 cluster.clock, cluster.log) {}
@@ -38,7 +38,7 @@ struct Replica {
 }  // namespace
 
 TEST_CASE("the first replica leads, and the others see who it is", "[unit][kubernetes]") {
-    Cluster cluster;
+    LeaseServer cluster;
     Replica one(cluster, "one");
     Replica two(cluster, "two");
     CHECK(one.lease.step() == Standing::Leader);
@@ -51,7 +51,7 @@ TEST_CASE("the first replica leads, and the others see who it is", "[unit][kuber
 
 TEST_CASE("a Lease that is renewed is never taken; one that is not is, with a higher number",
           "[unit][kubernetes]") {
-    Cluster cluster;
+    LeaseServer cluster;
     Replica one(cluster, "one");
     Replica two(cluster, "two");
     REQUIRE(one.lease.step() == Standing::Leader);
@@ -75,7 +75,7 @@ TEST_CASE("a Lease that is renewed is never taken; one that is not is, with a hi
 
 TEST_CASE("how old a Lease is counts from when it was first seen here, whatever it says itself",
           "[unit][kubernetes]") {
-    Cluster cluster;
+    LeaseServer cluster;
     Replica one(cluster, "one");
     REQUIRE(one.lease.step() == Standing::Leader);
     cluster.clock.advance(1h);
@@ -87,7 +87,7 @@ TEST_CASE("how old a Lease is counts from when it was first seen here, whatever 
 
 TEST_CASE("a leader without the API server goes on, and is not sure to be alone",
           "[unit][kubernetes]") {
-    Cluster cluster;
+    LeaseServer cluster;
     Replica one(cluster, "one");
     REQUIRE(one.lease.step() == Standing::Leader);
     const std::uint64_t epoch = one.lease.epoch();
@@ -104,7 +104,7 @@ TEST_CASE("a leader without the API server goes on, and is not sure to be alone"
 
 TEST_CASE("a leader whose Lease somebody deletes makes it again, with its number",
           "[unit][kubernetes]") {
-    Cluster cluster;
+    LeaseServer cluster;
     Replica one(cluster, "one");
     REQUIRE(one.lease.step() == Standing::Leader);
     const std::uint64_t epoch = one.lease.epoch();
@@ -123,7 +123,7 @@ TEST_CASE("a leader whose Lease somebody deletes makes it again, with its number
 }
 
 TEST_CASE("of two that take a free Lease at once one wins", "[unit][kubernetes]") {
-    Cluster cluster;
+    LeaseServer cluster;
     Replica one(cluster, "one");
     REQUIRE(one.lease.step() == Standing::Leader);
     Replica two(cluster, "two");
@@ -142,7 +142,7 @@ TEST_CASE("of two that take a free Lease at once one wins", "[unit][kubernetes]"
 }
 
 TEST_CASE("a leader that ends lets another lead at once", "[unit][kubernetes]") {
-    Cluster cluster;
+    LeaseServer cluster;
     Replica one(cluster, "one");
     REQUIRE(one.lease.step() == Standing::Leader);
     one.lease.release();
@@ -153,7 +153,7 @@ TEST_CASE("a leader that ends lets another lead at once", "[unit][kubernetes]") 
 }
 
 TEST_CASE("waiting for its turn ends with a stop", "[unit][kubernetes]") {
-    Cluster cluster;
+    LeaseServer cluster;
     Replica one(cluster, "one");
     Replica two(cluster, "two");
     std::stop_source stop;
