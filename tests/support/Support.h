@@ -62,7 +62,7 @@ inline Error errorOf(const std::function<void()>& call) {
     throw std::logic_error("unreachable");
 }
 
-/// Gives other threads the processor until `done` or ten seconds have passed.
+/// Gives other threads the processor until `done` or a minute has passed.
 inline bool eventually(const std::function<bool()>& done) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!done()) {
