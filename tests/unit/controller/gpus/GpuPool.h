@@ -1,0 +1,51 @@
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "controller/gpus/GpuLedger.h"
+#include "tests/support/House.h"
+
+namespace hearth::controller::test {
+
+/// So many warm sandboxes with so many devices each; a claim that finds none fails.
+inline PoolSpec gpuSpec(std::uint32_t warm, std::uint32_t count = 1) {
+    PoolSpec spec = smallSpec(warm);
+    spec.gpu.count = count;
+    spec.on_empty = OnEmpty::Fail;
+    spec.per_tenant = 1'000;
+    return spec;
+}
+
+/// The imitated device of that number.
+inline GpuView gpuOf(House& house, unsigned number) {
+    return house.gpu_service.get(house.who, FakeGpuHost::uuid(number));
+}
+
+/// How many devices are in each state.
+inline std::map<GpuState, std::size_t> states(House& house) {
+    std::map<GpuState, std::size_t> counts;
+    for (const GpuView& view : house.gpu_service.list(house.who)) ++counts[view.state];
+    return counts;
+}
+
+/// The plane has found the machine's devices and scrubbed them; pools have what they take.
+inline void scrubbed(House& house) {
+    house.gpu_reconciler.look();
+    REQUIRE(house.settleUntil([&] { return states(house)[GpuState::Scrubbing] == 0; }));
+}
+
+/// A pool with one device for each of its warm sandboxes, which are ready.
+struct GpuPool {
+    explicit GpuPool(unsigned devices) {
+        ground.gpus.have(FakeGpuHost::several(devices));
+        house.declare("p", gpuSpec(devices));
+        scrubbed(house);
+        REQUIRE(house.filled("p", devices));
+    }
+
+    Ground ground;
+    House house{ground};
+};
+
+}  // namespace hearth::controller::test
