@@ -7,10 +7,12 @@
 SUITE is a program without LABEL_ before its name; some of its cases may follow, with tabs between.
 
 Appends "pass|fail|skip STAGE NAME" for each test case to the file in HEARTH_TEST_RESULTS. A test
-says that this machine lacks what it needs with a line "SKIP why" on its standard output. A case that
-fails may be run again, once and alone (second_try.py).
+says that this machine lacks what it needs with a line "SKIP why" on its standard output. As many
+programs run at a time as there are processors. A case that fails may be run again, once and alone
+(second_try.py).
 """
 
+import concurrent.futures
 import json
 import os
 import re
@@ -92,6 +94,12 @@ def run(command, timeout):
         return results + [("skip", why, "") for why in skips]
 
 
+def timed(program):
+    """Its results, and how many seconds they took."""
+    began = time.monotonic()
+    return run(*program), time.monotonic() - began
+
+
 def run_again(stage, command, timeout, results):
     """The same results, but for cases that fail and then pass alone: those pass, and are reported."""
     program = command[0]
@@ -115,16 +123,18 @@ def main():
     lines = []
     if not programs:
         lines.append(f"fail {stage} there is no test program\n")
-    for command, timeout in programs:
-        started = time.monotonic()
-        results = run_again(stage, command, timeout, run(command, timeout))
-        suite = os.path.basename(command[0]).removeprefix("unit_").removesuffix("_tests") + SUFFIX.strip().replace(" ", "")
-        plan.note_time(stage, suite, time.monotonic() - started, [each for each in command[1:] if each.startswith('"')])
-        count = {kind: sum(1 for result, _, _ in results if result == kind)
-                 for kind in ("pass", "fail", "skip")}
-        print(f"    {os.path.basename(command[0]):24} {count['pass']:5} passed {count['fail']:3} failed "
-              f"{count['skip']:3} skipped  {time.monotonic() - started:6.1f} s", flush=True)
-        for result, name, text in results:
+    first = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as lanes:
+        for (command, _), (results, seconds) in zip(programs, lanes.map(timed, programs)):
+            first.append(results)
+            suite = os.path.basename(command[0]).removeprefix("unit_").removesuffix("_tests") + SUFFIX.strip().replace(" ", "")
+            plan.note_time(stage, suite, seconds, [each for each in command[1:] if each.startswith('"')])
+            count = {kind: sum(1 for result, _, _ in results if result == kind)
+                     for kind in ("pass", "fail", "skip")}
+            print(f"    {os.path.basename(command[0]):24} {count['pass']:5} passed {count['fail']:3} failed "
+                  f"{count['skip']:3} skipped  {seconds:6.1f} s", flush=True)
+    for (command, timeout), before in zip(programs, first):
+        for result, name, text in run_again(stage, command, timeout, before):
             name = " ".join(name.split()) + SUFFIX
             lines.append(f"{result} {stage} {name}\n")
             if result == "fail":

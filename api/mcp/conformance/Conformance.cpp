@@ -17,8 +17,7 @@ Json form(const std::string& message, Json properties, const std::vector<std::st
 }
 
 Tool fixture(const std::string& name, const std::string& description,
-             const std::vector<std::pair<std::string, std::string>>& arguments,
-             std::function<ToolOutcome(const CallContext&, const Arguments&)> handler) {
+             const std::vector<std::pair<std::string, std::string>>& arguments, Handler handler) {
     Json properties = Json::object();
     std::vector<std::string> required;
     for (const auto& [argument, type] : arguments) {

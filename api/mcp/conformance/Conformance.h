@@ -29,10 +29,11 @@ std::shared_ptr<const ResourceSource> resources();
 
 /// A form to be filled in by the user, as `elicitation/create` and `inputRequests` have it.
 Json form(const std::string& message, Json properties, const std::vector<std::string>& required);
+using Handler = std::function<ToolOutcome(const CallContext&, const Arguments&)>;
+
 /// A line of the table: arguments by name with their type, all required.
 Tool fixture(const std::string& name, const std::string& description,
-             const std::vector<std::pair<std::string, std::string>>& arguments,
-             std::function<ToolOutcome(const CallContext&, const Arguments&)> handler);
+             const std::vector<std::pair<std::string, std::string>>& arguments, Handler handler);
 /// The smallest PNG (one pixel) and a WAV without samples, as base64.
 extern const std::string kPng;
 extern const std::string kWav;

@@ -3,8 +3,6 @@
 namespace hearth::mcp::conformance {
 namespace {
 
-using Handler = std::function<ToolOutcome(const CallContext&, const Arguments&)>;
-
 /// A tool that answers the same blocks to everybody.
 Tool fixed(const std::string& name, const std::string& description, Json content,
            bool is_error = false) {

@@ -76,8 +76,6 @@ private:
     const std::string tool_;
 };
 
-using Handler = std::function<ToolOutcome(const CallContext&, const Arguments&)>;
-
 Tool input(const std::string& name, Handler handler) {
     return fixture(name, "Asks its client before it answers.", {}, std::move(handler));
 }

@@ -11,7 +11,7 @@
 
 namespace hearth::broker {
 
-/// How long either side of the proxy may take for a piece of what is written to it.
+/// How long either side of the proxy may take to take, or to send, a piece.
 inline constexpr std::chrono::milliseconds kTakeWithin = std::chrono::seconds(60);
 
 /// The other side has gone, or took or sent nothing in time.

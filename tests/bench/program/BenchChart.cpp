@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 
 #include "base/Error.h"
@@ -29,12 +28,6 @@ text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Aria
 .hearth{fill:#ff8c42}.docker{fill:#7d9cbf}.tail{stroke:#e6edf3}}
 </style>
 )";
-
-std::string number(double value, int digits) {
-    char text[64];
-    std::snprintf(text, sizeof(text), "%.*f", digits, value);
-    return text;
-}
 
 std::string escaped(const std::string& text) {
     static const std::map<char, std::string> kNames = {
@@ -123,8 +116,8 @@ private:
     int last_ = 1;
 };
 
-std::string textAt(double x, double y, const std::string& text, double size,
-                   const std::string& more = "") {
+std::string textElement(double x, double y, const std::string& text, double size,
+                        const std::string& more = "") {
     return "<text x=\"" + number(x, 1) + "\" y=\"" + number(y, 1) + "\" font-size=\"" +
            number(size, 0) + "\"" + (more.empty() ? "" : " " + more) + ">" + escaped(text) +
            "</text>\n";
@@ -142,21 +135,22 @@ std::string bar(const Axis& axis, double y, const Summary& s, const std::string&
         out += "<line class=\"tail\" x1=\"" + number(end, 1) + "\" y1=\"" + number(middle, 1) +
                "\" x2=\"" + number(tail, 1) + "\" y2=\"" + number(middle, 1) + "\"/>\n";
     }
-    return out + textAt(std::max(end, tail) + 6, middle + 4, label, 11, "class=\"dim\"");
+    return out + textElement(std::max(end, tail) + 6, middle + 4, label, 11, "class=\"dim\"");
 }
 
 std::string legend(bool docker) {
     const double y = 68;
     std::string out = "<rect class=\"hearth\" x=\"" + number(kLeft, 1) + "\" y=\"" +
                       number(y - 10, 1) + "\" width=\"12\" height=\"12\" rx=\"1.5\"/>\n" +
-                      textAt(kLeft + 18, y, "Hearth", 12);
+                      textElement(kLeft + 18, y, "Hearth", 12);
     if (docker) {
         out += "<rect class=\"docker\" x=\"" + number(kLeft + 78, 1) + "\" y=\"" +
                number(y - 10, 1) + "\" width=\"12\" height=\"12\" rx=\"1.5\"/>\n" +
-               textAt(kLeft + 96, y, "Docker Engine API", 12);
+               textElement(kLeft + 96, y, "Docker Engine API", 12);
     }
-    return out + textAt(kLeft + (docker ? 222 : 78), y,
-                        "bar: median, line: 99th percentile; lower is better", 12, "class=\"dim\"");
+    return out + textElement(kLeft + (docker ? 222 : 78), y,
+                             "bar: median, line: 99th percentile; lower is better", 12,
+                             "class=\"dim\"");
 }
 
 std::string footer(const BenchReport& report, double y) {
@@ -167,8 +161,8 @@ std::string footer(const BenchReport& report, double y) {
     std::string where = report.kernel + ", " + std::to_string(report.processors) +
                         " processors, load average " + number(report.load_before[0], 2);
     where += report.trustworthy() ? "" : "; the machine was busy: trust the ratios only";
-    return textAt(16, y, versions, 11, "class=\"dim\"") +
-           textAt(16, y + 16, where, 11, "class=\"dim\"");
+    return textElement(16, y, versions, 11, "class=\"dim\"") +
+           textElement(16, y + 16, where, 11, "class=\"dim\"");
 }
 
 }  // namespace
@@ -194,31 +188,32 @@ std::string benchChart(const BenchReport& report) {
                       "</title>\n" + kStyle + "<rect class=\"page\" width=\"" + number(kWidth, 0) +
                       "\" height=\"" + number(height, 0) + "\"/>\n";
     const bool docker = !report.docker_version.empty();
-    svg += textAt(16, 34, docker ? "Hearth beside Docker, in the same run" : "Hearth", 20,
-                  "font-weight=\"700\"");
+    svg += textElement(16, 34, docker ? "Hearth beside Docker, in the same run" : "Hearth", 20,
+                       "font-weight=\"700\"");
     svg += legend(docker);
     for (int decade = axis.first(); decade <= axis.last(); ++decade) {
         const double value = std::pow(10.0, decade);
         const double x = axis.x(value);
         svg += "<line class=\"grid\" x1=\"" + number(x, 1) + "\" y1=\"" + number(kTop - 8, 1) +
                "\" x2=\"" + number(x, 1) + "\" y2=\"" + number(bottom, 1) + "\"/>\n" +
-               textAt(x, bottom + 16, number(value, std::max(0, -decade)) + " ms", 11,
-                      "class=\"dim\" text-anchor=\"middle\"");
+               textElement(x, bottom + 16, number(value, std::max(0, -decade)) + " ms", 11,
+                           "class=\"dim\" text-anchor=\"middle\"");
     }
     double y = kTop;
     for (const BenchReport::Row& row : rows) {
         const bool pair = !row.docker.empty();
         const Summary h = summarize(row.hearth);
-        svg += textAt(kLeft - 10, y + kBar - 1, titleOf(row.series), 13, "text-anchor=\"end\"");
+        svg +=
+            textElement(kLeft - 10, y + kBar - 1, titleOf(row.series), 13, "text-anchor=\"end\"");
         svg += bar(axis, y, h, "hearth", milliseconds(h.p50));
         if (pair) {
             const Summary d = summarize(row.docker);
-            svg += textAt(kLeft - 10, y + 2 * kBar + 2, dockerTitleOf(row.series), 11,
-                          "class=\"dim\" text-anchor=\"end\"");
+            svg += textElement(kLeft - 10, y + 2 * kBar + 2, dockerTitleOf(row.series), 11,
+                               "class=\"dim\" text-anchor=\"end\"");
             svg += bar(axis, y + kBar + 3, d, "docker", milliseconds(d.p50));
             if (const auto ratio = ratioP50(row)) {
-                svg += textAt(kWidth - 16, y + kBar + 7, ratioText(*ratio), 17,
-                              "class=\"ratio\" text-anchor=\"end\"");
+                svg += textElement(kWidth - 16, y + kBar + 7, ratioText(*ratio), 17,
+                                   "class=\"ratio\" text-anchor=\"end\"");
             }
         }
         y += pair ? kRowPair : kRowSingle;

@@ -1,6 +1,7 @@
 #include "tests/bench/program/BenchReport.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace hearth::cli {
@@ -89,6 +90,12 @@ void BenchReport::add(Side side, const std::string& series, double milliseconds)
 
 double BenchReport::foreignShare() const {
     return std::max(foreign_before, foreign_after);
+}
+
+std::string number(double value, int digits) {
+    char text[64];
+    std::snprintf(text, sizeof(text), "%.*f", digits, value);
+    return text;
 }
 
 std::optional<double> ratioP50(const BenchReport::Row& row) {

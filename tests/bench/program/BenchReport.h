@@ -107,6 +107,9 @@ private:
 std::optional<double> ratioP50(const BenchReport::Row& row);
 std::optional<double> ratioP99(const BenchReport::Row& row);
 
+/// With so many digits after the point.
+std::string number(double value, int digits);
+
 /// The report for people.
 std::string benchTable(const BenchReport& report);
 

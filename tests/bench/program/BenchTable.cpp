@@ -1,16 +1,8 @@
-#include <cstdio>
-
 #include "api/command/Console.h"
 #include "tests/bench/program/BenchReport.h"
 
 namespace hearth::cli {
 namespace {
-
-std::string number(double value, int digits) {
-    char text[64];
-    std::snprintf(text, sizeof(text), "%.*f", digits, value);
-    return text;
-}
 
 std::string mebibytes(std::uint64_t bytes) {
     return number(static_cast<double>(bytes) / 1048576.0, 1) + " MiB";
