@@ -237,29 +237,43 @@ def on_remote_docker():
 
 
 class Unpacked:
-    """Trees of images that a server of this process has unpacked: the next one gets them as hard links, since the
-    python image takes longer to unpack than most tests run. Not kept beyond the process: another build may unpack
-    otherwise."""
+    """Trees of images that an earlier server has unpacked: the next one gets them as hard links, since the python image takes longer
+    to unpack than most tests run. Kept for a run of tests/server/run (HEARTH_TEST_TREES), else for this process, and no longer:
+    another build may unpack otherwise."""
 
     def __init__(self):
-        self.folder = None
+        self.folder, self.wanted = os.environ.get("HEARTH_TEST_TREES"), set()
 
-    def give(self, data):
-        if self.folder:
-            subprocess.run(["cp", "-al", self.folder, os.path.join(data, "rootfs")], check=True)
+    def digests(self):
+        """Of the images of the tests, by name."""
+        return {os.path.basename(os.path.dirname(index)): json.load(open(index, encoding="utf-8"))["manifests"][0]["digest"].split(":")[1]
+                for index in glob.glob(os.path.join(IMAGES, "*", "index.json"))}
+
+    def give(self, data, pools):
+        """Those of the images that these pools name, or those of an earlier server of this process."""
+        known = self.digests()
+        self.wanted |= {known[name] for name in re.findall(r"image: *([a-z]+)", pools) if name in known}
+        there = [digest for digest in self.wanted if self.folder and os.path.exists(self.facts(digest))]
+        if there:
+            os.makedirs(os.path.join(data, "rootfs"), exist_ok=True)
+            subprocess.run(["cp", "-al", *(os.path.join(self.folder, digest) for digest in there), *map(self.facts, there), os.path.join(data, "rootfs")],
+                           check=True)
 
     def take(self, data):
         trees = os.path.join(data, "rootfs")
-        if self.folder or not os.path.isdir(trees):
-            return
-        known = {json.load(open(index, encoding="utf-8"))["manifests"][0]["digest"].split(":")[1]
-                 for index in glob.glob(os.path.join(IMAGES, "*", "index.json"))}
-        found = {name.split(".")[0] for name in os.listdir(trees) if not name.startswith(".")}
-        if not found or not found <= known:
-            return
-        self.folder = tempfile.mkdtemp(prefix="hearth-unpacked-") + "/rootfs"
-        atexit.register(shutil.rmtree, os.path.dirname(self.folder), ignore_errors=True)
-        os.rename(trees, self.folder)
+        found = {name.split(".")[0] for name in os.listdir(trees) if not name.startswith(".")} if os.path.isdir(trees) else set()
+        for digest in found & set(self.digests().values()):
+            if not self.folder:
+                self.folder = tempfile.mkdtemp(prefix="hearth-unpacked-")
+                atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
+            # The facts come last, and say that the tree is whole. Another process may be quicker.
+            if not os.path.exists(self.facts(digest)):
+                with contextlib.suppress(OSError):
+                    os.rename(os.path.join(trees, digest), os.path.join(self.folder, digest))
+                    os.rename(os.path.join(trees, digest + ".json"), self.facts(digest))
+
+    def facts(self, digest):
+        return os.path.join(self.folder, digest + ".json")
 
 
 unpacked = Unpacked()
@@ -297,7 +311,7 @@ class Server:
         self.serves_from = self.data  # what it is given; another where that is what is tested
         self.wrapper = []  # words before the program's, of what becomes it
         if self.own_data:
-            unpacked.give(self.data)
+            unpacked.give(self.data, pools if pools is not None else pool_yaml())
         images = os.path.join(self.data, "images")
         os.makedirs(images, exist_ok=True)
         for layout in glob.glob(os.path.join(IMAGES, "*")):
