@@ -7,7 +7,7 @@
 
 namespace hearth::pool::image {
 
-/// Whether what a program said has one of these in it.
+/// True if a program's output has one of these texts in it.
 bool holdsOneOf(const std::string& said, std::initializer_list<const char*> words);
 
 /// Why an image could not be fetched, from the output of the fetching program (skopeo, dockerd):

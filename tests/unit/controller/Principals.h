@@ -2,7 +2,7 @@
 
 #include "controller/contract/Principal.h"
 
-/// Who asks, where a test needs more than one.
+/// Callers, for tests that need more than one.
 namespace hearth::controller::test {
 
 inline const Principal kTenant{"red", Role::User, ""};

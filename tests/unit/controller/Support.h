@@ -6,7 +6,7 @@
 
 #include "tests/support/House.h"
 
-/// What several tests do with a House and its Ground.
+/// Steps that several tests take with a House and its Ground.
 namespace hearth::controller::test {
 
 inline ExecutionRequest command(const std::string& line) {
@@ -21,7 +21,7 @@ inline ExecutionRequest inBackground(const std::string& line) {
     return request;
 }
 
-/// Whether the runtime still has it.
+/// True while the runtime has the sandbox.
 inline bool exists(Ground& ground, const std::string& sandbox) {
     const auto all = ground.runtime.list();
     return std::any_of(all.begin(), all.end(), [&](const auto& i) { return i.id == sandbox; });
@@ -36,7 +36,7 @@ inline std::size_t toldOf(House& house, const std::string& type) {
         std::count_if(all.begin(), all.end(), [&](const Event& e) { return e.type == type; }));
 }
 
-/// Works again and again until `done`, as time passes.
+/// Lets time pass and the loop work until `done`; false if that never comes.
 inline bool laterOn(House& house, const std::function<bool()>& done) {
     return eventually([&] {
         house.ground.manual.advance(std::chrono::seconds(1));
@@ -45,7 +45,7 @@ inline bool laterOn(House& house, const std::function<bool()>& done) {
     });
 }
 
-/// Null if the pool does not have it.
+/// Null if the pool has no such condition.
 inline const PoolCondition* conditionIn(const PoolStatus& status, ConditionType type) {
     for (const PoolCondition& each : status.conditions) {
         if (each.type == type) return &each;

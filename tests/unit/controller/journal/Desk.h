@@ -8,7 +8,7 @@
 
 namespace hearth::controller::test {
 
-/// What a journal stands on.
+/// A data directory, a clock and a log: all that a journal needs.
 struct Desk {
     hearth::test::TempDir dir;
     ManualClock clock;
@@ -16,7 +16,7 @@ struct Desk {
     const std::string path = dir.file("hearth.db");
 };
 
-/// A journal, and what it stands on.
+/// The same with its journal.
 struct JournalDesk : Desk {
     Journal journal{path, clock, log};
 };
