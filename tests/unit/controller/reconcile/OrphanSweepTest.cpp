@@ -6,7 +6,6 @@
 using namespace hearth;
 using namespace hearth::controller;
 using namespace hearth::controller::test;
-using namespace std::chrono_literals;
 
 namespace {
 

@@ -18,7 +18,6 @@
 using namespace hearth;
 using namespace hearth::agent;
 using namespace hearth::agent::pod;
-using namespace std::chrono_literals;
 
 namespace {
 
