@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/Version.h"
 #include "metrics/OpenMetrics.h"
 #include "metrics/ProcessStats.h"
 
@@ -206,7 +207,7 @@ Metrics::Metrics()
     double_bind_.Add({});
     mirror_cache_.Add({});
     sweep_leftovers_.Add({});
-    build_info_.Add({{"version", HEARTH_VERSION}}).Set(1);
+    build_info_.Add({{"version", kHearthVersion}}).Set(1);
     leader(true);
     for (const char* reason :
          {"bad_request", "body_timeout", "connections", "connections_per_address", "descriptors",

@@ -5,6 +5,7 @@
 #include "api/rest/docs/DocsPage.h"
 #include "api/rest/docs/OpenApi.h"
 #include "api/rest/operations/Tables.h"
+#include "base/Version.h"
 
 namespace hearth::rest {
 namespace {
@@ -53,7 +54,7 @@ Operations pages(const std::string& open_api, const std::string& docs) {
     Operation root = page("/", "getRoot", "Where to find what", "application/json");
     root.handle = [](Call&) {
         return jsonResponse({{"name", "hearth"},
-                             {"version", HEARTH_VERSION},
+                             {"version", kHearthVersion},
                              {"api", "/v1"},
                              {"docs", "/docs"},
                              {"openapi", "/openapi.json"},

@@ -2,6 +2,7 @@
 
 #include "api/mcp/protocol/Era.h"
 #include "api/rest/model/GpuShapes.h"
+#include "base/Version.h"
 
 namespace hearth::program {
 namespace {
@@ -46,7 +47,7 @@ Json capabilities(const cli::ServeConfig& config, const pool::RuntimeFacts& fact
                   const controller::SpecStore& specs, const pool::WarmPool& warm,
                   const broker::EgressGateway& broker, const controller::Gpus& gpus) {
     return {
-        {"version", HEARTH_VERSION},
+        {"version", kHearthVersion},
         {"runtime", facts.name},
         {"runtimeVersion", facts.version},
         {"isolation",

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "api/config/ServeConfig.h"
-#include "base/Instance.h"
+#include "base/host/Instance.h"
 #include "pool/gpu/GpuSeat.h"
 #include "pool/gpu/NvidiaGpus.h"
 

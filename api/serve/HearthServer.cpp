@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "api/auth/Authenticator.h"
 #include "api/auth/oidc/Issuers.h"
@@ -21,11 +20,11 @@
 #include "api/serve/Endpoints.h"
 #include "api/serve/FreshFacts.h"
 #include "api/serve/GpuSetup.h"
+#include "api/serve/Greeting.h"
 #include "api/serve/PartOptions.h"
 #include "api/serve/PrivilegedSetup.h"
 #include "api/serve/StartupGate.h"
 #include "api/serve/TraceSetup.h"
-#include "api/serve/process/ProgramPath.h"
 #include "api/serve/process/SignalThread.h"
 #include "api/serve/runtimes/Runtimes.h"
 #include "api/serve/standby/Standby.h"
@@ -50,13 +49,11 @@ namespace {
 
 constexpr auto kWarmUpGrace = std::chrono::seconds(30);
 constexpr auto kShutdownWait = std::chrono::seconds(15);
+constexpr auto kAskAgain = std::chrono::seconds(2);
 constexpr int kLauncherDied = 70;
 constexpr int kDeposed = 75;
 
 constexpr auto kListens = std::chrono::seconds(1);
-constexpr const char* kClosed =
-    "hearth token create --role admin --offline, then start the server again; or serve "
-    "--open-loopback";
 
 /// The server's standard streams. Made as root: afterwards a pipe of root's cannot be opened again.
 struct Terminal {
@@ -232,6 +229,7 @@ private:
         plane_.loop.start();
         looping_ = true;
         plane_.reclaimer.start();
+        followLeadership();
         if (pool_objects_) claimForObjects();
         doorway_.say("looking for the images of the pools");
         doorway_.open();  // workspaces of before wait for no image
@@ -261,6 +259,25 @@ private:
             ours.object.clear();
             declare(ours);
         }
+    }
+
+    /// While another replica may lead, no sandbox is made here. A claim that would wait for one is
+    /// refused, so that its client asks again and may find that replica.
+    void followLeadership() {
+        if (leadership_ == nullptr) return;
+        const auto follow = [this] {
+            std::optional<Error> why;
+            if (!leadership_->sure()) {
+                why = Error(ErrorCode::Unavailable,
+                            "no sandbox is free, and none is made: this replica cannot renew its "
+                            "Lease, and another may lead")
+                          .hint("try again; keyed calls are safe to repeat")
+                          .retryAfter(kAskAgain);
+            }
+            plane_.queue.bar(std::move(why));
+        };
+        leadership_change_ = leadership_->subscribe(follow);
+        follow();
     }
 
     std::string scheme() const { return (*config_.tls_cert).empty() ? "http://" : "https://"; }
@@ -307,7 +324,7 @@ private:
                                       {"hint", "loopback callers are admin without a token"}});
         } else {
             log_.error("auth.closed", {{"error", "this instance has had tokens and has none now"},
-                                       {"hint", kClosed}});
+                                       {"hint", kOpenAgain}});
         }
     }
 
@@ -394,48 +411,24 @@ private:
                plane_.gpus.coming(pool.spec.gpu) == 0;
     }
 
-    /// Every command in it works as it stands, whatever is on the PATH.
     void greet() const {
-        const std::string url = scheme() + front_.address() + ":" + std::to_string(front_.port());
-        const std::string program = cli::programWord(cli::programPath(), std::getenv("PATH"));
-        const std::string& seed = *config_.compat;
-        const std::string there = url == "http://127.0.0.1:8080" ? "" : " --url " + url;
-        std::ostringstream words;
-        words << "Hearth " << HEARTH_VERSION << " serves\n"
-              << "  REST        " << url << "/v1      (docs: " << url << "/docs)\n"
-              << "  MCP         " << url
-              << (seed.empty()
-                      ? "/mcp     (" + program + " mcp-config claude-code" + there + ")"
-                      : "/hearth/mcp; the tools of " + seed + ": " + url + "/mcp, " + url + "/sse")
-              << "\n"
-              << "  operations  http://" << operations_.address() << ":" << operations_.port()
-              << "/metrics /healthz /readyz\n"
-              << firstStep(program, there) << "    Stop: Ctrl-C\n";
-        say(words.str());
+        const std::string& meant = *config_.default_pool;
+        const bool closed = tokens_.configured() || issuers_.any();
+        const Greeting greeting{
+            .url = scheme() + front_.address() + ":" + std::to_string(front_.port()),
+            .operations = operations_.address() + ":" + std::to_string(operations_.port()),
+            .seed = *config_.compat,
+            .access = closed           ? Greeting::Access::WithToken
+                      : tokens_.open() ? Greeting::Access::Open
+                                       : Greeting::Access::Nobody,
+            .missing_pool = meant.empty() || declares(meant) ? "" : meant,
+            .any_pool = anyDeclared()};
+        say(greeting.text());
     }
 
     /// Gives up on a terminal that takes no more.
     void say(const std::string& words) const {
         static_cast<void>(terminal_.words.say(words, kListens));
-    }
-
-    std::string firstStep(const std::string& program, const std::string& there) const {
-        if (!tokens_.configured() && !tokens_.open() && !issuers_.any()) {
-            return "It has had tokens and has none now, so it serves nobody. Do: " +
-                   std::string(kClosed);
-        }
-        const bool closed = tokens_.configured() || issuers_.any();
-        const std::string with = closed ? ", with HEARTH_TOKEN set: " : ": ";
-        const std::string& meant = *config_.default_pool;
-        if (!meant.empty() && !declares(meant)) {
-            return "The default pool " + meant + " is not declared. Declare it" + with + program +
-                   " apply" + there + " -f FILE";
-        }
-        if (!anyDeclared()) {
-            return "No pool is declared. Declare one" + with + program + " apply" + there +
-                   " -f FILE (sandbox_images/python/pool.yaml is one)";
-        }
-        return "Try" + with + program + " run" + there + " -l python -c 'print(1)'";
     }
 
     int stop() {
@@ -528,6 +521,7 @@ private:
     api::Front front_;
     std::unique_ptr<kubernetes::PoolObjects> pool_objects_;  ///< null: files and clients alone
     std::unique_ptr<kubernetes::WorkspaceObjects> workspace_objects_;
+    std::shared_ptr<void> leadership_change_;
 };
 
 /// Large blocks go back to the machine when they are freed. Left alone, the allocator takes the

@@ -5,7 +5,7 @@
 
 #include "api/config/ServeConfig.h"
 #include "api/http/front/Front.h"
-#include "base/Instance.h"
+#include "base/host/Instance.h"
 #include "controller/claims/OnDemandPools.h"
 #include "controller/egress/EgressGateway.h"
 #include "controller/journal/DiskReserve.h"

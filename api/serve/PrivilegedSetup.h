@@ -10,7 +10,7 @@
 #include "api/serve/GpuSetup.h"
 #include "api/serve/runtimes/RuntimeFactory.h"
 #include "base/Fd.h"
-#include "base/Instance.h"
+#include "base/host/Instance.h"
 #include "controller/contract/Quotas.h"
 #include "controller/spec/PoolSpec.h"
 

@@ -180,7 +180,7 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
         Line& of_pool = lines_[pool.name];
         FairLine<WaiterPtr>& line = of_pool.waiters;
         const bool full = line.size() >= pool.spec.max_queue;
-        const bool fails = pool.spec.on_empty == OnEmpty::Fail;
+        const bool fails = pool.spec.on_empty == OnEmpty::Fail || barred_;
         const bool hopeless = degraded(pool) && (full || fails || !mayComeFree(pool));
         if (!patience.waits && !patience.wait && !hopeless && !fails && !full) {
             throw MustWait("a sandbox of pool " + pool.name);
@@ -188,6 +188,7 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
         of_pool.arrivals.claims += workspaces.size();
         of_pool.arrivals.missed += workspaces.size();
         metrics_.poolExhausted(pool.name);
+        if (barred_) throw *barred_;
         if (hopeless) refuseDegraded(pool, claimant);
         if (fails) refuse(pool, line.size());
         waiter->place = placeFor(claimant.tenant);
@@ -223,8 +224,8 @@ void ClaimQueue::block(Waiter& waiter, const std::stop_token& stop) {
 }
 
 bool ClaimQueue::over(const Waiter& waiter) const {
-    return !waiter.members.empty() || waiter.displaced || closed_ || clock_.now() >= waiter.until ||
-           breaker_.state(waiter.pool).no_layer;
+    return !waiter.members.empty() || waiter.displaced || closed_ || barred_ ||
+           clock_.now() >= waiter.until || breaker_.state(waiter.pool).no_layer;
 }
 
 std::vector<pool::Member> ClaimQueue::settle(const Pool& pool, const Claimant& claimant,
@@ -252,6 +253,7 @@ std::vector<pool::Member> ClaimQueue::settle(const Pool& pool, const Claimant& c
     work_.add({WorkKind::Pool, pool.name});
     lock.lock();
     refuseClosed();
+    if (barred_) throw *barred_;
     if (degraded(pool)) refuseDegraded(pool, claimant);
     const auto line = lines_.find(pool.name);
     refuse(pool, line == lines_.end() ? 0 : line->second.waiters.size(), waiter.displaced);
@@ -454,11 +456,27 @@ void ClaimQueue::close(const Error& why) {
         const MutexLock lock(mutex_);
         if (closed_) return;
         closed_ = why;
-        for (const auto& [name, line] : lines_) {
-            line.waiters.each([&](const WaiterPtr& waiter) { all.push_back(waiter); });
-        }
+        all = everyone();
     }
     tell(all);
+}
+
+void ClaimQueue::bar(std::optional<Error> why) {
+    std::vector<WaiterPtr> all;
+    {
+        const MutexLock lock(mutex_);
+        barred_ = std::move(why);
+        if (barred_) all = everyone();
+    }
+    tell(all);
+}
+
+std::vector<ClaimQueue::WaiterPtr> ClaimQueue::everyone() const {
+    std::vector<WaiterPtr> all;
+    for (const auto& [name, line] : lines_) {
+        line.waiters.each([&](const WaiterPtr& waiter) { all.push_back(waiter); });
+    }
+    return all;
 }
 
 void ClaimQueue::limit(const std::string& pool, std::size_t most) {

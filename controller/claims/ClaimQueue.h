@@ -69,6 +69,9 @@ public:
     void forget(const std::string& pool);
     /// Nothing can be made for the pool (CircuitBreaker::layer): waiting claims fail now.
     void tellHopeless(const std::string& pool);
+    /// While there is a reason, claims are given what is ready, and are refused with it instead of
+    /// waiting.
+    void bar(std::optional<Error> why);
     /// Every waiting and later claim is refused with this. The first word counts.
     void close(const Error& why);
     /// As things are, no more than `most` sandboxes of the pool can be ready at once. A claim of
@@ -135,6 +138,8 @@ private:
     std::shared_ptr<void> placeFor(const std::string& tenant);
     bool degraded(const Pool& pool) const;
     void refuseClosed() const HEARTH_REQUIRES(mutex_);
+    /// Those who wait, in all lines.
+    std::vector<WaiterPtr> everyone() const HEARTH_REQUIRES(mutex_);
 
     pool::WarmPool& warm_;
     WorkQueue& work_;
@@ -146,6 +151,7 @@ private:
     mutable Mutex mutex_;
     std::map<std::string, Line> lines_ HEARTH_GUARDED_BY(mutex_);
     std::optional<Error> closed_ HEARTH_GUARDED_BY(mutex_);  // why
+    std::optional<Error> barred_ HEARTH_GUARDED_BY(mutex_);  // why
 };
 
 }  // namespace hearth::controller

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/Fd.h"
-#include "base/Instance.h"
+#include "base/host/Instance.h"
 #include "pool/gpu/GpuHost.h"
 
 namespace hearth::pool::gpu {

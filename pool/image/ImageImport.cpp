@@ -22,6 +22,7 @@
 #include "base/Error.h"
 #include "pool/image/Archive.h"
 #include "pool/image/Layout.h"
+#include "pool/image/ProgramOutput.h"
 #include "pool/image/PullFailure.h"
 #include "pool/image/Reference.h"
 #include "pool/sys/Files.h"

@@ -1,13 +1,8 @@
 #include "pool/image/PullFailure.h"
 
-namespace hearth::pool::image {
+#include "pool/image/ProgramOutput.h"
 
-bool holdsOneOf(const std::string& said, std::initializer_list<const char*> words) {
-    for (const char* word : words) {
-        if (said.find(word) != std::string::npos) return true;
-    }
-    return false;
-}
+namespace hearth::pool::image {
 
 Error pullFailure(const std::string& reference, const std::string& said,
                   const std::string& reason) {

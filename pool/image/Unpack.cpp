@@ -19,7 +19,7 @@
 #include "base/Error.h"
 #include "base/Fd.h"
 #include "base/Units.h"
-#include "pool/image/PullFailure.h"
+#include "pool/image/ProgramOutput.h"
 #include "pool/image/Reference.h"
 #include "pool/sys/Files.h"
 #include "pool/sys/Namespaces.h"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "base/Instance.h"
+#include "base/host/Instance.h"
 #include "pool/spec/SandboxSpec.h"
 
 namespace hearth::pool::launcher {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/Fd.h"
-#include "base/Instance.h"
 #include "base/Json.h"
 #include "base/Mutex.h"
+#include "base/host/Instance.h"
 #include "metrics/Log.h"
 #include "pool/gpu/cdi/CdiSpecs.h"
 #include "pool/launcher/protocol/LauncherMessages.h"

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "base/Instance.h"
+#include "base/host/Instance.h"
 
 namespace hearth::pool::launcher {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/Instance.h"
+#include "base/host/Instance.h"
 #include "pool/isolation/SandboxPaths.h"
 #include "pool/runtime/ContainerRuntime.h"
 

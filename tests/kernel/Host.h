@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/Instance.h"
+#include "base/host/Instance.h"
 #include "pool/isolation/SandboxPaths.h"
 #include "tests/kernel/Driver.h"
 

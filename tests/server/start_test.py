@@ -291,6 +291,9 @@ def default_pool():
                                   capture_output=True, text=True, timeout=60, check=False)
             found = {c["name"]: c for c in json.loads(done.stdout)["checks"]}["default pool"]
             assert found["level"] == level and words in found["message"], found
+        done = subprocess.run([HEARTH, "doctor", "--data-dir", s.data], capture_output=True, text=True, timeout=60, check=False,
+                              env=dict(os.environ, HEARTH_URL=s.url))
+        assert re.search(rf"\[ok\] +HEARTH_URL +{s.url} is served", done.stdout), done.stdout
         s.write_pools(pool_yaml(name="zz", warm=1))
         subprocess.run([HEARTH, "apply", "--url", s.url, "-f", s.pools_file], capture_output=True, timeout=60, check=True)
         assert s.open_workspace()["pool"] == "zz"

@@ -1,4 +1,5 @@
 #include "api/cli/commands/Commands.h"
+#include "base/Version.h"
 
 namespace hearth::cli {
 
@@ -9,7 +10,7 @@ Command makeVersion() {
              .details = "  hearth version                the same as hearth --version",
              .flags = {}},
             [](const Invocation& call) {
-                call.console.out << "hearth " << HEARTH_VERSION << '\n';
+                call.console.out << "hearth " << kHearthVersion << '\n';
                 return kOk;
             }};
 }

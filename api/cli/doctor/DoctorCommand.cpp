@@ -96,6 +96,10 @@ int doctor(const Invocation& call) {
         findings.push_back(checkGpus(config));
     }
     for (Finding& f : checkServer(config)) findings.push_back(std::move(f));
+    if (const auto url = call.options.variable("HEARTH_URL"); url && !url->empty()) {
+        const std::string authority = call.options.variable("HEARTH_CA_FILE").value_or("");
+        findings.push_back(checkClientUrl(*url, authority));
+    }
     for (Finding& f : checkState(config)) findings.push_back(std::move(f));
     if (auto pool = checkDefaultPool(config)) findings.push_back(std::move(*pool));
     if (runtime.choice == RuntimeChoice::Oci)
@@ -135,11 +139,13 @@ Command makeDoctor() {
         {.name = "doctor",
          .arguments = "",
          .summary = "Check everything that the server needs, and say how to fix what is missing.",
-         .details = "  hearth doctor                         before the first start\n"
-                    "  hearth doctor --config hearth.yaml    what `serve` would use\n"
-                    "  hearth doctor --kubernetes            the cluster of --kubeconfig too\n\n"
-                    "Takes the settings of `serve`, so it checks what the server would use. Exits\n"
-                    "with 1 when something has failed; warnings do not count.",
+         .details =
+             "  hearth doctor                         before the first start\n"
+             "  hearth doctor --config hearth.yaml    what `serve` would use\n"
+             "  hearth doctor --kubernetes            the cluster of --kubeconfig too\n\n"
+             "Takes the settings of `serve`, so it checks what the server would use, and the\n"
+             "server that HEARTH_URL names, if it names one. Exits\n"
+             "with 1 when something has failed; warnings do not count.",
          .flags = std::move(flags)},
         doctor};
 }

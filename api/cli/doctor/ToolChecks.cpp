@@ -98,13 +98,17 @@ bool addressFree(const ListenAddress& address) {
     return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof(where)) == 0;
 }
 
-/// The status of a GET, 0 where nobody answers in time.
-int statusAt(const std::string& address, const std::string& target) {
+http::ClientOptions patientOptions() {
     http::ClientOptions options;
     options.connect_timeout = std::chrono::milliseconds(1000);
     options.timeout = std::chrono::milliseconds(3000);
+    return options;
+}
+
+/// The status of a GET, 0 where nobody answers in time.
+int statusAt(const std::string& address, const std::string& target) {
     try {
-        return http::HttpClient("http://" + address, options).get(target).status;
+        return http::HttpClient("http://" + address, patientOptions()).get(target).status;
     } catch (const Error&) {
         return 0;  // what is asked here
     }
@@ -193,6 +197,25 @@ Findings checkServer(const ServeConfig& config) {
                             "curl http://" + *config.ops_listen + "/readyz says why"});
     }
     return findings;
+}
+
+Finding checkClientUrl(const std::string& url, const std::string& authority) {
+    Finding finding{Level::Warn, "HEARTH_URL", "",
+                    "start that server, name another one, or unset HEARTH_URL"};
+    try {
+        http::ClientOptions options = patientOptions();
+        if (!authority.empty()) {
+            options.tls = std::make_shared<const http::TlsContext>(
+                http::TlsContext::Files{.authority = authority});
+        }
+        const int status = http::HttpClient(url, options).get("/openapi.json").status;
+        if (status == 200) return allRight(finding.name, url + " is served");
+        finding.message =
+            url + " answers with status " + std::to_string(status) + ", as no Hearth server does";
+    } catch (const Error& e) {
+        finding.message = e.what();
+    }
+    return finding;
 }
 
 Finding checkDocker(bool needed) {

@@ -12,6 +12,9 @@ namespace hearth::cli {
 Findings checkTools(const ServeConfig& config, bool needs_root);
 /// Checks that the addresses are free, or held by a Hearth server that is ready.
 Findings checkServer(const ServeConfig& config);
+/// Checks that a Hearth server answers at the URL of HEARTH_URL, which the commands talk to.
+/// `authority`: HEARTH_CA_FILE; may be empty.
+Finding checkClientUrl(const std::string& url, const std::string& authority);
 /// The Docker Engine that DOCKER_HOST names. Without it the docker runtime fails (`needed`);
 /// elsewhere only `bench --against docker` needs one.
 Finding checkDocker(bool needed);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/Error.h"
+#include "base/Version.h"
 #include "base/http/Url.h"
 
 namespace hearth::cli {
@@ -134,7 +135,7 @@ namespace {
 http::ClientOptions optionsOfRemote(const Options& options, std::chrono::milliseconds silence) {
     http::ClientOptions client = clientOptions(options);
     client.timeout = silence;
-    client.headers.emplace_back("User-Agent", "hearth/" HEARTH_VERSION);
+    client.headers.emplace_back("User-Agent", std::string("hearth/") + kHearthVersion);
     if (const auto token = options.get("token"); token && !token->empty()) {
         client.headers.emplace_back("Authorization", "Bearer " + *token);
     }

@@ -11,8 +11,6 @@
 namespace hearth::cli {
 namespace {
 
-using Side = Table::Align;
-
 /// The text at a path of keys; "" where absent or null.
 std::string at(const Json& item, std::initializer_list<const char*> path) {
     const Json* node = &item;
@@ -147,8 +145,8 @@ std::string poolWhy(const Json& pool) {
 std::string poolTable(const std::vector<Json>& items, WallTime now) {
     Table table({"NAME", "STATUS", "READY", "DESIRED", "CLAIMED", "CREATING", "FAILED", "WAITING",
                  "MIN", "MAX", "IMAGE", "AGE", "WHY"});
-    const auto right = Side::Right;
-    table.align({Side::Left, Side::Left, right, right, right, right, right, right, right, right});
+    using enum Table::Align;
+    table.align({Left, Left, Right, Right, Right, Right, Right, Right, Right, Right});
     for (const Json& p : items) {
         table.add({at(p, {"metadata", "name"}), poolStatus(p), at(p, {"status", "ready"}),
                    at(p, {"status", "desired"}), at(p, {"status", "claimed"}),
@@ -199,7 +197,8 @@ std::string sandboxTable(const std::vector<Json>& items, WallTime now) {
 
 std::string executionTable(const std::vector<Json>& items, WallTime now) {
     Table table({"ID", "STATUS", "EXIT", "LANGUAGE", "TOOK", "STARTED"});
-    table.align({Side::Left, Side::Left, Side::Right, Side::Left, Side::Right});
+    using enum Table::Align;
+    table.align({Left, Left, Right, Left, Right});
     for (const Json& e : items) {
         const std::string started = age(at(e, {"startedAt"}), now);
         table.add({at(e, {"id"}), at(e, {"status"}), at(e, {"exitCode"}), at(e, {"language"}),
@@ -211,9 +210,8 @@ std::string executionTable(const std::vector<Json>& items, WallTime now) {
 std::string wideExecutionTable(const std::vector<Json>& items, WallTime now) {
     Table table(
         {"ID", "WORKSPACE", "STATUS", "EXIT", "LANGUAGE", "TOOK", "STARTED", "CPU", "PEAK MEMORY"});
-    const auto right = Side::Right;
-    table.align(
-        {Side::Left, Side::Left, Side::Left, right, Side::Left, right, Side::Left, right, right});
+    using enum Table::Align;
+    table.align({Left, Left, Left, Right, Left, Right, Left, Right, Right});
     for (const Json& e : items) {
         const std::string started = age(at(e, {"startedAt"}), now);
         // Until an execution ends, its use is not known.
@@ -239,7 +237,8 @@ std::string contextTable(const std::vector<Json>& items, WallTime now) {
 
 std::string fileTable(const std::vector<Json>& items, WallTime now) {
     Table table({"MODE", "SIZE", "AGE", "PATH"});
-    table.align({Side::Left, Side::Right, Side::Right});
+    using enum Table::Align;
+    table.align({Left, Right, Right});
     for (const Json& f : items) {
         std::string path = at(f, {"path"});
         if (at(f, {"type"}) == "directory") path += "/";

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "api/mcp/seeds/SeedToolkit.h"
+#include "base/Version.h"
 
 namespace hearth::mcp::seeds {
 namespace {
@@ -100,7 +101,7 @@ std::vector<Seed> seeds(const Services& services) {
     for (const Known& known : kKnown) {
         Seed seed;
         seed.name = known.name;
-        seed.server_info = {{"name", known.server}, {"version", HEARTH_VERSION}};
+        seed.server_info = {{"name", known.server}, {"version", kHearthVersion}};
         seed.instructions = known.instructions;
         for (SeedTool& tool : known.tools(services)) {
             seed.tools.push_back(shaped(tool));

@@ -1,5 +1,7 @@
 #include "api/mcp/server/Catalog.h"
 
+#include "base/Version.h"
+
 namespace hearth::mcp {
 namespace {
 
@@ -25,7 +27,7 @@ constexpr const char* kInstructions =
 }  // namespace
 
 Catalog nativeCatalog(const controller::Services& services) {
-    return {.server_info = {{"name", "hearth"}, {"title", "Hearth"}, {"version", HEARTH_VERSION}},
+    return {.server_info = {{"name", "hearth"}, {"title", "Hearth"}, {"version", kHearthVersion}},
             .instructions = kInstructions,
             .tools = Toolbox(services, nativeTools(services)),
             .prompts = Prompts(nativePrompts(services)),

@@ -11,6 +11,7 @@
 #include "api/mcp/seeds/LocalArguments.h"
 #include "api/mcp/tools/Content.h"
 #include "base/Error.h"
+#include "base/Version.h"
 
 namespace hearth::mcp {
 namespace {
@@ -26,7 +27,7 @@ void addProperty(Json& tool, const std::string& name, const std::string& descrip
 
 void sealModern(Json& result) {
     result["resultType"] = "complete";
-    result["_meta"][envelope::kServer] = {{"name", "hearth"}, {"version", HEARTH_VERSION}};
+    result["_meta"][envelope::kServer] = {{"name", "hearth"}, {"version", kHearthVersion}};
 }
 
 }  // namespace

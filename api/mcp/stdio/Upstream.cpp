@@ -9,6 +9,7 @@
 #include "api/mcp/protocol/Era.h"
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "base/Version.h"
 #include "base/http/Url.h"
 #include "base/http/client/SseReader.h"
 
@@ -108,7 +109,7 @@ std::string headerText(const std::string& value) {
 Json defaultHello() {
     return {{"protocolVersion", kLegacyVersions.front()},
             {"capabilities", Json::object()},
-            {"clientInfo", {{"name", "hearth-mcp"}, {"version", HEARTH_VERSION}}}};
+            {"clientInfo", {{"name", "hearth-mcp"}, {"version", kHearthVersion}}}};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Examples.h"
 #include "api/rest/model/Views.h"
+#include "base/Version.h"
 #include "base/http/RequestHead.h"
 
 namespace hearth::rest {
@@ -245,7 +246,7 @@ Json openApiDocument(const Operations& operations) {
     document["openapi"] = "3.1.0";
     document["info"] = {
         {"title", "Hearth"},
-        {"version", HEARTH_VERSION},
+        {"version", kHearthVersion},
         {"description",
          "Warm pools of containers; an isolated workspace for each request. Times are RFC 3339, "
          "durations end in Seconds or Ms, sizes are bytes. Unknown fields are refused and named. "

@@ -54,6 +54,9 @@ public:
     }
     void release() override { lease_.release(); }
     bool sure() const override { return lease_.fresh(); }
+    std::shared_ptr<void> subscribe(std::function<void()> changed) override {
+        return lease_.subscribe(std::move(changed));
+    }
 
 private:
     static std::string hostName() { return variable("HOSTNAME").value_or("hearth"); }

@@ -9,7 +9,7 @@
 
 #include "api/config/ServeConfig.h"
 #include "api/serve/process/Privileges.h"
-#include "base/Instance.h"
+#include "base/host/Instance.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
 #include "pool/runtime/ContainerRuntime.h"
@@ -41,6 +41,9 @@ public:
     virtual void keep(std::function<void(const std::string& why)> deposed) = 0;
     /// True while no other replica can lead. Any thread.
     virtual bool sure() const = 0;
+    /// `changed` is called by another thread, which it must not hold up, each time sure() has
+    /// become another. Ends with the returned object.
+    virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
     /// Lets another replica lead at once. Nothing may be made or destroyed after this.
     virtual void release() = 0;
 };

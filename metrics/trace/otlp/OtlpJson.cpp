@@ -2,6 +2,7 @@
 
 #include "base/Fields.h"
 #include "base/Json.h"
+#include "base/Version.h"
 #include "metrics/trace/otlp/OtlpMessage.h"
 
 namespace hearth::metrics {
@@ -68,7 +69,7 @@ Json spanJson(const Span& span, std::chrono::nanoseconds to_wall) {
 std::string otlpJson(const SpanBatch& batch) {
     Json spans = Json::array();
     for (const Span& each : batch.spans) spans.push_back(spanJson(each, batch.to_wall));
-    const Json scope = {{"scope", {{"name", "hearth"}, {"version", HEARTH_VERSION}}},
+    const Json scope = {{"scope", {{"name", "hearth"}, {"version", kHearthVersion}}},
                         {"spans", std::move(spans)}};
     const Json resource = {{"resource", {{"attributes", resourceJson(batch.resource)}}},
                            {"scopeSpans", Json::array({scope})}};

@@ -4,6 +4,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "base/Json.h"
+#include "base/Version.h"
 #include "metrics/trace/otlp/OtlpMessage.h"
 
 namespace hearth::metrics {
@@ -107,7 +108,7 @@ std::string otlpProtobuf(const SpanBatch& batch) {
         {
             pbf_writer scope(of_scope, 1);
             scope.add_string(1, kScope);
-            scope.add_string(2, HEARTH_VERSION);
+            scope.add_string(2, kHearthVersion);
         }
         for (const Span& each : batch.spans) {
             pbf_writer span(of_scope, 2);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/Error.h"
+#include "base/Version.h"
 #include "base/http/Url.h"
 #include "base/http/client/ServerUrl.h"
 
@@ -154,7 +155,7 @@ Resource resourceOf(Variables& from) {
         all.emplace_back(key, value);
     };
     set("service.name", "hearth");
-    set("service.version", HEARTH_VERSION);
+    set("service.version", kHearthVersion);
     const std::string value = from.plain("OTEL_RESOURCE_ATTRIBUTES");
     for (const auto& [key, told] : pairs(from.name(), value)) set(key, told);
     const std::string name = from.plain("OTEL_SERVICE_NAME");

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/Version.h"
 #include "pool/agent/program/TcpListener.h"
 #include "pool/agent/program/egress/AptFiles.h"
 #include "pool/agent/program/egress/TrustFile.h"
@@ -376,7 +377,7 @@ void Agent::hello(Connection& connection, std::uint32_t stream, const JsonValue&
     }
 
     JsonValue reply = JsonValue::object();
-    reply.set("protocol", kProtocolVersion).set("agent", HEARTH_VERSION);
+    reply.set("protocol", kProtocolVersion).set("agent", kHearthVersion);
     reply.set("sandbox", settings_.sandbox).set("languages", executions_.languages().table());
     reply.set("nowNs", nowNs()).set("highestEpoch", lock_.highestEpoch());
     if (const auto& b = lock_.holder()) {

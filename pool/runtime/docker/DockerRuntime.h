@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/Instance.h"
 #include "base/Mutex.h"
+#include "base/host/Instance.h"
 #include "pool/image/LayerStore.h"
 #include "pool/isolation/SandboxPaths.h"
 #include "pool/runtime/ContainerRuntime.h"

@@ -8,6 +8,7 @@
 
 #include "base/Digest.h"
 #include "base/Error.h"
+#include "base/Version.h"
 #include "pool/runtime/fake/FakeAgent.h"
 #include "pool/runtime/fake/FakeLoop.h"
 
@@ -360,7 +361,7 @@ void FakeRuntime::sever(const SandboxId& id) {
 RuntimeFacts FakeRuntime::facts() {
     RuntimeFacts facts;
     facts.name = "fake";
-    facts.version = HEARTH_VERSION;
+    facts.version = kHearthVersion;
     facts.cgroup = "none";
     facts.images = {"python"};
     return facts;

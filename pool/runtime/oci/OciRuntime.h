@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/Instance.h"
 #include "base/Mutex.h"
+#include "base/host/Instance.h"
 #include "pool/isolation/SandboxPaths.h"
 #include "pool/launcher/LauncherClient.h"
 #include "pool/runtime/ContainerRuntime.h"

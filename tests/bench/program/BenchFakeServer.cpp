@@ -16,7 +16,7 @@
 #include "api/serve/process/ProgramPath.h"
 #include "base/Clock.h"
 #include "base/Error.h"
-#include "base/Instance.h"
+#include "base/host/Instance.h"
 #include "tests/bench/program/measure/BenchStop.h"
 
 namespace hearth::cli {

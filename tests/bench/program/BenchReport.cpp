@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/Version.h"
+
 namespace hearth::cli {
 namespace {
 
@@ -133,7 +135,7 @@ Json BenchReport::document() const {
     }
     const bool docker = !docker_version.empty();
     return {{"startedAt", started_at},
-            {"benchVersion", HEARTH_VERSION},
+            {"benchVersion", kHearthVersion},
             {"serverVersion", orNull(server_version)},
             {"url", url},
             {"pool", orNull(pool)},

@@ -1,4 +1,5 @@
 #include "api/command/Console.h"
+#include "base/Version.h"
 #include "tests/bench/program/BenchReport.h"
 
 namespace hearth::cli {
@@ -130,7 +131,7 @@ std::string memoryText(const BenchReport& report) {
 }  // namespace
 
 std::string benchTable(const BenchReport& report) {
-    std::string text = "Hearth " HEARTH_VERSION ", a server of its own";
+    std::string text = std::string("Hearth ") + kHearthVersion + ", a server of its own";
     if (!report.server_version.empty()) {
         text = report.url + ", Hearth " + report.server_version + ", pool " + report.pool + " on " +
                report.runtime;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/Error.h"
+#include "base/Version.h"
 #include "base/http/Url.h"
 #include "controller/egress/policy/NetworkPolicy.h"
 #include "controller/egress/policy/Refused.h"
@@ -208,7 +209,7 @@ FetchAnswer Fetcher::once(const FetchRequest& request, const std::string& url,
     handle->set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
     handle->set(CURLOPT_LOW_SPEED_LIMIT, 1L);
     handle->set(CURLOPT_LOW_SPEED_TIME, kStallSeconds);
-    handle->set(CURLOPT_USERAGENT, "hearth/" HEARTH_VERSION);
+    handle->set(CURLOPT_USERAGENT, (std::string("hearth/") + kHearthVersion).c_str());
     handle->set(CURLOPT_HTTPHEADER, headers.get());
     handle->set(CURLOPT_OPENSOCKETFUNCTION, &Transfer::openSocket);
     handle->set(CURLOPT_OPENSOCKETDATA, &transfer);

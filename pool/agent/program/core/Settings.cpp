@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "base/Fd.h"
+#include "base/Version.h"
 #include "pool/agent/program/core/OomWatch.h"
 #include "pool/agent/secure/Handshake.h"
 
@@ -107,7 +108,11 @@ int readSettings(int argc, char** argv, Settings& s) {
     for (int i = 1; i < argc; ++i) {
         const std::string_view flag = argv[i];
         if (flag == "--version" || flag == "--help") {
-            std::fputs(flag == "--help" ? kHelp : "hearth-agent " HEARTH_VERSION "\n", stdout);
+            if (flag == "--help") {
+                std::fputs(kHelp, stdout);
+            } else {
+                std::printf("hearth-agent %s\n", kHearthVersion);
+            }
             return 0;
         }
         std::int64_t n = 0;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/Error.h"
+#include "base/Version.h"
 
 namespace hearth::pool::docker {
 namespace {
@@ -164,7 +165,7 @@ auto EngineClient::ask(Call call) {
                                   tls_ ? &*tls_ : nullptr};
     http::ClientOptions options;
     options.connect_timeout = options.timeout = std::chrono::milliseconds(0);
-    options.headers = {{"User-Agent", "hearth/" HEARTH_VERSION}};
+    options.headers = {{"User-Agent", std::string("hearth/") + kHearthVersion}};
     options.max_body = kMaxBody;
     try {
         http::HttpClient client(endpoint, std::move(options));

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/Version.h"
 #include "base/http/Url.h"
 #include "base/http/client/ServerUrl.h"
 
@@ -121,7 +122,8 @@ bool ClusterAccess::refused(const ClusterCredentials& used) {
 http::ClientOptions ClusterAccess::clientOptions(const ClusterCredentials& credentials) const {
     http::ClientOptions options;
     options.connect_timeout = kConnectTimeout;
-    options.headers = {{"User-Agent", "hearth/" HEARTH_VERSION}, {"Accept", "application/json"}};
+    options.headers = {{"User-Agent", std::string("hearth/") + kHearthVersion},
+                       {"Accept", "application/json"}};
     options.tls = credentials.tls;
     options.proxies = {.http = config_.proxy, .https = config_.proxy, .except = {}};
     options.dead_peer = kDeadPeer;

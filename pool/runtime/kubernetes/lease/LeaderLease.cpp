@@ -62,8 +62,19 @@ LeaderLease::~LeaderLease() {
 
 LeaderLease::Standing LeaderLease::step() {
     if (standing_ == Standing::Deposed) return standing_;
+    tellIfChanged();  // the calls below may take seconds
     standing_ = standing_ == Standing::Leader ? renew() : follow();
+    tellIfChanged();
     return standing_;
+}
+
+void LeaderLease::tellIfChanged() {
+    const bool now = fresh();
+    if (std::exchange(was_fresh_, now) != now) subscribers_.notify();
+}
+
+std::shared_ptr<void> LeaderLease::subscribe(std::function<void()> changed) {
+    return subscribers_.add(std::move(changed));
 }
 
 LeaderLease::Standing LeaderLease::follow() {
@@ -78,7 +89,8 @@ LeaderLease::Standing LeaderLease::follow() {
     }
     trouble_.clear();
     observe(seen.value());
-    return expired(seen.value()) ? take(seen.value()) : Standing::Follower;
+    expires_ = expiry(seen.value());
+    return clock_.now() >= expires_ ? take(seen.value()) : Standing::Follower;
 }
 
 void LeaderLease::observe(const Json& record) {
@@ -91,14 +103,24 @@ void LeaderLease::observe(const Json& record) {
     holder_ = {holderOf(record), note(record, kAddressNote), epochOf(record)};
 }
 
-bool LeaderLease::expired(const Json& record) const {
-    if (holderOf(record).empty()) return true;
+TimePoint LeaderLease::expiry(const Json& record) const {
+    if (holderOf(record).empty()) return {};
     const Json& told = valueAt(record, "/spec/leaseDurationSeconds");
     const std::chrono::seconds duration =
         told.is_number_integer()
             ? std::chrono::seconds(std::clamp<std::int64_t>(told.get<std::int64_t>(), 1, 3'600))
             : options_.duration;
-    return clock_.now() - observed_ >= duration;
+    return observed_ + duration;
+}
+
+std::chrono::milliseconds LeaderLease::pause() const {
+    TimePoint due = expires_;
+    if (standing_ == Standing::Leader) {
+        const MutexLock lock(mutex_);
+        due = renewed_.value_or(TimePoint{}) + options_.fresh_for;
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - clock_.now());
+    return left.count() > 0 ? std::min(options_.every, left) : options_.every;
 }
 
 Json LeaderLease::claimed(const Json& before) const {
@@ -217,8 +239,9 @@ bool LeaderLease::awaitTurn(const std::stop_token& stop,
 }
 
 void LeaderLease::wait(const std::stop_token& stop) {
+    const std::chrono::milliseconds most = pause();
     const MutexLock lock(mutex_);
-    wake_.waitFor(mutex_, stop, options_.every, [] { return false; });
+    wake_.waitFor(mutex_, stop, most, [] { return false; });
 }
 
 void LeaderLease::keep(std::function<void(const std::string&)> deposed) {

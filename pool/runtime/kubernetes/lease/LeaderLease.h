@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -12,6 +13,7 @@
 #include "base/Clock.h"
 #include "base/Json.h"
 #include "base/Mutex.h"
+#include "base/Subscribers.h"
 #include "metrics/Log.h"
 #include "pool/runtime/kubernetes/client/KubernetesClient.h"
 
@@ -45,7 +47,7 @@ struct LeaseHolder {
 /// A leader that cannot renew, because the API server is away, stays the leader until it sees
 /// another: claims need no API server. It is not `fresh()` then, and must destroy nothing.
 ///
-/// One thread calls step() or awaitTurn(), before keep(); the rest is thread-safe.
+/// One thread calls step(), pause() and awaitTurn(), before keep(); the rest is thread-safe.
 class LeaderLease {
 public:
     enum class Standing : std::uint8_t { Follower, Leader, Deposed };
@@ -58,6 +60,9 @@ public:
 
     /// Looks once, and takes or renews the Lease if it may. Deposed is final.
     Standing step();
+    /// How long to wait for the next step(): `every`, or less where another's Lease expires before,
+    /// or our own is no longer fresh.
+    std::chrono::milliseconds pause() const;
     /// Steps until this replica leads, or a stop: then false. `changed` is called with each new
     /// holder that is another replica.
     bool awaitTurn(const std::stop_token& stop,
@@ -72,10 +77,14 @@ public:
     std::uint64_t epoch() const { return epoch_; }
     /// Whether it is certain that no other replica leads.
     bool fresh() const;
+    /// `changed` is called by the thread of step(), which it must not hold up, each time fresh()
+    /// has become another. Ends with the returned object.
+    std::shared_ptr<void> subscribe(std::function<void()> changed);
 
 private:
     Standing follow();
     Standing renew();
+    void tellIfChanged();
     /// Puts us into the object, which may be null: there is none yet.
     Json claimed(const Json& before) const;
     Json renewed(Json record) const;
@@ -83,7 +92,8 @@ private:
     Standing lead(Json record, TimePoint asked);
     Standing depose(const std::string& why);
     void observe(const Json& record);
-    bool expired(const Json& record) const;
+    /// When others may take it, from what was observed of it.
+    TimePoint expiry(const Json& record) const;
     void wait(const std::stop_token& stop);
 
     const LeaseOptions options_;
@@ -95,12 +105,15 @@ private:
 
     // Of the thread of step().
     Standing standing_ = Standing::Follower;
-    Json record_;           ///< as we last wrote it
-    std::string version_;   ///< resourceVersion that was observed last
-    TimePoint observed_{};  ///< and when that was first seen
-    std::string why_;       ///< it was deposed
-    std::string trouble_;   ///< the last failure, logged once
+    Json record_;             ///< as we last wrote it
+    std::string version_;     ///< resourceVersion that was observed last
+    TimePoint observed_{};    ///< and when that was first seen
+    TimePoint expires_{};     ///< another's Lease; the start of time where none is known
+    bool was_fresh_ = false;  ///< as subscribers know it
+    std::string why_;         ///< it was deposed
+    std::string trouble_;     ///< the last failure, logged once
 
+    Subscribers subscribers_;
     mutable Mutex mutex_;
     StoppableCondition wake_;
     LeaseHolder holder_ HEARTH_GUARDED_BY(mutex_);

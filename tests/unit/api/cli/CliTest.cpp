@@ -18,6 +18,7 @@
 #include "api/cli/remote/Tables.h"
 #include "api/command/Yaml.h"
 #include "base/Fd.h"
+#include "base/Version.h"
 #include "tests/support/Support.h"
 #include "tests/unit/api/cli/Call.h"
 
@@ -361,7 +362,7 @@ TEST_CASE("every command has a page of help", "[unit][cli]") {
     }
     CHECK(call({"help"}).out.find("\n  version ") != std::string::npos);
     CHECK(call({"version"}).out == call({"--version"}).out);
-    CHECK(call({"--version"}).out == "hearth " HEARTH_VERSION "\n");
+    CHECK(call({"--version"}).out == std::string("hearth ") + kHearthVersion + "\n");
 }
 
 TEST_CASE("an unreachable server exits with 4", "[unit][cli]") {

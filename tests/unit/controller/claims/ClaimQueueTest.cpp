@@ -142,6 +142,34 @@ TEST_CASE("closing releases every waiting claim and refuses later ones", "[unit]
     CHECK(std::string(errorOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); }).what()) == "no more");
 }
 
+TEST_CASE("while waiting is barred, claims get what is ready or the reason, at once",
+          "[unit][controller]") {
+    Claimants q;
+    q.pool.spec.max_wait = 1h;
+    auto waits = q.claim("ws_1");
+    REQUIRE(q.waiting(1));
+    q.queue.bar(Error(ErrorCode::Unavailable, "another may lead"));
+    CHECK(waits.get() == "UNAVAILABLE");
+    CHECK(std::string(errorOf([&] {
+                          q.queue.acquire(q.pool, {"ws", "t"});
+                      }).what()) == "another may lead");
+    ClaimPatience threadless;
+    threadless.waits = false;
+    threadless.wait = std::make_shared<ClaimWait>();
+    CHECK(codeOf([&] {
+              q.queue.acquire(q.pool, {"ws", "t", threadless});
+          }) == ErrorCode::Unavailable);
+    CHECK(q.queue.waiting("p") == 0);
+    q.makeReady();
+    CHECK(q.queue.acquire(q.pool, {"ws", "t"}).id == "sb_1");
+    q.queue.bar(std::nullopt);
+    auto again = q.claim("ws_2");
+    REQUIRE(q.waiting(1));
+    q.makeReady();
+    q.queue.offer("p");
+    CHECK(again.get() == "sb_2");
+}
+
 TEST_CASE("a ready sandbox is had at once also while a served claim has not woken yet",
           "[unit][controller]") {
     for (int round = 0; round < 200; ++round) {

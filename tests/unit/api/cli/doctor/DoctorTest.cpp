@@ -205,3 +205,15 @@ TEST_CASE("doctor lists the GPUs of CDI files, and the files that are refused", 
     CHECK(checkCdi(folders).message.find("/cdi/broken.yaml is refused: line ") !=
           std::string::npos);
 }
+
+TEST_CASE("a server that HEARTH_URL names and that does not answer is reported", "[unit][cli]") {
+    const Finding closed = checkClientUrl("http://127.0.0.1:1", "");
+    CHECK(closed.level == Level::Warn);
+    CHECK(closed.name == "HEARTH_URL");
+    CHECK(closed.message.find("127.0.0.1:1") != std::string::npos);
+    const Finding wrong = checkClientUrl("ftp://127.0.0.1", "");
+    CHECK(wrong.level == Level::Warn);
+    CHECK_FALSE(wrong.message.empty());
+    CHECK(checkClientUrl("https://127.0.0.1:1", "/no/such/file").message.find("/no/such/file") !=
+          std::string::npos);
+}

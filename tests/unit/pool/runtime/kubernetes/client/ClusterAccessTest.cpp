@@ -1,3 +1,4 @@
+#include "base/Version.h"
 #include "controller/egress/credentials/TlsAuthority.h"
 #include "pool/runtime/kubernetes/client/ClusterAccess.h"
 #include "tests/support/Support.h"
@@ -108,8 +109,8 @@ TEST_CASE("requests name this program, and go through no proxy of the environmen
     const ManualClock clock;
     ClusterAccess access({.url = "http://10.0.0.1"}, clock);
     const http::ClientOptions options = access.clientOptions(access.credentials());
-    CHECK(options.headers.front() ==
-          std::pair<std::string, std::string>("User-Agent", "hearth/" HEARTH_VERSION));
+    CHECK(options.headers.front() == std::pair<std::string, std::string>(
+                                         "User-Agent", std::string("hearth/") + kHearthVersion));
     CHECK(options.proxies.https.empty());
     CHECK(options.proxies.http.empty());
     CHECK(options.dead_peer > std::chrono::seconds(1));

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/Version.h"
 #include "controller/egress/credentials/TlsAuthority.h"
 #include "pool/runtime/kubernetes/client/KubernetesClient.h"
 #include "tests/support/Support.h"
@@ -48,7 +49,7 @@ TEST_CASE("an object is created, read, changed and deleted", "[unit][kubernetes]
     CHECK(patched.value()["data"]["c"] == "3");
     CHECK(c.client.remove(kResource, "a"));
     CHECK(c.client.get(kResource, "a").failed(Kind::NotFound));
-    CHECK(c.server.seen().front().header("user-agent") == "hearth/" HEARTH_VERSION);
+    CHECK(c.server.seen().front().header("user-agent") == std::string("hearth/") + kHearthVersion);
     CHECK(c.server.seen().front().header("authorization") == "Bearer t");
 }
 

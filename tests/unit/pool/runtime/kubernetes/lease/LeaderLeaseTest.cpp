@@ -85,6 +85,24 @@ TEST_CASE("how old a Lease is counts from when it was first seen here, whatever 
     CHECK(late.lease.step() == Standing::Leader);
 }
 
+TEST_CASE("a follower looks again when the Lease expires, not up to a period later",
+          "[unit][kubernetes]") {
+    LeaseServer cluster;
+    Replica one(cluster, "one");
+    Replica two(cluster, "two");
+    CHECK(two.lease.pause() == 2s);
+    REQUIRE(one.lease.step() == Standing::Leader);
+    CHECK(one.lease.pause() == 2s);
+    REQUIRE(two.lease.step() == Standing::Follower);
+    CHECK(two.lease.pause() == 2s);
+    cluster.clock.advance(14'300ms);
+    REQUIRE(two.lease.step() == Standing::Follower);
+    CHECK(two.lease.pause() == 700ms);
+    cluster.clock.advance(two.lease.pause());
+    CHECK(two.lease.step() == Standing::Leader);
+    CHECK(two.lease.pause() == 2s);
+}
+
 TEST_CASE("a leader without the API server goes on, and is not sure to be alone",
           "[unit][kubernetes]") {
     LeaseServer cluster;
@@ -100,6 +118,32 @@ TEST_CASE("a leader without the API server goes on, and is not sure to be alone"
     CHECK(one.lease.step() == Standing::Leader);
     CHECK(one.lease.fresh());
     CHECK(one.lease.epoch() == epoch);
+}
+
+TEST_CASE("subscribers are told when a leader is not sure any more, and when it is again",
+          "[unit][kubernetes]") {
+    LeaseServer cluster;
+    Replica one(cluster, "one");
+    std::vector<bool> told;
+    const auto subscription = one.lease.subscribe([&] { told.push_back(one.lease.fresh()); });
+    REQUIRE(one.lease.step() == Standing::Leader);
+    REQUIRE(one.lease.step() == Standing::Leader);
+    CHECK(told == std::vector{true});
+    const auto fail = [&] {
+        cluster.server.answerNext("update", FakeApiServer::status(503, "ServiceUnavailable"));
+        REQUIRE(one.lease.step() == Standing::Leader);
+    };
+    cluster.clock.advance(9s);
+    fail();
+    CHECK(told.size() == 1);
+    CHECK(one.lease.pause() == 1s);
+    cluster.clock.advance(one.lease.pause());
+    fail();
+    fail();
+    CHECK(told == std::vector{true, false});
+    CHECK(one.lease.pause() == 2s);
+    REQUIRE(one.lease.step() == Standing::Leader);
+    CHECK(told == std::vector{true, false, true});
 }
 
 TEST_CASE("a leader whose Lease somebody deletes makes it again, with its number",

@@ -1,4 +1,4 @@
-#include "base/Instance.h"
+#include "base/host/Instance.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/Instance.h"
+#include "base/host/Instance.h"
 #include "tests/support/Support.h"
 
 using namespace hearth;
