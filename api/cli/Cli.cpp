@@ -44,7 +44,7 @@ std::string overview(const std::vector<Command>& commands) {
 
 /// Words of other programs.
 std::string ourWordFor(const std::string& word) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 30> kMeant = {{
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 31> kMeant = {{
         {"stats", "top"},
         {"status", "ps"},
         {"jobs", "ps"},
@@ -62,6 +62,7 @@ std::string ourWordFor(const std::string& word) {
         {"kill", "stop"},
         {"create", "open"},
         {"new", "open"},
+        {"claim", "open"},
         {"start", "serve"},
         {"up", "serve"},
         {"bash", "shell"},
@@ -74,7 +75,7 @@ std::string ourWordFor(const std::string& word) {
         {"install", "packages install"},
         {"info", "get capabilities"},
         {"images", "image list"},
-        {"tokens", "get tokens"},
+        {"tokens", "token list"},
     }};
     for (const auto& [other, ours] : kMeant) {
         if (word == other) return std::string(ours);

@@ -312,6 +312,8 @@ TEST_CASE("wrong calls exit with 2, say why and suggest", "[unit][cli]") {
     CHECK(outcome.status == kUsage);
     CHECK(outcome.out.empty());
     CHECK(outcome.err == "error: unknown command \"rnu\"\n  hint: did you mean `hearth run`?\n");
+    CHECK(call({"claim"}).err == "error: unknown command \"claim\"\n  hint: type `hearth open`\n");
+    CHECK(call({"tokens"}).err.ends_with("hint: type `hearth token list`\n"));
     CHECK(call({"list"}).err.find("`hearth ls`") != std::string::npos);
     CHECK(call({"pols"}).err.find("`hearth get pools`") != std::string::npos);
     CHECK(call({"xyzzy"}).err.find("`hearth help`") != std::string::npos);
