@@ -29,6 +29,7 @@
 #include "api/serve/runtimes/Runtimes.h"
 #include "api/serve/standby/Standby.h"
 #include "base/Error.h"
+#include "base/Mutex.h"
 #include "base/Units.h"
 #include "controller/ControlPlane.h"
 #include "controller/Services.h"
@@ -266,6 +267,7 @@ private:
     void followLeadership() {
         if (leadership_ == nullptr) return;
         const auto follow = [this] {
+            const MutexLock lock(leadership_mutex_);  // the last caller saw the latest state
             std::optional<Error> why;
             if (!leadership_->sure()) {
                 why = Error(ErrorCode::Unavailable,
@@ -521,6 +523,7 @@ private:
     api::Front front_;
     std::unique_ptr<kubernetes::PoolObjects> pool_objects_;  ///< null: files and clients alone
     std::unique_ptr<kubernetes::WorkspaceObjects> workspace_objects_;
+    Mutex leadership_mutex_;
     std::shared_ptr<void> leadership_change_;
 };
 

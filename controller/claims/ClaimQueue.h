@@ -138,7 +138,7 @@ private:
     std::shared_ptr<void> placeFor(const std::string& tenant);
     bool degraded(const Pool& pool) const;
     void refuseClosed() const HEARTH_REQUIRES(mutex_);
-    /// Those who wait, in all lines.
+    /// The waiters of all lines.
     std::vector<WaiterPtr> everyone() const HEARTH_REQUIRES(mutex_);
 
     pool::WarmPool& warm_;
@@ -151,7 +151,7 @@ private:
     mutable Mutex mutex_;
     std::map<std::string, Line> lines_ HEARTH_GUARDED_BY(mutex_);
     std::optional<Error> closed_ HEARTH_GUARDED_BY(mutex_);  // why
-    std::optional<Error> barred_ HEARTH_GUARDED_BY(mutex_);  // why
+    std::optional<Error> barred_ HEARTH_GUARDED_BY(mutex_);  // why; see bar()
 };
 
 }  // namespace hearth::controller

@@ -144,8 +144,8 @@ Command makeDoctor() {
              "  hearth doctor --config hearth.yaml    what `serve` would use\n"
              "  hearth doctor --kubernetes            the cluster of --kubeconfig too\n\n"
              "Takes the settings of `serve`, so it checks what the server would use, and the\n"
-             "server that HEARTH_URL names, if it names one. Exits\n"
-             "with 1 when something has failed; warnings do not count.",
+             "server that HEARTH_URL names, if it names one. Exits with 1 when something has\n"
+             "failed; warnings do not count.",
          .flags = std::move(flags)},
         doctor};
 }

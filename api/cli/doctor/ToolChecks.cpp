@@ -128,8 +128,10 @@ Finding judgeRunc(const std::string& text) {
     std::string open;
     for (const std::string& hole : pool::launcher::knownHoles(version, commit)) {
         if (hole == kLeakedDescriptors) {
-            return {Level::Fail, "runc", version + " leaks host descriptors (" + hole + ")",
-                    "apt-get update && apt-get install -y runc"};
+            return {
+                Level::Fail, "runc",
+                std::string(version).append(" leaks host descriptors (").append(hole).append(")"),
+                "apt-get update && apt-get install -y runc"};
         }
         open += (open.empty() ? "" : ", ") + hole;
     }
