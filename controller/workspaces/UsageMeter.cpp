@@ -122,7 +122,10 @@ void UsageMeter::look() {
     std::size_t first = 0;
     {
         const MutexLock lock(mutex_);
-        std::erase_if(known_, [this](const auto& entry) { return forgettable(entry); });
+        const auto is_forgettable = [this](const auto& entry) HEARTH_REQUIRES(mutex_) {
+            return forgettable(entry);
+        };
+        std::erase_if(known_, is_forgettable);
         first = static_cast<std::size_t>(
             std::ranges::lower_bound(all, next_, {},
                                      [](const auto& each) { return each->facts().id; }) -
