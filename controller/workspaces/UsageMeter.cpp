@@ -122,9 +122,8 @@ void UsageMeter::look() {
     std::size_t first = 0;
     {
         const MutexLock lock(mutex_);
-        const auto is_forgettable = [this](const auto& entry) HEARTH_REQUIRES(mutex_) {
-            return forgettable(entry);
-        };
+        const auto is_forgettable = [this](const auto& entry)
+                                        HEARTH_REQUIRES(mutex_) { return forgettable(entry); };
         std::erase_if(known_, is_forgettable);
         first = static_cast<std::size_t>(
             std::ranges::lower_bound(all, next_, {},
