@@ -128,8 +128,8 @@ void ControlPlane::handleWork() {
 }
 
 void ControlPlane::begin() {
-    foundation.runtime.onNews([this](const pool::SandboxId& id) {
-        work.add({WorkKind::Sandbox, id});
+    foundation.runtime.onNews([line = lifeline_.line()](const pool::SandboxId& id) {
+        line.reach([&id](ControlPlane& plane) { plane.work.add({WorkKind::Sandbox, id}); });
     });
     for (const PoolPtr& pool : specs.all()) work.add({WorkKind::Pool, pool->name});
     for (const WorkKind kind :

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/Lifeline.h"
 #include "controller/Recovery.h"
 #include "controller/SuspectSandboxes.h"
 #include "controller/claims/ClaimQueue.h"
@@ -184,6 +185,9 @@ struct ControlPlane {
 
 private:
     void handleWork();
+
+    /// For the runtime, which outlives the plane and still has news then.
+    const Lifeline<ControlPlane> lifeline_{*this};
 };
 
 }  // namespace hearth::controller

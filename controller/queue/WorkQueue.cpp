@@ -121,6 +121,7 @@ void WorkQueue::keepTime(const std::stop_token& stop) {
 }
 
 void WorkQueue::setAlarm(TimePoint now) {
+    if (ending_) return;  // it rings already, and a worker's last key would put that off
     if (const std::optional<TimePoint> next = delayed_.next()) alarm_.ringIn(*next - now);
 }
 
@@ -155,6 +156,7 @@ void WorkQueue::done(const WorkKey& key) {
 void WorkQueue::wakeAll() {
     const MutexLock lock(mutex_);
     for (Waiting& lane : lanes_) lane.wake.notifyAll();
+    ending_ = true;
     alarm_.ringIn(std::chrono::nanoseconds(0));
 }
 

@@ -65,7 +65,7 @@ public:
     /// Must follow each take, when the work is done.
     void done(const WorkKey& key);
 
-    /// Wakes every waiting thread (shutdown).
+    /// Wakes every waiting thread, for good (shutdown).
     void wakeAll();
     bool idle() const;
 
@@ -100,6 +100,7 @@ private:
     const Clock& clock_;
     metrics::Metrics& metrics_;
     mutable Mutex mutex_;
+    bool ending_ HEARTH_GUARDED_BY(mutex_) = false;
     Alarm alarm_;                        // set while mutex_ is held
     std::array<Waiting, kLanes> lanes_;  // fixed; what changes in them is reached by waitingIn()
     std::set<WorkKey> waiting_ HEARTH_GUARDED_BY(mutex_);  // what is in a line

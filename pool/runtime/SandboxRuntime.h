@@ -75,9 +75,9 @@ public:
         return std::nullopt;
     }
     /// Sets the listener for changes of sandboxes (it listens now, it has ended). Set once, before
-    /// the first create(); called from threads of the runtime, perhaps too often. Only a runtime
-    /// with remote sandboxes needs it: on this machine the end of a sandbox ends its agent's
-    /// connection.
+    /// the first create(); called from threads of the runtime, perhaps too often, and up to the
+    /// runtime's end. Only a runtime with remote sandboxes needs it: on this machine the end of a
+    /// sandbox ends its agent's connection.
     virtual void onNews(const std::function<void(const SandboxId&)>& /*news*/) {}
     /// Makes connections to the sandbox's agent, whoever carries them (a Unix socket, TCP); the
     /// runtime vouches for the peer. Each throws if it is not there. The runtime outlives it.

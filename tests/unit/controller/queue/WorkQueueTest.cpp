@@ -145,6 +145,21 @@ TEST_CASE("no key is ever with two workers at once", "[unit][controller]") {
     CHECK(done >= 3);
 }
 
+TEST_CASE("the last keys of workers do not keep the queue from its end", "[unit][controller]") {
+    SystemClock clock;
+    metrics::Metrics metrics;
+    for (int round = 0; round < 50; ++round) {
+        WorkQueue queue(clock, metrics);
+        std::jthread keeper([&](const std::stop_token& stop) { queue.keepTime(stop); });
+        queue.addAfter(kA, 1ns);
+        REQUIRE(queue.take(Lane::Pools, {}) == kA);  // the keeper is about to wait again
+        keeper.request_stop();
+        queue.wakeAll();
+        queue.addAfter(kB, 1h);
+        keeper.join();
+    }
+}
+
 TEST_CASE("a worker that waits for a late key takes an earlier one in time", "[unit][controller]") {
     SystemClock clock;
     metrics::Metrics metrics;

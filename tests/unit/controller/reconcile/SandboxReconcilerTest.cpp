@@ -43,6 +43,20 @@ TEST_CASE("a sandbox that was only accepted is warm when it listens", "[unit][co
     CHECK(far.ground.runtime.created() == 2);
 }
 
+/// The address sanitizer sees what would be touched.
+TEST_CASE("news that comes after the end of a plane reaches nothing", "[unit][controller]") {
+    Ground ground;
+    ground.runtime.acceptOnly();
+    {
+        House house(ground);
+        house.begin();
+        house.declare("p", smallSpec(2));
+        REQUIRE(house.settleUntil([&] { return ground.runtime.created() == 2; }));
+    }
+    ground.runtime.letListen();
+    CHECK(ground.runtime.list().front().listening);
+}
+
 TEST_CASE("an accepted sandbox is found to listen without news too", "[unit][controller]") {
     FarHouse far;
     REQUIRE(far.asked(2));
