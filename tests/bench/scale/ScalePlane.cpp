@@ -79,6 +79,12 @@ double ScalePlane::claim() {
     return took * 1e3;
 }
 
+void ScalePlane::guarantee(unsigned tenants) {
+    controller::QuotaSpec spec;
+    for (unsigned i = 0; i < size_.pools; ++i) spec.guaranteed[poolName(i)] = 1;
+    for (unsigned i = 0; i < tenants; ++i) house_->quotas.load("tenant-" + std::to_string(i), spec);
+}
+
 std::vector<double> ScalePlane::reconcile(unsigned rounds) {
     house_->loop.stop();
     std::vector<double> took;

@@ -28,6 +28,8 @@ public:
     /// Opens a workspace in one pool after the other, and closes it. Gives the time of the opening
     /// in milliseconds.
     double claim();
+    /// Guarantees one workspace of each pool to each of so many tenants that never claim.
+    void guarantee(unsigned tenants);
     /// Reconciles one pool after the other, with nothing else at work. Microseconds each.
     std::vector<double> reconcile(unsigned rounds);
     /// Ends the plane as kill -9 does, and begins another over the same sandboxes and data. Gives

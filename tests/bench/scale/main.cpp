@@ -1,5 +1,6 @@
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iomanip>
 #include <memory>
@@ -25,6 +26,7 @@ constexpr std::int64_t kClaims = 2000;
 constexpr unsigned kReconcileRounds = 20;
 constexpr unsigned kSmallPool = 10;
 constexpr unsigned kDeepPool = 1000;  // as many as a manifest may ask for
+constexpr std::int64_t kGuaranteed = 4;
 constexpr unsigned kDelayedKeys = 100'000;
 constexpr rlim_t kDescriptors = 2;  // of a sandbox: both ends of its connection
 constexpr rlim_t kOwnDescriptors = 500;
@@ -73,6 +75,10 @@ int run(const cli::Invocation& call) {
     const auto of_pool = static_cast<unsigned>(call.options.number("warm", kOfPool, 1, kDeepPool));
     const auto rounds =
         static_cast<unsigned>(call.options.number("claims", kClaims, 10, 1'000'000));
+    // The claims themselves need a sandbox that is nobody's.
+    const unsigned guaranteed = std::min(
+        of_pool - 1,
+        static_cast<unsigned>(call.options.number("guaranteed", kGuaranteed, 0, kSmallPool - 1)));
     const cli::Console& console = call.console;
     const auto note = [&](const std::string& what) { console.note(what); };
     const std::size_t most = mostSandboxes();
@@ -118,8 +124,21 @@ int run(const cli::Invocation& call) {
          std::make_unique<ScalePlane>(ScalePlane::Size{1, kSmallPool, kDelayedKeys})});
     for (Setting& each : settings) each.plane->fill();
     claimInTurns(settings, rounds);
-    for (const Setting& each : settings) {
-        table.add({"claim, " + each.name, said(cli::summarize(each.claims), 3, "ms")});
+    const auto tell = [&](const std::string& besides) {
+        for (const Setting& each : settings) {
+            table.add(
+                {"claim, " + each.name + besides, said(cli::summarize(each.claims), 3, "ms")});
+        }
+    };
+    tell("");
+    if (guaranteed > 0) {
+        note("claims beside guaranteed tenants");
+        for (Setting& each : settings) {
+            each.claims.clear();
+            each.plane->guarantee(guaranteed);
+        }
+        claimInTurns(settings, rounds);
+        tell(", " + std::to_string(guaranteed) + " tenants guaranteed");
     }
 
     note("ending the plane and adopting " + std::to_string(all) + " sandboxes");
@@ -149,7 +168,11 @@ cli::Command scale() {
                     "sandboxes after a crash.",
          .flags = {number("pools", "pools", kPools),
                    number("warm", "warm sandboxes of a pool", kOfPool),
-                   number("claims", "claims of each kind", kClaims)},
+                   number("claims", "claims of each kind", kClaims),
+                   number("guaranteed",
+                          "tenants that are guaranteed a workspace of each pool in the second half "
+                          "of the claims; 0: no second half",
+                          kGuaranteed)},
          .program = true},
         run};
 }
