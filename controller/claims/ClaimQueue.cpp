@@ -7,6 +7,7 @@
 #include "base/ScopeExit.h"
 #include "base/Subscribers.h"
 #include "controller/claims/ClaimWait.h"
+#include "controller/claims/FloorRule.h"
 
 namespace hearth::controller {
 namespace {
@@ -19,43 +20,6 @@ std::chrono::seconds wholeSeconds(double seconds, double most) {
     return std::chrono::seconds(
         std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(std::min(seconds, most)))));
 }
-
-/// Says whether a claim leaves other tenants the workspaces of the pool that they are guaranteed.
-class FloorRule {
-public:
-    FloorRule(const pool::WarmPool& warm, const QuotaLedger& quotas, const std::string& pool)
-        : floors_(quotas.floors(pool)) {
-        if (floors_.empty()) return;
-        for (const pool::Member& member : warm.members(pool)) {
-            if (member.phase != pool::Phase::Claimed) continue;
-            ++claimed_;
-            ++held_[member.tenant];
-        }
-    }
-    bool none() const { return floors_.empty(); }
-    bool under(const std::string& tenant) const { return left(tenant) > 0; }
-    /// So many more leave the other tenants what they are guaranteed.
-    bool leavesOthers(const std::string& tenant, std::size_t count, std::size_t most) const {
-        std::size_t kept = 0;
-        for (const auto& [other, floor] : floors_) {
-            if (other != tenant) kept += left(other);
-        }
-        return claimed_ + count + kept <= most;
-    }
-
-private:
-    std::size_t left(const std::string& tenant) const {
-        const auto floor = floors_.find(tenant);
-        if (floor == floors_.end()) return 0;
-        const auto held = held_.find(tenant);
-        const std::size_t has = held == held_.end() ? 0 : held->second;
-        return floor->second > has ? floor->second - has : 0;
-    }
-
-    const std::map<std::string, std::uint32_t> floors_;
-    std::size_t claimed_ = 0;
-    std::map<std::string, std::size_t> held_;
-};
 
 }  // namespace
 

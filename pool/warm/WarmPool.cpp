@@ -109,9 +109,9 @@ bool WarmPool::giveBack(const SandboxId& id) {
     const MutexLock lock(mutex_);
     Member* member = locate(id);
     if (member == nullptr || member->phase != Phase::Claimed) return false;
+    move(*member, Phase::Ready);  // while it is known who had it
     member->workspace.clear();
     member->tenant.clear();
-    move(*member, Phase::Ready);
     shelves_[member->pool].ready.push_front(member);
     return true;
 }
@@ -212,6 +212,20 @@ PoolCounts WarmPool::counts(const std::string& pool) const {
     return found == shelves_.end() ? PoolCounts{} : found->second.counts;
 }
 
+std::vector<std::size_t> WarmPool::claimedBy(const std::string& pool,
+                                             const std::vector<std::string>& tenants) const {
+    std::vector<std::size_t> counts(tenants.size());
+    const MutexLock lock(mutex_);
+    const auto shelf = shelves_.find(pool);
+    if (shelf == shelves_.end()) return counts;
+    const std::map<std::string, std::size_t>& claimed = shelf->second.claimed;
+    std::transform(tenants.begin(), tenants.end(), counts.begin(), [&](const std::string& tenant) {
+        const auto found = claimed.find(tenant);
+        return found == claimed.end() ? 0 : found->second;
+    });
+    return counts;
+}
+
 WarmStock WarmPool::stock(const std::string& pool, const std::string& template_hash) const {
     WarmStock stock;
     const MutexLock lock(mutex_);
@@ -259,6 +273,7 @@ void WarmPool::countIn(const Member& member) {
     Shelf& shelf = shelves_[member.pool];
     ++counter(shelf.counts, member.phase);
     ++counter(shelf.made[member.template_hash], member.phase);
+    if (member.phase == Phase::Claimed) ++shelf.claimed[member.tenant];
 }
 
 void WarmPool::countOut(const Member& member) {
@@ -267,6 +282,9 @@ void WarmPool::countOut(const Member& member) {
     PoolCounts& made = shelf.made[member.template_hash];
     --counter(made, member.phase);
     if (made.total() == 0) shelf.made.erase(member.template_hash);
+    if (member.phase != Phase::Claimed) return;
+    const auto claimed = shelf.claimed.find(member.tenant);
+    if (--claimed->second == 0) shelf.claimed.erase(claimed);
 }
 
 void WarmPool::move(Member& member, Phase phase) {

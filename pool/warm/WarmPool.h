@@ -81,6 +81,10 @@ public:
     std::vector<Member> members(const std::string& pool) const;
     std::vector<Member> all() const;
     PoolCounts counts(const std::string& pool) const;
+    /// How many sandboxes of the pool each of these tenants has claimed, in their order. The cost
+    /// grows with the tenants, not with the pool.
+    std::vector<std::size_t> claimedBy(const std::string& pool,
+                                       const std::vector<std::string>& tenants) const;
     /// As counts(), at a cost that does not grow with the pool.
     WarmStock stock(const std::string& pool, const std::string& template_hash) const;
     /// The languages of the pool's image, as its newest agent reported; nullopt while there is
@@ -91,10 +95,11 @@ private:
     /// One pool's part.
     struct Shelf {
         PoolCounts counts;
-        std::deque<Member*> ready;               ///< oldest first
-        std::map<std::string, PoolCounts> made;  ///< by template, as long as there is any of it
-        std::size_t agents = 0;                  ///< of members that reported their languages
-        std::vector<std::string> languages;      ///< as the newest reported
+        std::deque<Member*> ready;                   ///< oldest first
+        std::map<std::string, PoolCounts> made;      ///< by template, as long as there is any of it
+        std::map<std::string, std::size_t> claimed;  ///< by tenant, of those that have any
+        std::size_t agents = 0;                      ///< of members that reported their languages
+        std::vector<std::string> languages;          ///< as the newest reported
     };
 
     Member* locate(const SandboxId& id) HEARTH_REQUIRES(mutex_);

@@ -149,6 +149,40 @@ TEST_CASE("counts follow every step", "[unit][pool]") {
     CHECK(pool.counts("q").total() == 0);
 }
 
+TEST_CASE("what each tenant has claimed is counted through every step", "[unit][pool]") {
+    WarmPool pool;
+    using Counts = std::vector<std::size_t>;
+    const auto claimed = [&] { return pool.claimedBy("p", {"t", "u", "nobody"}); };
+    CHECK(claimed() == Counts{0, 0, 0});
+    for (const char* id : {"a", "b", "c", "d"}) makeReady(pool, id);
+    makeReady(pool, "x", "q");
+    pool.claim("p", "ws_1", "t");
+    pool.claim("p", "ws_2", "t");
+    pool.claim("p", "ws_3", "u");
+    pool.claim("q", "ws_4", "t");  // another pool's
+    CHECK(claimed() == Counts{2, 1, 0});
+    pool.giveBack("a");
+    CHECK(claimed() == Counts{1, 1, 0});
+    pool.claim("p", "ws_5", "u");
+    CHECK(claimed() == Counts{1, 2, 0});
+    pool.drain("a");
+    pool.remove("a");
+    pool.fail("b");
+    CHECK(claimed() == Counts{0, 1, 0});
+
+    // A found sandbox is nobody's until its agent has said whose it is.
+    Member found = member("e");
+    found.phase = Phase::Claimed;
+    found.unasked = true;
+    pool.adopt(found);
+    found.unasked = false;
+    found.tenant = "t";
+    pool.adopt(found);
+    CHECK(claimed() == Counts{1, 1, 0});
+    for (const Member& each : pool.all()) pool.remove(each.id);
+    CHECK(claimed() == Counts{0, 0, 0});
+}
+
 TEST_CASE("an adopted sandbox is where it was found", "[unit][pool]") {
     WarmPool pool;
     Member claimed = member("a");
