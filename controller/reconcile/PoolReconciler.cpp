@@ -102,9 +102,8 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     // Each waiting claim needs a sandbox, in addition to the floor.
     const PoolStatuses::Sized sized = size(*pool);
     const std::size_t floor = sized.desired;
-    const std::size_t target = std::min<std::size_t>(
-        floor + supply_.claims.needed(name),
-        std::max<std::size_t>(rangeNow({pool->spec, history_.clock.wall()}).max, 1));
+    const std::size_t target =
+        wantedUnclaimed({pool->spec, history_.clock.wall()}, floor, supply_.claims.needed(name));
     std::optional<std::chrono::nanoseconds> again;
     if (stock.fresh < target) {
         const CircuitBreaker::State breaker = supply_.breaker.state(name);
@@ -322,8 +321,8 @@ bool PoolReconciler::create(const Pool& pool, const std::string& wanted, std::si
 std::size_t PoolReconciler::attainable(const Pool& pool) const {
     const std::size_t claimed = supply_.warm.counts(pool.name).claimed;
     const std::size_t members = pool.spec.max_members;
-    const std::size_t most = std::min<std::size_t>(rangeNow({pool.spec, history_.clock.wall()}).max,
-                                                   members - std::min(members, claimed));
+    const std::size_t most = std::min(mostUnclaimed({pool.spec, history_.clock.wall()}),
+                                      members - std::min(members, claimed));
     if (pool.spec.gpu.count == 0) return most;
     std::set<pool::SandboxId> holders;
     for (const auto& [id, uuids] : supply_.gpus.leases()) {

@@ -21,6 +21,8 @@ namespace hearth::controller {
 inline constexpr const char* kPoolApiVersion = "hearth.dev/v1alpha1";
 inline constexpr const char* kPoolKind = "SandboxPool";
 
+/// A claim that finds no ready sandbox waits for one that is made for it: within warm.max (Queue),
+/// or beyond it, within limits.members (Create). Or it is refused at once (Fail).
 enum class OnEmpty { Queue, Create, Fail };
 inline constexpr Texts<OnEmpty, 3> kOnEmpty{{"Queue", "Create", "Fail"}};
 inline constexpr Texts<pool::Storage, 2> kStorages{{"Disk", "Memory"}};

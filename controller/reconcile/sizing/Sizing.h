@@ -40,4 +40,12 @@ std::size_t predictive(const SizingInput& input);
 /// `warm.max` of the same.
 std::size_t desiredWarm(const SizingInput& input);
 
+/// How many sandboxes that nobody has claimed the pool should have now, where `desired` are to be
+/// warm and claims that wait need so many more: each gets one made, with onEmpty Queue within the
+/// range's most (at least one), with Create beyond it, within limits.members.
+std::size_t wantedUnclaimed(const SizingInput& input, std::size_t desired, std::size_t needed);
+
+/// The most that wantedUnclaimed() gives for any need.
+std::size_t mostUnclaimed(const SizingInput& input);
+
 }  // namespace hearth::controller

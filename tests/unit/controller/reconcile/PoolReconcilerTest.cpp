@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "controller/claims/ClaimWait.h"
 #include "controller/reconcile/PoolReconciler.h"
 #include "tests/support/House.h"
 
@@ -45,6 +46,42 @@ TEST_CASE("a pool fills to its floor with few creates at a time", "[unit][contro
     CHECK(ground.runtime.created() == 5);
     CHECK(conditionOf(house, ConditionType::Ready));
     CHECK(house.statuses.of("p").observed_generation == 1);
+}
+
+TEST_CASE("a pool that creates on empty makes a sandbox for each claim at once, beyond warm.max",
+          "[unit][controller]") {
+    for (const OnEmpty action : {OnEmpty::Queue, OnEmpty::Create}) {
+        Ground ground;
+        House house(ground);
+        PoolSpec spec = smallSpec(0);
+        spec.warm_max = 1;
+        spec.parallel_creates = 4;
+        spec.max_members = 3;
+        spec.on_empty = action;
+        house.declare("p", spec);
+        house.loop.settle();
+        std::vector<WorkspaceRequest> claims(4, House::request());
+        for (WorkspaceRequest& claim : claims) {
+            claim.patience = {.waits = false, .wait = std::make_shared<ClaimWait>()};
+            CHECK_THROWS_AS(house.workspaces.create(house.who, claim), MustWait);
+        }
+        house.pool_reconciler.reconcile("p");
+        const std::size_t at_once = action == OnEmpty::Create ? 3 : 1;  // no more than members
+        CHECK(house.warm.counts("p").creating == at_once);
+        house.pool_reconciler.reconcile("p");
+        CHECK(house.warm.counts("p").creating == at_once);
+        std::size_t served = 0;
+        REQUIRE(house.settleUntil([&] {
+            for (WorkspaceRequest& claim : claims) {
+                if (!claim.patience.wait || !claim.patience.wait->due()) continue;
+                house.workspaces.create(house.who, claim);
+                claim.patience.wait.reset();
+                ++served;
+            }
+            return served == 3;
+        }));
+        CHECK(house.queue.waiting("p") == 1);  // until one of the three ends
+    }
 }
 
 TEST_CASE("a pool at its limit says so for as long as it wants more", "[unit][controller]") {

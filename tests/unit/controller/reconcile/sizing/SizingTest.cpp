@@ -15,6 +15,24 @@ TEST_CASE("a pool should have its floor, and never more than its most", "[unit][
     CHECK(desiredWarm({spec, WallTime{}}) == 0);
 }
 
+TEST_CASE(
+    "claims that wait get sandboxes within warm.max, or beyond it if the pool creates on empty",
+    "[unit][controller]") {
+    PoolSpec spec;
+    spec.warm_min = 1;
+    spec.warm_max = 2;
+    spec.max_members = 6;
+    CHECK(wantedUnclaimed({spec, WallTime{}}, 1, 0) == 1);
+    CHECK(wantedUnclaimed({spec, WallTime{}}, 1, 4) == 2);
+    spec.on_empty = OnEmpty::Create;
+    CHECK(wantedUnclaimed({spec, WallTime{}}, 1, 0) == 1);
+    CHECK(wantedUnclaimed({spec, WallTime{}}, 1, 4) == 5);
+    CHECK(wantedUnclaimed({spec, WallTime{}}, 1, 40) == 6);
+    spec.on_empty = OnEmpty::Queue;
+    spec.warm_min = spec.warm_max = 0;
+    CHECK(wantedUnclaimed({spec, WallTime{}}, 0, 3) == 1);
+}
+
 TEST_CASE("a forecast raises a predictive pool between its floor and its most",
           "[unit][controller]") {
     PoolSpec spec;
