@@ -84,11 +84,12 @@ void PoolModel::reconcile(double now) {
     const Moment at = momentAt(now);
     SizingInput input{spec_, at.wall};
     if (spec_.sizing == SizingMode::Predictive) {
-        input.outlook = forecast_.look(at, objectiveOf(spec_));
+        Objective objective = objectiveOf(spec_);
+        objective.most = rangeNow(input).max;
+        input.outlook = forecast_.look(at, objective);
     }
     const std::size_t wanted = desiredWarm(input);
-    const std::size_t target =
-        std::min<std::size_t>(wanted + waiting_.size(), std::max<std::uint32_t>(spec_.warm_max, 1));
+    const std::size_t target = wantedUnclaimed(input, wanted, waiting_.size());
     while (ready_.size() + creating_.size() < target && creating_.size() < spec_.parallel_creates) {
         creating_.push({now + durations_[result_.made % durations_.size()], now});
         ++result_.made;

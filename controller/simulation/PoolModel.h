@@ -34,7 +34,8 @@ struct PolicyResult {
 };
 
 /// One pool on a fake clock, sized by the server's own rules: refill bounded by parallelCreates,
-/// claims that wait in line, surplus retired. maxAge, limits and failures are left out.
+/// claims that wait in line, surplus retired, schedules. Failures, maxAge and the end of
+/// workspaces, so limits.members too, are left out.
 class PoolModel {
 public:
     PoolModel(const PoolSpec& spec, const StartModel& starts) : spec_(spec), starts_(starts) {}

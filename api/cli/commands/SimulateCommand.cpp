@@ -187,7 +187,8 @@ Command makeSimulate() {
              "sandboxes wait. A trace has an arrival a line, in seconds since the start or as\n"
              "2026-01-05T08:00:00.250Z, ascending; # begins a comment. `hearth serve\n"
              "--record-traces DIR` writes them. Without --pool: min 0, max 200,\n"
-             "parallelCreates 16, missRate 0.001. Of a pool only warm and sizing count.",
+             "parallelCreates 16, missRate 0.001. Of a pool its warm, sizing, schedules and\n"
+             "onEmpty.action count.",
          .flags = withOutputFlags(
              {ownFlag("trace", 0, "FILE", "A recorded trace; - for standard input"),
               ownFlag("pool", 0, "FILE", "The manifest of the pool"),

@@ -30,6 +30,23 @@ TEST_CASE("a fixed pool misses what comes faster than it is filled", "[unit][sim
     CHECK(result.idle_seconds == Approx(9 + 8 + 8 + 7));
 }
 
+TEST_CASE("a simulated pool follows its schedules, also for claims that wait",
+          "[unit][simulation]") {
+    PoolSpec spec = free(16);
+    spec.warm_max = 1;
+    const StartModel second{1, 0, 1};
+    const Trace three{"t", traceEpoch(), {10, 10, 10, 12.5}};
+    // One after the other, the third until the trace ends with the last claim.
+    CHECK(PoolModel(spec, second).replay(three).waited_seconds == Approx(1 + 2 + 2.5));
+    spec.schedules = {{"all day",
+                       Cron("* * * * *"),
+                       {},
+                       std::chrono::minutes(2),
+                       WarmChange{.min = 0, .max = 8},
+                       false}};
+    CHECK(PoolModel(spec, second).replay(three).waited_seconds == Approx(1 + 1 + 1));
+}
+
 TEST_CASE("the clairvoyant idles only where slots are too few", "[unit][simulation]") {
     const StartModel second{1, 0, 1};
     const Trace together{"t", traceEpoch(), {10, 10, 10}};
