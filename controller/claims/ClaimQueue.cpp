@@ -1,7 +1,6 @@
 #include "controller/claims/ClaimQueue.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/Mutex.h"
 #include "base/ScopeExit.h"
@@ -15,11 +14,6 @@ namespace {
 /// The weight of one more interval in the moving average.
 constexpr double kNewIntervalShare = 0.25;
 constexpr double kLongestEstimate = 3600;
-
-std::chrono::seconds wholeSeconds(double seconds, double most) {
-    return std::chrono::seconds(
-        std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(std::min(seconds, most)))));
-}
 
 }  // namespace
 
@@ -154,11 +148,11 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
         metrics_.poolExhausted(pool.name);
         if (barred_) throw *barred_;
         if (hopeless) refuseDegraded(pool, claimant);
-        if (fails) refuse(pool, line.size());
+        if (fails) refuse(pool);
         waiter->place = placeFor(claimant.tenant);
         if (full) {
             displaced = line.displaceFor(claimant.tenant);
-            if (!displaced) refuse(pool, line.size());
+            if (!displaced) refuse(pool);
             (*displaced)->in_line = false;
             (*displaced)->displaced = true;
             (*displaced)->place.reset();
@@ -219,8 +213,7 @@ std::vector<pool::Member> ClaimQueue::settle(const Pool& pool, const Claimant& c
     refuseClosed();
     if (barred_) throw *barred_;
     if (degraded(pool)) refuseDegraded(pool, claimant);
-    const auto line = lines_.find(pool.name);
-    refuse(pool, line == lines_.end() ? 0 : line->second.waiters.size(), waiter.displaced);
+    refuse(pool, waiter.displaced);
 }
 
 void ClaimQueue::giveBack(const pool::Member& member) {
@@ -364,50 +357,20 @@ void ClaimQueue::tellHopeless(const std::string& pool) {
     tell(all);
 }
 
-bool ClaimQueue::mayComeFree(const Pool& pool) const {
-    const CircuitBreaker::State state = breaker_.state(pool.name);
-    // The end of one of its sandboxes gives its room on the disk to the next.
-    return pool.refused.empty() && !state.no_layer && !state.no_room.empty() &&
-           state.failures < 3 && warm_.counts(pool.name).total() > 0;
-}
-
-bool ClaimQueue::degraded(const Pool& pool) const {
-    return !pool.refused.empty() || breaker_.state(pool.name).degraded();
-}
-
-void ClaimQueue::refuseDegraded(const Pool& pool, const Claimant& claimant) const {
-    const std::string what = "pool " + pool.name + " cannot make sandboxes at the moment";
-    const CircuitBreaker::State state = breaker_.state(pool.name);
-    const std::string& why = pool.refused.empty() ? state.reason : pool.refused;
-    if (pool.refused.empty() && state.diskFull()) {
-        throw Error(ErrorCode::DiskFull,
-                    what + ": " + (claimant.tell_why ? why : "the disk has no room for another"))
-            .hint(
-                "close workspaces you no longer need; an operator frees disk, or promises more "
-                "of it (--disk-overcommit)");
+std::chrono::seconds ClaimQueue::untilPlace(const std::optional<std::string>& tenant) const {
+    double soonest = kLongestRetryAfter;
+    const TimePoint now = clock_.now();
+    for (const auto& [pool, line] : lines_) {
+        const WaiterPtr* first = line.waiters.nextIf(
+            [&](const std::string& each, const WaiterPtr&) { return !tenant || each == *tenant; });
+        if (first == nullptr) continue;
+        const Waiter& waiter = **first;
+        const std::size_t place = line.waiters.before(waiter.tenant, *first) + 1;
+        soonest = std::min({soonest, toSeconds(waiter.until - now),
+                            secondsTo(pool, place, waiter.max_members, waiter.parallel_creates)
+                                .value_or(kLongestRetryAfter)});
     }
-    if (!claimant.tell_why || why.empty()) {
-        throw Error(ErrorCode::PoolDegraded, what)
-            .hint("an operator finds the reason in the pool's Degraded condition")
-            .retryAfter(std::chrono::seconds(5));
-    }
-    throw Error(ErrorCode::PoolDegraded, what + ": " + why)
-        .hint("the pool recovers by itself once that is fixed")
-        .retryAfter(std::chrono::seconds(5));
-}
-
-std::shared_ptr<void> ClaimQueue::placeFor(const std::string& tenant) {
-    if (std::shared_ptr<void> place = places_.take(tenant)) return place;
-    if (places_.hasItsShare(tenant)) {
-        throw Error(ErrorCode::RateLimited, "tenant " + tenant + " has " +
-                                                std::to_string(places_.held(tenant)) +
-                                                " claims waiting, as many as a tenant may")
-            .hint("wait until some of them are answered")
-            .retryAfter(std::chrono::seconds(5));
-    }
-    throw Error(ErrorCode::Unavailable, "this server lets no more claims wait")
-        .hint("try again after Retry-After")
-        .retryAfter(std::chrono::seconds(5));
+    return wholeSeconds(soonest, kLongestRetryAfter);
 }
 
 void ClaimQueue::refuseClosed() const {
@@ -477,46 +440,17 @@ ClaimQueue::Arrivals ClaimQueue::arrivals(const std::string& pool) const {
     return found == lines_.end() ? Arrivals{} : found->second.arrivals;
 }
 
-void ClaimQueue::refuse(const Pool& pool, std::size_t waiting, bool displaced) const {
-    const pool::PoolCounts counts = warm_.counts(pool.name);
-    // Everyone before us and we need one start each, some of them side by side.
-    const CircuitBreaker::State breaker = breaker_.state(pool.name);
-    const double seconds = static_cast<double>(waiting + 1) * breaker.start_seconds /
-                           static_cast<double>(pool.spec.parallel_creates);
-    throw Error(ErrorCode::PoolExhausted,
-                "pool " + pool.name + " has no free sandbox: " + std::to_string(counts.ready) +
-                    " ready, " + std::to_string(counts.claimed) + " claimed, " +
-                    std::to_string(waiting) + " waiting" +
-                    (breaker.no_gpus.empty() ? "" : "; the next one waits for GPUs") +
-                    (displaced ? "; a tenant with fewer of them took this one's place" : ""))
-        .hint(
-            "try again after Retry-After, close workspaces you no longer need, or ask the "
-            "operator for a larger pool")
-        .retryAfter(wholeSeconds(seconds, 300));
-}
-
 ClaimWait::Progress ClaimQueue::Ticket::progress() const {
     ClaimWait::Progress progress;
     progress.what_for = "a sandbox of pool " + waiter_->pool;
-    std::optional<double> every;
-    {
-        const MutexLock lock(queue_.mutex_);
-        if (!waiter_->in_line) return progress;
-        const Line& line = queue_.lines_.at(waiter_->pool);
-        progress.place = line.waiters.before(waiter_->tenant, waiter_) + 1;
-        progress.of = line.waiters.size();
-        every = line.every_secs;
-    }
-    const pool::PoolCounts counts = queue_.warm_.counts(waiter_->pool);
-    const std::size_t room =
-        waiter_->max_members > counts.total() ? waiter_->max_members - counts.total() : 0;
-    const auto place = static_cast<double>(progress.place);
-    if (progress.place <= counts.creating + counts.warming + room) {
-        const double start = queue_.breaker_.state(waiter_->pool).start_seconds;
-        progress.estimate =
-            wholeSeconds(std::ceil(place / waiter_->parallel_creates) * start, kLongestEstimate);
-    } else if (every) {  // the pool is at its limit: somebody has to leave first
-        progress.estimate = wholeSeconds(place * *every, kLongestEstimate);
+    const MutexLock lock(queue_.mutex_);
+    if (!waiter_->in_line) return progress;
+    const Line& line = queue_.lines_.at(waiter_->pool);
+    progress.place = line.waiters.before(waiter_->tenant, waiter_) + 1;
+    progress.of = line.waiters.size();
+    if (const auto seconds = queue_.secondsTo(waiter_->pool, progress.place, waiter_->max_members,
+                                              waiter_->parallel_creates)) {
+        progress.estimate = wholeSeconds(*seconds, kLongestEstimate);
     }
     return progress;
 }

@@ -130,12 +130,25 @@ private:
     /// Its line has become longer or shorter.
     void tellDepth(const std::string& pool) HEARTH_REQUIRES(mutex_);
     static void tell(const std::vector<WaiterPtr>& waiters);
-    [[noreturn]] void refuse(const Pool& pool, std::size_t waiting, bool displaced = false) const;
+    static constexpr double kLongestRetryAfter = 300;
+    /// For a client: at least one.
+    static std::chrono::seconds wholeSeconds(double seconds, double most);
+    /// How long the one at this place of the pool's line waits: by starts while the pool has room
+    /// for it, else by the measured pace of the line; nullopt where that is unknown.
+    std::optional<double> secondsTo(const std::string& pool, std::size_t place,
+                                    std::size_t max_members, std::size_t parallel_creates) const
+        HEARTH_REQUIRES(mutex_);
+    /// When a claim leaves a line at the latest, so far as known: the first of the tenant's, or of
+    /// anybody's without one.
+    std::chrono::seconds untilPlace(const std::optional<std::string>& tenant) const
+        HEARTH_REQUIRES(mutex_);
+    [[noreturn]] void refuse(const Pool& pool, bool displaced = false) const
+        HEARTH_REQUIRES(mutex_);
     [[noreturn]] void refuseDegraded(const Pool& pool, const Claimant& claimant) const;
     /// It is degraded for want of disk only, and has sandboxes that will end.
     bool mayComeFree(const Pool& pool) const;
     /// A place for one more, or the refusal.
-    std::shared_ptr<void> placeFor(const std::string& tenant);
+    std::shared_ptr<void> placeFor(const std::string& tenant) HEARTH_REQUIRES(mutex_);
     bool degraded(const Pool& pool) const;
     void refuseClosed() const HEARTH_REQUIRES(mutex_);
     /// The waiters of all lines.

@@ -1,0 +1,78 @@
+#include "tests/unit/controller/claims/Claimants.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+TEST_CASE("a refusal says when it is worth trying again, from what was measured",
+          "[unit][controller]") {
+    Claimants q;
+    q.pool.spec.max_members = 2;
+    q.pool.spec.max_queue = 2;
+    std::vector<std::unique_ptr<Threadless>> line;
+    const auto join = [&](const char* tenant) {
+        line.push_back(std::make_unique<Threadless>(Threadless{q, tenant}));
+        return line.back()->run();
+    };
+    // Two sandboxes are in use, so the next is had as one of them ends: every 20 s, as it shows.
+    for (int i = 0; i < 2; ++i) {
+        q.makeReady();
+        REQUIRE(join("t").starts_with("sb_"));
+    }
+    for (int i = 0; i < 2; ++i) REQUIRE(join("t") == "waits");
+    for (int i = 0; i < 3; ++i) {
+        q.clock.advance(20s);
+        q.warm.remove("sb_" + std::to_string(i + 1));
+        q.makeReady();
+        q.queue.offer("p");
+        REQUIRE(join("t") == "waits");
+    }
+    const Error full = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); });
+    CHECK(full.code() == ErrorCode::PoolExhausted);
+    CHECK(full.retryAfter() == 60s);  // it would be the third
+
+    // The breaker knows when the next create is.
+    Claimants failing;
+    for (int i = 0; i < 6; ++i) failing.breaker.failed("p", "no");
+    const TimePoint retry = failing.breaker.state("p").retry_at;
+    const auto again = [&] {
+        return errorOf([&] { failing.queue.acquire(failing.pool, {"ws", "t"}); }).retryAfter();
+    };
+    REQUIRE(retry - failing.clock.now() == 16s);
+    CHECK(again() == 17s);
+    failing.clock.advance(10s);
+    CHECK(again() == 7s);
+    failing.clock.advance(10s);  // it is being tried, or waits for its turn
+    CHECK(again() == 5s);
+}
+
+TEST_CASE("a claim too many is told when one of those that wait is answered or gives up",
+          "[unit][controller]") {
+    Claimants q;
+    ClaimQueue small{q.warm, q.work, q.breaker, q.metrics, q.clock, {.all = 4, .of_tenant = 2}};
+    q.pool.spec.max_members = 0;
+    q.pool.spec.max_wait = 40s;
+    Pool other = q.pool;
+    other.name = "starts";
+    other.spec.max_members = 10;
+    other.spec.parallel_creates = 1;
+    for (int i = 0; i < 60; ++i) q.breaker.succeeded("starts", 9s);
+    std::vector<std::shared_ptr<ClaimWait>> waits;
+    const auto claim = [&](const Pool& pool, const std::string& tenant) {
+        waits.push_back(std::make_shared<ClaimWait>());
+        small.acquire(pool, {"ws", tenant, {.waits = false, .wait = waits.back()}});
+    };
+    CHECK_THROWS_AS(claim(q.pool, "a"), MustWait);
+    q.clock.advance(10s);
+    CHECK_THROWS_AS(claim(q.pool, "a"), MustWait);
+    const Error tenant = errorOf([&] { claim(q.pool, "a"); });
+    CHECK(tenant.code() == ErrorCode::RateLimited);
+    CHECK(tenant.retryAfter() == 30s);  // how fast the line moves is unknown: its first gives up
+    CHECK_THROWS_AS(claim(other, "b"), MustWait);
+    CHECK(errorOf([&] { claim(q.pool, "a"); }).retryAfter() == 30s);  // another's line
+    CHECK_THROWS_AS(claim(other, "c"), MustWait);
+    const Error all = errorOf([&] { claim(q.pool, "d"); });
+    CHECK(all.code() == ErrorCode::Unavailable);
+    CHECK(all.retryAfter() == 9s);  // anybody's
+}
