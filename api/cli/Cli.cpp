@@ -275,14 +275,14 @@ int runProgram(int argc, char** argv, const Command& command) {
 }
 
 std::vector<Command> allCommands() {
-    return {makeRun(),      makeExec(),     makeShell(),     makeOpen(),     makeList(),
-            makeRemove(),   makeCopy(),     makePs(),        makeTop(),      makeLogs(),
-            makeAttach(),   makeStop(),     makeGet(),       makeDescribe(), makeExplain(),
-            makeApply(),    makeScale(),    makeSchedule(),  makeDelete(),   makeDrain(),
-            makeImage(),    makeToken(),    makeQuota(),     makeUsage(),    makeGpu(),
-            makeMcp(),      makePackages(), makeMcpConfig(), makeSimulate(), makeAgentFolder(),
-            makeCrds(),     makeServe(),    makeConfig(),    makeDoctor(),   makeCompletion(),
-            makeLogLevel(), makeVersion()};
+    return {makeRun(),         makeExec(),     makeShell(),    makeOpen(),      makeList(),
+            makeRemove(),      makeCopy(),     makePs(),       makeTop(),       makeLogs(),
+            makeAttach(),      makeStop(),     makeGet(),      makeDescribe(),  makeExplain(),
+            makeApply(),       makeScale(),    makeSchedule(), makeDelete(),    makeDrain(),
+            makeUndrain(),     makeImage(),    makeToken(),    makeQuota(),     makeUsage(),
+            makeGpu(),         makeMcp(),      makePackages(), makeMcpConfig(), makeSimulate(),
+            makeAgentFolder(), makeCrds(),     makeServe(),    makeConfig(),    makeDoctor(),
+            makeCompletion(),  makeLogLevel(), makeVersion()};
 }
 
 }  // namespace hearth::cli

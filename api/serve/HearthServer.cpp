@@ -387,7 +387,8 @@ private:
         if (stopping_ || signals_.leaving()) return {false, "stopping"};
         if (!prepared_) return {false, doorway_.doing()};
         if (plane_.pool_reconciler.drained()) {
-            return {false, "drained; the pools stay empty until the server is started again"};
+            return {false,
+                    "drained; the pools stay empty until `hearth undrain` or the next start"};
         }
         if (!warmed_up_ && clock_.now() - started_at_ < kWarmUpGrace) {
             for (const controller::PoolPtr& pool : plane_.specs.all()) {
@@ -444,7 +445,7 @@ private:
         plane_.on_demand.stop();
         plane_.layers.stop();
         front_.stop();
-        plane_.pool_reconciler.stopRefill();
+        plane_.pool_reconciler.shutDown();
         runtime_->finishWithin(kShutdownWait);
         // Among replicas the next leader goes on with them.
         if (looping_ && !runtime_died_ && leadership_ == nullptr &&

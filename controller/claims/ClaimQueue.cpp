@@ -182,7 +182,7 @@ void ClaimQueue::block(Waiter& waiter, const std::stop_token& stop) {
 }
 
 bool ClaimQueue::over(const Waiter& waiter) const {
-    return !waiter.members.empty() || waiter.displaced || closed_ || barred_ ||
+    return !waiter.members.empty() || waiter.displaced || closed_ || suspended_ || barred_ ||
            clock_.now() >= waiter.until || breaker_.state(waiter.pool).no_layer;
 }
 
@@ -375,6 +375,7 @@ std::chrono::seconds ClaimQueue::untilPlace(const std::optional<std::string>& te
 
 void ClaimQueue::refuseClosed() const {
     if (closed_) throw *closed_;
+    if (suspended_) throw *suspended_;
 }
 
 void ClaimQueue::close(const Error& why) {
@@ -384,6 +385,16 @@ void ClaimQueue::close(const Error& why) {
         if (closed_) return;
         closed_ = why;
         all = everyone();
+    }
+    tell(all);
+}
+
+void ClaimQueue::suspend(std::optional<Error> why) {
+    std::vector<WaiterPtr> all;
+    {
+        const MutexLock lock(mutex_);
+        suspended_ = std::move(why);
+        if (suspended_) all = everyone();
     }
     tell(all);
 }

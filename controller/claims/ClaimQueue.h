@@ -74,6 +74,9 @@ public:
     void bar(std::optional<Error> why);
     /// Every waiting and later claim is refused with this. The first word counts.
     void close(const Error& why);
+    /// While there is a reason, every waiting and new claim is refused with it. A closed queue
+    /// stays closed.
+    void suspend(std::optional<Error> why);
     /// As things are, no more than `most` sandboxes of the pool can be ready at once. A claim of
     /// more stays in line, and holds up nobody.
     void limit(const std::string& pool, std::size_t most);
@@ -163,8 +166,9 @@ private:
     const QuotaLedger quotas_;
     mutable Mutex mutex_;
     std::map<std::string, Line> lines_ HEARTH_GUARDED_BY(mutex_);
-    std::optional<Error> closed_ HEARTH_GUARDED_BY(mutex_);  // why
-    std::optional<Error> barred_ HEARTH_GUARDED_BY(mutex_);  // why; see bar()
+    std::optional<Error> closed_ HEARTH_GUARDED_BY(mutex_);     // why
+    std::optional<Error> suspended_ HEARTH_GUARDED_BY(mutex_);  // why
+    std::optional<Error> barred_ HEARTH_GUARDED_BY(mutex_);     // why; see bar()
 };
 
 }  // namespace hearth::controller

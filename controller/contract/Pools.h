@@ -117,8 +117,11 @@ public:
     /// Ends every sandbox of the pool, claimed ones included, and waits up to `wait`; the pool
     /// stays declared and is refilled after. Gives the number ended.
     virtual std::uint32_t drain(const Principal& who, const std::string& name) = 0;
-    /// Ends every sandbox of every pool and keeps pools from being refilled until restart.
+    /// Ends every sandbox of every pool and keeps pools from being refilled, until undrainAll() or
+    /// the next start.
     virtual std::uint32_t drainAll(const Principal& who) = 0;
+    /// Pools are filled and claims are served again. Nothing happens where nothing is drained.
+    virtual void undrainAll(const Principal& who) = 0;
     virtual std::vector<SandboxView> sandboxes(const Principal& who,
                                                const std::optional<std::string>& pool) = 0;
     virtual SandboxView sandbox(const Principal& who, const std::string& id) = 0;

@@ -83,8 +83,8 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     // A sandbox that has ended, or another quota, may let in a claim that left it to others.
     supply_.claims.limit(name, supply_.claims.waiting(name) > 0 ? attainable(*pool) : SIZE_MAX);
     supply_.claims.offer(name);
-    if (!refill_ || !pool->refused.empty()) {
-        publish(*pool, refill_ ? size(*pool) : PoolStatuses::Sized{});
+    if (drained() || !pool->refused.empty()) {
+        publish(*pool, drained() ? PoolStatuses::Sized{} : size(*pool));
         return ReconcileResult::settled();
     }
 
@@ -378,7 +378,7 @@ void PoolReconciler::giveUpSpare(const Pool& pool) {
 }
 
 void PoolReconciler::publish(const Pool& pool, const PoolStatuses::Sized& sized) {
-    statuses_.publish(pool, sized, refill_);
+    statuses_.publish(pool, sized, !drained());
     publishDisk();
 }
 
@@ -389,15 +389,32 @@ void PoolReconciler::publishDisk() {
                                    most == UINT64_MAX ? 0 : static_cast<double>(most));
 }
 
-void PoolReconciler::stopRefill() {
-    refill_ = false;
-    supply_.claims.close(
+void PoolReconciler::drain() {
+    Refill before = Refill::On;
+    refill_.compare_exchange_strong(before, Refill::Drained);
+    supply_.claims.suspend(
         Error(ErrorCode::Unavailable,
-              "the server was drained, and its pools stay empty until it is started again")
-            .hint("an operator has ended its work; claims are served again after the next start")
+              "the server was drained, and its pools stay empty until an operator undrains it")
+            .hint("an operator has ended its work; claims are served again after `hearth undrain`, "
+                  "or after the server's next start")
             .unlessMended());
-    for (const PoolPtr& pool : specs_.all())
-        supply_.work.add({WorkKind::Pool, pool->name});  // shown in its status
+    lookAtAll();
+}
+
+void PoolReconciler::undrain() {
+    Refill before = Refill::Drained;
+    if (!refill_.compare_exchange_strong(before, Refill::On)) return;
+    supply_.claims.suspend(std::nullopt);
+    lookAtAll();
+}
+
+void PoolReconciler::shutDown() {
+    refill_ = Refill::ShutDown;
+    lookAtAll();
+}
+
+void PoolReconciler::lookAtAll() {
+    for (const PoolPtr& pool : specs_.all()) supply_.work.add({WorkKind::Pool, pool->name});
 }
 
 }  // namespace hearth::controller

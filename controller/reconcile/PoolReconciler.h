@@ -28,10 +28,14 @@ public:
 
     ReconcileResult reconcile(const std::string& name);
     const PoolStatuses& statuses() const { return statuses_; }
-    /// No pool is refilled any more (drain of everything, shutdown); each says so in its status.
-    void stopRefill();
-    /// After stopRefill().
-    bool drained() const { return !refill_; }
+    /// No pool is refilled, and no claim is served, until undrain(); each pool's status says so.
+    void drain();
+    /// The end of a drain; after shutDown() without effect.
+    void undrain();
+    /// For good.
+    void shutDown();
+    /// Pools are not refilled at present.
+    bool drained() const { return refill_ != Refill::On; }
 
 private:
     /// How many warm sandboxes the pool should have now. Feeds and reads its forecast.
@@ -73,7 +77,10 @@ private:
     const DiskBudget& disk_;
     PoolStatuses& statuses_;
     const History history_;
-    std::atomic<bool> refill_{true};
+    /// Every pool is looked at anew, which shows in its status.
+    void lookAtAll();
+    enum class Refill { On, Drained, ShutDown };
+    std::atomic<Refill> refill_{Refill::On};
     struct Swept {
         WallTime firing = WallTime::min();
         TimePoint line{};

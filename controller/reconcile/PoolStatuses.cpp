@@ -102,7 +102,7 @@ void PoolStatuses::publishReady(std::size_t ready, std::size_t desired, bool ref
                                 PoolStatus& status) {
     if (!refill) {
         return setCondition(status, history_.clock, ConditionType::Ready, false, "Drained",
-                            "it stays empty until the server is started again");
+                            "it stays empty until the server is undrained or started again");
     }
     setCondition(status, history_.clock, ConditionType::Ready, ready >= desired,
                  ready >= desired ? "Filled" : "Filling",

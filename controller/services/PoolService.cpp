@@ -233,13 +233,22 @@ std::uint32_t PoolService::drain(const Principal& who, const std::string& name) 
 std::uint32_t PoolService::drainAll(const Principal& who) {
     require(who, Role::Admin);
     const TimePoint begin = history_.clock.now();
-    reconciler_.stopRefill();
+    reconciler_.drain();
     const std::uint32_t ended = endAndWait(supply_.warm.all(), who.trace);
     history_.log.info("server.drained", {{"tenant", who.tenant},
                                          {"sandboxes", ended},
                                          {"seconds", toSeconds(history_.clock.now() - begin)},
                                          {"trace", who.trace.trace_id}});
     return ended;
+}
+
+void PoolService::undrainAll(const Principal& who) {
+    require(who, Role::Admin);
+    const TimePoint begin = history_.clock.now();
+    reconciler_.undrain();
+    history_.log.info("server.undrained", {{"tenant", who.tenant},
+                                           {"seconds", toSeconds(history_.clock.now() - begin)},
+                                           {"trace", who.trace.trace_id}});
 }
 
 bool PoolService::isSuspect(const pool::Member& member) const {

@@ -32,6 +32,7 @@ public:
     void remove(const Principal& who, const std::string& name) override;
     std::uint32_t drain(const Principal& who, const std::string& name) override;
     std::uint32_t drainAll(const Principal& who) override;
+    void undrainAll(const Principal& who) override;
     std::vector<SandboxView> sandboxes(const Principal& who,
                                        const std::optional<std::string>& pool) override;
     SandboxView sandbox(const Principal& who, const std::string& id) override;

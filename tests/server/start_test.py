@@ -336,7 +336,7 @@ def notified():
 
 
 def drained():
-    """a drained server says so: not ready, its pools Drained, and nobody is told to try again"""
+    """a drained server says so: not ready, its pools Drained, nobody is told to try again; until it is undrained or started again"""
     with server() as s:
         s.start()
         assert subprocess.run([HEARTH, "drain", "--url", s.url], timeout=60, check=False).returncode == 0
@@ -350,7 +350,13 @@ def drained():
         answer = s.post("/v1/workspaces", {})
         assert answer.status == 503 and not answer.json["retryable"], answer
         assert "retry-after" not in answer.headers and "retryAfterSeconds" not in answer.json, answer
-        assert "after the next start" in answer.json["hint"], answer
+        assert "hearth undrain" in answer.json["hint"] and "next start" in answer.json["hint"], answer
+        done = subprocess.run([HEARTH, "undrain", "--url", s.url], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0 and "filled again" in done.stdout, done
+        wait_for("the server to be ready", lambda: s.ops("/readyz").status == 200)
+        s.open_workspace()
+        wait_for("the pool to be full", lambda: "Drained" not in shown())
+        s.drain()
         s.stop()
         s.start()  # and it is as before
         s.open_workspace()

@@ -66,6 +66,7 @@ public:
     void remove(const Principal&, const std::string&) override {}
     std::uint32_t drain(const Principal&, const std::string&) override { return 3; }
     std::uint32_t drainAll(const Principal&) override { return 5; }
+    void undrainAll(const Principal&) override {}
     std::vector<controller::SandboxView> sandboxes(const Principal& who,
                                                    const std::optional<std::string>&) override {
         return {sandbox(who, kSandbox)};

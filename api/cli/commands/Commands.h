@@ -28,6 +28,7 @@ Command makeGet();
 Command makeApply();
 Command makeDelete();
 Command makeDrain();
+Command makeUndrain();
 Command makeImage();
 Command makeToken();
 Command makeQuota();

@@ -114,6 +114,12 @@ int drain(const Invocation& call) {
     return kOk;
 }
 
+int undrain(const Invocation& call) {
+    Remote(call.options).send("POST", "/v1/undrain");
+    call.console.out << "all pools are filled again\n";
+    return kOk;
+}
+
 }  // namespace
 
 Command makeApply() {
@@ -155,19 +161,27 @@ Command makeScale() {
 }
 
 Command makeDrain() {
-    return {
-        {.name = "drain",
-         .arguments = "[POOL]",
-         .summary = "End every sandbox of a pool, or of all pools, claimed ones included.",
-         .details = "  hearth drain python      after its image was changed by hand\n"
-                    "  hearth drain             before the machine goes down\n\n"
-                    "A drained pool is filled again; without a name, pools stay empty until the\n"
-                    "server is restarted.",
-         .flags = clientFlags(),
-         .least = 0,
-         .most = 1,
-         .operands = {"@pool"}},
-        drain};
+    return {{.name = "drain",
+             .arguments = "[POOL]",
+             .summary = "End every sandbox of a pool, or of all pools, claimed ones included.",
+             .details = "  hearth drain python      after its image was changed by hand\n"
+                        "  hearth drain             before the machine goes down\n\n"
+                        "A drained pool is filled again; without a name, pools stay empty until\n"
+                        "`hearth undrain` or the server's next start.",
+             .flags = clientFlags(),
+             .least = 0,
+             .most = 1,
+             .operands = {"@pool"}},
+            drain};
+}
+
+Command makeUndrain() {
+    return {{.name = "undrain",
+             .arguments = "",
+             .summary = "Fill all pools again after `hearth drain`, and serve claims.",
+             .details = "  hearth undrain           the machine did not go down after all",
+             .flags = clientFlags()},
+            undrain};
 }
 
 }  // namespace hearth::cli

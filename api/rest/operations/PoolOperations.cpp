@@ -170,13 +170,25 @@ Operations drainOperations(const Services& services) {
     all.push_back(std::move(one));
 
     Operation every("POST", "/v1/drain", "drainAll", "End every sandbox of every pool", "Pools");
-    every.description = "Pools are not refilled until the server is started again.";
+    every.description =
+        "Pools are not refilled, and claims are refused, until /v1/undrain or the next start.";
     every.role = Role::Admin;
     every.answers = {{200, "How many were ended", endedSchema(), {}}};
     every.handle = [&services](Call& call) {
         return jsonResponse({{"ended", services.pools.drainAll(call.who)}});
     };
     all.push_back(std::move(every));
+
+    Operation undrain("POST", "/v1/undrain", "undrainAll", "Fill the pools again after a drain",
+                      "Pools");
+    undrain.description = "Without effect where POST /v1/drain was not called before.";
+    undrain.role = Role::Admin;
+    undrain.answers = {{204, "The pools are filled, and claims are served", {}, {}}};
+    undrain.handle = [&services](Call& call) {
+        services.pools.undrainAll(call.who);
+        return emptyResponse();
+    };
+    all.push_back(std::move(undrain));
     return all;
 }
 

@@ -292,7 +292,7 @@ TEST_CASE("a drained server tells claims so instead of asking them to try again"
     House house(ground);
     house.declare("p", smallSpec(1));
     REQUIRE(house.filled("p", 1));
-    house.pool_reconciler.stopRefill();
+    house.pool_reconciler.drain();
     const Error error = errorOf([&] { house.workspaces.create(house.who, House::request()); });
     CHECK(error.code() == ErrorCode::Unavailable);
     CHECK(std::string(error.what()).find("drained") != std::string::npos);
@@ -305,6 +305,36 @@ TEST_CASE("a drained server tells claims so instead of asking them to try again"
     REQUIRE(ready != status.conditions.end());
     CHECK_FALSE(ready->status);
     CHECK(ready->reason == "Drained");
+}
+
+TEST_CASE("a drained server is undrained, but not one that is being shut down",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(2));
+    REQUIRE(house.filled("p", 2));
+    house.pool_reconciler.undrain();  // nothing was drained
+    house.pool_reconciler.drain();
+    for (const pool::Member& member : house.warm.all()) {
+        house.endings.retire(member, EndReason::Drain);
+    }
+    REQUIRE(house.settleUntil([&] { return house.warm.counts("p").total() == 0; }));
+    ground.manual.advance(1min);
+    house.loop.settle();
+    CHECK(house.warm.counts("p").total() == 0);
+    CHECK_THROWS_AS(house.workspaces.create(house.who, House::request()), Error);
+    CHECK_THROWS_AS(house.pools.undrainAll({"t", Role::Operator, ""}), Error);
+    CHECK(house.pool_reconciler.drained());
+    house.pools.undrainAll(house.who);
+    REQUIRE(house.filled("p", 2));
+    CHECK_NOTHROW(house.workspaces.create(house.who, House::request()));
+    CHECK(house.logged("server.undrained").size() == 1);
+    CHECK(house.statuses.of("p").conditions.front().reason != "Drained");
+
+    house.pool_reconciler.shutDown();
+    house.pool_reconciler.drain();
+    house.pool_reconciler.undrain();
+    CHECK(house.pool_reconciler.drained());
 }
 
 TEST_CASE("a pool whose stored spec is refused is Degraded, says why and makes nothing",

@@ -81,6 +81,7 @@ std::vector<Happy> happyPaths() {
         {"deletePool", "DELETE", "/v1/pools/python", "", 204},
         {"drainPool", "POST", "/v1/pools/python/drain", "", 200},
         {"drainAll", "POST", "/v1/drain", "", 200},
+        {"undrainAll", "POST", "/v1/undrain", "", 204},
         {"listPoolSandboxes", "GET", "/v1/pools/python/sandboxes", "", 200},
         {"listSandboxes", "GET", "/v1/sandboxes", "", 200},
         {"getSandbox", "GET", "/v1/sandboxes/" + kSandbox, "", 200},
