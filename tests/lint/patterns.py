@@ -14,6 +14,25 @@ class Rule(NamedTuple):
 
 SERVER = r"^(base|metrics|pool|controller|api)/.*\.(h|cpp)$"
 CODE = r"\.(h|cpp)$"
+SLEEP = r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|\bpoll\s*\(\s*nullptr"
+
+# A thread that sleeps answers nobody and sees no stop. Each place that does has its reason here.
+SLEEPS = {
+    "api/cli/commands/ImageCommand.cpp": "once, in a command: the server's list may be a moment older than the import",
+    "api/cli/remote/ExecutionFollower.cpp": "in a command, between tries to reach a server that is away",
+    "api/mcp/conformance/TalkingTools.cpp": "tools of a test suite that are to take a while",
+    "base/host/Instance.cpp": "flock has no wait with a limit, and the holder that removes the folder is done in milliseconds",
+    "controller/egress/ProxyConnection.cpp": "once, in the connection's own thread: a refused client is answered late",
+    "controller/executions/ArtifactCollector.cpp": "once: file times move with the kernel's tick, and nothing tells of the next one",
+    "pool/agent/program/main.cpp": "before the event loop runs; inotify tells when a socket is bound, which is before it listens",
+    "pool/gpu/scrub/MemoryScrub.cpp": "NVML does not tell when a process has left a device",
+    "pool/launcher/DiskWorkspace.cpp": "a loop device does not tell when it is free",
+    "pool/launcher/Launcher.cpp": "flock has no wait with a limit, and the launcher has one thread",
+    "pool/runtime/docker/DockerRuntime.cpp": "once: a daemon does not tell that nothing of a killed server is still to come",
+    "pool/runtime/fake/FakeRuntime.cpp": "a runtime of tests that is told to be slow",
+    "pool/sys/Cgroups.cpp": "cgroup v1 does not tell when the last process has left a group",
+    "pool/sys/Freezer.cpp": "cgroup v1 does not tell when all processes are frozen",
+}
 
 # Looked for in code without its comments and the contents of its strings.
 CODE_RULES = [
@@ -26,6 +45,8 @@ CODE_RULES = [
          "an error may not vanish: count it, or let it rise to the thread's top"),
     Rule(r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|\bsleep\s*\(", r"^tests/unit/.*\.(h|cpp)$", "",
          "unit tests do not sleep: move a FakeClock, or wait for a condition"),
+    Rule(SLEEP, SERVER, "^(" + "|".join(map(re.escape, SLEEPS)) + ")$",
+         "wait for a timer, a condition or a work key; where nothing tells, give the reason in SLEEPS of tests/lint/patterns.py"),
     Rule(r"\bstd::(mutex|(shared|recursive|timed)_\w*mutex|lock_guard|scoped_lock|unique_lock|shared_lock|condition_variable\w*)\b",
          SERVER, r"^base/Mutex\.h$",
          "the checker knows only the mutexes, locks and conditions of base/Mutex.h"),
@@ -56,6 +77,7 @@ TOKENS = re.compile(
 
 def main():
     found = False
+    sleeping = set()
     for path in open(sys.argv[1], encoding="utf-8").read().splitlines():
         try:
             text = open(path, encoding="utf-8").read()
@@ -64,6 +86,8 @@ def main():
         rules = [(rule, text) for rule in TEXT_RULES]
         if re.search(CODE, path):
             code = TOKENS.sub(blank, text)
+            if re.search(SLEEP, code):
+                sleeping.add(path)
             rules += [(rule, code) for rule in CODE_RULES]
         for rule, searched in rules:
             if not re.search(rule.where, path) or (rule.unless and re.search(rule.unless, path)):
@@ -72,6 +96,9 @@ def main():
                 found = True
                 line = searched.count("\n", 0, match.start()) + 1
                 print(f"{path}:{line}: {' '.join(match.group(0).split())}: {rule.advice}")
+    for path in sorted(SLEEPS.keys() - sleeping):
+        found = True
+        print(f"{path}:1: nothing sleeps here any more; take it out of SLEEPS in tests/lint/patterns.py")
     sys.exit(found)
 
 
