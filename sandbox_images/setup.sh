@@ -95,7 +95,7 @@ apt_install() {
         die "apt-get could not install: $*; look at its message above, then run this again"
 }
 
-# The user that the server becomes.
+# The user that the server runs as.
 make_user() {
     getent passwd hearth >/dev/null && return
     adduser --quiet --system --group --no-create-home --home /nonexistent hearth

@@ -39,7 +39,7 @@ def main():
         problem = problem_in(path)
         if problem:
             found = True
-            print(f"{path}:{problem[0]}: {problem[1]}; mend the file")
+            print(f"{path}:{problem[0]}: {problem[1]}; fix the file")
     sys.exit(found)
 
 

@@ -69,7 +69,7 @@ def main():
     tests = re.search(r"^TESTS = \[(.*?)\]", read(f"{SEEDS}/seeds_test.py"), re.DOTALL | re.MULTILINE)[1]
     found += [(1, f"no row names {test}") for test in re.findall(r"\w+", tests) if test not in cited | {"ends"}]
     for number, problem in found:
-        print(f"{TABLE}:{number}: {problem}; mend the table")
+        print(f"{TABLE}:{number}: {problem}; fix the table")
     sys.exit(bool(found))
 
 
