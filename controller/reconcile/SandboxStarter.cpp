@@ -7,6 +7,7 @@
 #include "base/Error.h"
 #include "controller/contract/Executions.h"
 #include "controller/gpus/GpuLedger.h"
+#include "controller/spec/ClusterRules.h"
 #include "controller/spec/TemplateHash.h"
 
 namespace hearth::controller {
@@ -96,6 +97,8 @@ ReconcileResult SandboxStarter::bringUp(const pool::Member& member) {
 SandboxStarter::Start SandboxStarter::start(const pool::Member& member, TimePoint since) {
     const PoolPtr pool = specs_.find(member.pool);
     if (!pool) return Start::Unwanted;
+    // A stored pool may be older than the claim's name, or come from one machine.
+    if (runtime_.inCluster()) requireFitsCluster(pool->spec, runtime_.ownClaim());
     const std::optional<std::string> digest =
         unpacking_.digestFor(pool->spec.image, {WorkKind::Create, member.id, member.pool});
     // The unpacking may take minutes: without this, nothing would say why the pool stays empty.

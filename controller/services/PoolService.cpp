@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/Error.h"
+#include "controller/spec/ClusterRules.h"
 
 namespace hearth::controller {
 namespace {
@@ -95,6 +96,7 @@ PoolView PoolService::store(const Principal& who, Pool pool, SpecStore::Mode mod
             .field("/spec/template/runtimeClass", "must be empty here")
             .hint("runtime classes are a cluster's: run the server with --runtime kubernetes");
     }
+    if (runtime_.in_cluster) requireFitsCluster(pool.spec, runtime_.own_claim);
     table_.quotas().requireFloorsFit(pool.name, pool.spec.max_members);
     const PoolPtr before = specs_.find(pool.name);
     if (!who.tenant.empty()) requireOurs(before);

@@ -16,6 +16,7 @@ public:
         std::string name;
         bool freezes = false;     ///< it can pause sandboxes on this machine
         bool in_cluster = false;  ///< pools may name a runtime class
+        std::string own_claim;    ///< of the servers' own volume; empty: none
     };
 
     PoolService(SpecStore& specs, PoolReconciler& reconciler, const Supply& supply,

@@ -93,6 +93,11 @@ void readVolumes(Fields& spec) {
             return spec.tell({at + "/name", "is a name that Hearth uses: choose another"});
         }
         for (const auto& [kind, value] : volume.items()) {
+            if (kind == "csi" && value.is_object() && value.contains("nodePublishSecretRef")) {
+                spec.tell({at + "/csi/nodePublishSecretRef",
+                           "names a Secret of the servers' namespace: use a claim whose "
+                           "PersistentVolume has it"});
+            }
             if (kind == "name" || among(kVolumeKinds, kind)) continue;
             std::string reason = "is no kind of volume for sandboxes; known here:";
             for (const std::string_view each : kVolumeKinds) reason.append(" ").append(each);

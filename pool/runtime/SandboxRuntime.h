@@ -57,6 +57,9 @@ public:
     /// Whether a cluster chooses each sandbox's machine and devices: GPUs are asked for there, and
     /// specs may name a runtime class.
     virtual bool inCluster() const { return false; }
+    /// The claim of the volume that the servers of a cluster share, which no sandbox may mount as
+    /// a volume of its own; empty: there is none.
+    virtual std::string ownClaim() const { return {}; }
     /// Why sandboxes can neither be made nor ended at the moment; empty: nothing is known against
     /// it. Cheap.
     virtual std::string trouble() const { return {}; }

@@ -77,9 +77,14 @@ public:
     void useMemory(std::uint64_t bytes);
     /// freeze() fails from now on, and a plane that begins after this knows it.
     void failFreezes() { cannot_freeze_ = true; }
-    /// A cluster places its sandboxes, for planes that begin after this.
-    void beCluster() { in_cluster_ = true; }
+    /// A cluster places its sandboxes, for planes that begin after this; `claim`: of the volume
+    /// that its servers share.
+    void beCluster(std::string claim = {}) {
+        own_claim_ = std::move(claim);
+        in_cluster_ = true;
+    }
     bool inCluster() const override { return in_cluster_; }
+    std::string ownClaim() const override { return own_claim_; }
     /// Those that are frozen.
     std::set<SandboxId> frozen() const;
     /// The limits of the sandbox; nullopt if it does not exist.
@@ -130,6 +135,7 @@ private:
     std::set<SandboxId> first_ HEARTH_GUARDED_BY(mutex_);
     std::set<SandboxId> frozen_ HEARTH_GUARDED_BY(mutex_);
     std::atomic<bool> cannot_freeze_ = false;
+    std::string own_claim_;
     std::atomic<bool> in_cluster_ = false;
     std::map<SandboxId, SandboxLimits> limits_ HEARTH_GUARDED_BY(mutex_);
     std::atomic<std::uint64_t> oom_kills_ = 0;

@@ -67,6 +67,7 @@ public:
     void addLayer(const std::string& digest, int tar) override;
     void removeLayer(const std::string& digest) override;
     bool inCluster() const override { return true; }
+    std::string ownClaim() const override { return options_.volume_claim; }
     RuntimeFacts facts() override;
     void finishWithin(std::chrono::milliseconds most) override;
 

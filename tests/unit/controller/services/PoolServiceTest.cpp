@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "controller/services/PoolService.h"
 #include "tests/support/House.h"
 
@@ -35,5 +37,86 @@ TEST_CASE("an apply, a drain and a delete are one line of the log each, with the
     for (const Event& event : house.events.list(who, {0, "", "p"})) {
         INFO(event.type);
         CHECK(event.trace_id == who.trace.trace_id);
+    }
+}
+
+namespace {
+
+/// A server in a cluster whose volume has the claim "shared", and pools that it is given.
+struct InCluster {
+    Ground ground;
+    std::optional<House> house;
+
+    InCluster() {
+        ground.runtime.beCluster("shared");
+        house.emplace(ground);
+    }
+    /// The field that the refusal names; empty: it is taken.
+    std::string refused(const PoolSpec& spec) {
+        try {
+            bool created = false;
+            house->pools.put(house->who, "p", poolDocument("p", spec), {}, created);
+        } catch (const Error& e) {
+            CHECK(e.code() == ErrorCode::InvalidSpec);
+            REQUIRE(e.fields().size() == 1);
+            CHECK(std::string(e.what()).find(e.fields()[0].pointer) != std::string::npos);
+            return e.fields()[0].pointer;
+        }
+        return "";
+    }
+    /// As one that was stored before the rule, or on one machine.
+    std::string degraded(const PoolSpec& spec) {
+        house->declare("p", spec);
+        std::string why;
+        house->settleUntil([&] {
+            for (const PoolCondition& each : house->pools.get(house->who, "p").status.conditions) {
+                if (each.type == ConditionType::Degraded && each.status) why = each.message;
+            }
+            return !why.empty() || house->warm.counts("p").ready > 0;
+        });
+        return why;
+    }
+};
+
+PoolSpec pinned() {
+    PoolSpec spec = smallSpec(1);
+    spec.image = "registry.example/python@sha256:" + std::string(64, 'a');
+    return spec;
+}
+
+PoolSpec withVolume(const char* volume) {
+    PoolSpec spec = pinned();
+    spec.pod_template = {
+        {"spec",
+         {{"volumes", Json::array({{{"name", "first"}, {"emptyDir", Json::object()}},
+                                   Json::parse(volume)})}}}};
+    return spec;
+}
+
+}  // namespace
+
+TEST_CASE("in a cluster no pool mounts the servers' own volume, or a copy of it",
+          "[unit][controller]") {
+    const std::string at = "/spec/template/podTemplate/spec/volumes/1/";
+    InCluster in;
+    const PoolSpec own =
+        withVolume(R"({"name": "a", "persistentVolumeClaim": {"claimName": "shared"}})");
+    CHECK(in.refused(own) == at + "persistentVolumeClaim/claimName");
+    for (const std::string source : {"dataSource", "dataSourceRef"}) {
+        const std::string copy =
+            R"({"name": "a", "ephemeral": {"volumeClaimTemplate": {"spec": {")" + source +
+            R"(": {"kind": "PersistentVolumeClaim", "name": "shared"}}}}})";
+        CHECK(in.refused(withVolume(copy.c_str())) ==
+              at + "ephemeral/volumeClaimTemplate/spec/" + source + "/name");
+    }
+    CHECK(in.refused(withVolume(
+              R"({"name": "a", "persistentVolumeClaim": {"claimName": "models"}})")) == "");
+    CHECK(
+        in.house->pools.get(in.house->who, "p").pool->spec.pod_template["spec"]["volumes"].size() ==
+        2);
+
+    SECTION("one that was stored makes no sandbox, and says why") {
+        CHECK(in.degraded(own).find(at) != std::string::npos);
+        CHECK(in.house->warm.counts("p").ready == 0);
     }
 }

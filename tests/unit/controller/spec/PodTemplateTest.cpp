@@ -64,6 +64,9 @@ TEST_CASE("a Pod template cannot take the place of what Hearth sets", "[unit][co
           Pointers{"/spec/volumes/0/secret"});
     CHECK(wrongIn(R"({"spec": {"volumes": [{"name": "a", "projected": {"sources": []}}]}})") ==
           Pointers{"/spec/volumes/0/projected"});
+    CHECK(wrongIn(R"({"spec": {"volumes": [{"name": "a", "csi": {"driver": "d.example",
+                      "nodePublishSecretRef": {"name": "keys"}}}]}})") ==
+          Pointers{"/spec/volumes/0/csi/nodePublishSecretRef"});
     CHECK(wrongIn(R"({"spec": {"containers": [{"name": "sidecar"}]}})") ==
           Pointers{"/spec/containers/0/name"});
     CHECK(wrongIn(R"({"spec": {"initContainers": [{"name": "first"}]}})") ==
