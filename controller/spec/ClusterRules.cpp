@@ -6,6 +6,7 @@
 
 #include "base/Error.h"
 #include "base/Json.h"
+#include "pool/image/Reference.h"
 
 namespace hearth::controller {
 namespace {
@@ -32,15 +33,36 @@ void checkVolumes(const PoolSpec& spec, const std::string& own_claim,
     }
 }
 
+/// A name of one machine's store is a short reference to Docker Hub for a node, without a digest.
+void checkImage(const PoolSpec& spec, std::vector<FieldError>& wrong) {
+    if (pool::image::isDigest(spec.image)) {
+        wrong.push_back({"/spec/template/image",
+                         "names no registry that nodes could pull it from: " + spec.image});
+    } else if (pool::image::isImageName(spec.image) && !spec.allow_tags) {
+        wrong.push_back({"/spec/template/image",
+                         "is a name in one machine's image store, and nodes would pull whatever "
+                         "docker.io/library/" +
+                             spec.image + ":latest is at that time"});
+    }
+}
+
 }  // namespace
 
 void requireFitsCluster(const PoolSpec& spec, const std::string& own_claim) {
     std::vector<FieldError> wrong;
+    checkImage(spec, wrong);
+    const bool image = !wrong.empty();
     checkVolumes(spec, own_claim, wrong);
     if (wrong.empty()) return;
     Error error(ErrorCode::InvalidSpec, "the pool cannot be had in this cluster: " +
                                             wrong.front().pointer + " " + wrong.front().reason);
     for (FieldError& each : wrong) error.field(std::move(each.pointer), std::move(each.reason));
+    if (image) {
+        error.hint(
+            "push the image to a registry that the nodes reach and name it as "
+            "REPOSITORY@sha256:..., which one machine takes, too; or name a tag and set "
+            "template.allowTags: true");
+    }
     throw error;
 }
 

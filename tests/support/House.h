@@ -72,6 +72,13 @@ inline PoolSpec smallSpec(std::uint32_t min = 2) {
     return spec;
 }
 
+/// The same, with an image that a cluster may have.
+inline PoolSpec pulledSpec(std::uint32_t min = 2) {
+    PoolSpec spec = smallSpec(min);
+    spec.allow_tags = true;
+    return spec;
+}
+
 /// What a plane of the tests stands on: a journal of the ground's, and nothing that is heard.
 struct HouseGround {
     HouseGround(Ground& on, JournalLimits limits)

@@ -11,7 +11,7 @@ using namespace hearth::controller::test;
 namespace {
 
 PoolSpec deviceSpec(std::uint32_t warm, std::uint32_t count) {
-    PoolSpec spec = smallSpec(warm);
+    PoolSpec spec = pulledSpec(warm);
     spec.gpu.count = count;
     return spec;
 }

@@ -19,7 +19,7 @@ struct FarHouse {
         ground.runtime.onNews([this](const pool::SandboxId& id) {
             house.work.add({WorkKind::Sandbox, id});
         });
-        house.declare("p", smallSpec(2));
+        house.declare("p", pulledSpec(2));
     }
     ~FarHouse() { ground.runtime.onNews({}); }
     FarHouse(const FarHouse&) = delete;

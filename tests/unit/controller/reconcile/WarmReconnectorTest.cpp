@@ -15,7 +15,7 @@ struct Clustered {
     Clustered() {
         ground.runtime.beCluster();
         house = std::make_unique<House>(ground);
-        house->declare("p", smallSpec(2));
+        house->declare("p", pulledSpec(2));
         house->recover();
         REQUIRE(house->filled("p", 2));
     }

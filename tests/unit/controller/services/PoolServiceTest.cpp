@@ -120,3 +120,43 @@ TEST_CASE("in a cluster no pool mounts the servers' own volume, or a copy of it"
         CHECK(in.house->warm.counts("p").ready == 0);
     }
 }
+
+TEST_CASE("in a cluster a pool's image is one that nodes pull, and its meaning is fixed or allowed",
+          "[unit][controller]") {
+    InCluster in;
+    PoolSpec spec = pinned();
+    const std::string digest = "sha256:" + std::string(64, 'a');
+    for (const std::string& image : {std::string("python"), std::string("my-image.2"), digest}) {
+        spec.image = image;
+        CHECK(in.refused(spec) == "/spec/template/image");
+    }
+    for (const std::string& image :
+         {"python@" + digest, "localhost/python@" + digest, "registry.example/a/b@" + digest}) {
+        spec.image = image;
+        CHECK(in.refused(spec) == "");
+    }
+    spec.allow_tags = true;
+    for (const char* image : {"python", "python:3.12", "registry.example/python"}) {
+        spec.image = image;
+        CHECK(in.refused(spec) == "");
+    }
+    spec.image = digest;
+    CHECK(in.refused(spec) == "/spec/template/image");
+
+    SECTION("one that was stored on one machine makes no sandbox, and says why") {
+        CHECK(in.degraded(smallSpec(1)).find("/spec/template/image") != std::string::npos);
+        CHECK(in.house->warm.counts("p").ready == 0);
+    }
+}
+
+TEST_CASE("one machine takes the name of an image in its store, and a manifest made for a cluster",
+          "[unit][controller]") {
+    Ground ground;
+    House house{ground};
+    bool created = false;
+    PoolSpec spec =
+        withVolume(R"({"name": "a", "persistentVolumeClaim": {"claimName": "shared"}})");
+    house.pools.put(house.who, "p", poolDocument("p", spec), {}, created);
+    house.pools.put(house.who, "p", poolDocument("p", smallSpec(1)), {}, created);
+    CHECK(house.pools.get(house.who, "p").pool->spec.image == "python");
+}
