@@ -176,7 +176,7 @@ public:
                           [](const Schedule& s) { return s.name == "window"; });
             declare(pool);
         }
-        const auto right = [&] {
+        const auto all_right = [&] {
             std::size_t all = 0;
             for (const Weathered& pool : pools_) {
                 if (!right(pool)) return false;
@@ -185,7 +185,7 @@ public:
             return ground.runtime.list().size() == all;
         };
         CHECK(eventually([&] {
-            if (right()) return true;
+            if (all_right()) return true;
             ground.manual.advance(1s);
             news();
             house.loop.settle();
@@ -196,7 +196,7 @@ public:
             ground.manual.advance(31s);
             house.loop.settle();
         }
-        CHECK(right());
+        CHECK(all_right());
         CHECK(ground.runtime.created() == created);
         look();
     }
