@@ -127,6 +127,7 @@ def scale():
     program = os.path.join(BUILD, "hearth-scale")
     done = subprocess.run([program, "--pools", "3", "--warm", "5", "--claims", "10", "--guaranteed", "2"], capture_output=True, text=True,
                           timeout=60 * SLOWER)
+    assert "an idle workspace ends after it was due" in done.stdout, done
     assert done.returncode == 0 and "adopting 15 sandboxes" in done.stderr, done
     assert "claim, 3 pools of 5 " in done.stdout and "claim, 3 pools of 5, 2 tenants guaranteed" in done.stdout, done
     done = subprocess.run(["prlimit", "--nofile=600", program, "--pools", "3"], capture_output=True, text=True, timeout=60 * SLOWER)

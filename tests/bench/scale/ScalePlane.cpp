@@ -3,9 +3,12 @@
 #include <malloc.h>
 
 #include <chrono>
+#include <map>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
+#include "controller/schedule/ParseTime.h"
 #include "pool/agent/client/AgentClient.h"
 
 namespace hearth::bench {
@@ -23,6 +26,13 @@ double secondsSince(TimePoint since) {
 
 std::string poolName(unsigned number) {
     return "pool-" + std::to_string(number);
+}
+
+/// Of "2026-11-21T03:04:05.678Z".
+WallTime whenOf(const std::string& text) {
+    const std::size_t point = text.find('.');
+    return controller::parseTime(text.substr(0, point) + "Z").value() +
+           std::chrono::milliseconds(std::stoi(text.substr(point + 1)));
 }
 
 }  // namespace
@@ -77,6 +87,33 @@ double ScalePlane::claim() {
     const double took = secondsSince(before);
     house_->workspaces.close(house_->who, id);
     return took * 1e3;
+}
+
+std::vector<double> ScalePlane::reclaim(unsigned count) {
+    house_->reclaimer.start();
+    auto request = controller::test::House::request();
+    request.idle_timeout = std::chrono::seconds(1);
+    std::map<std::string, WallTime> due;
+    while (due.size() < count) {
+        request.pool = poolName(next_++ % size_.pools);
+        const controller::WorkspaceView view = house_->workspaces.create(house_->who, request);
+        due[view.id] = whenOf(view.idle_expires_at.value());
+    }
+    std::vector<double> late;
+    const TimePoint begin = clock_.now();
+    controller::EventQuery query{.type = "workspace.reclaimed", .resource = {}};
+    while (!due.empty()) {
+        if (clock_.now() - begin > kPatience) throw std::runtime_error("the idle ones do not end");
+        std::this_thread::sleep_for(kLook);
+        for (const controller::Event& event : house_->events.list(house_->who, query)) {
+            query.since = event.id;
+            const auto found = due.find(event.resource);
+            if (found == due.end()) continue;
+            late.push_back(toSeconds(whenOf(event.time) - found->second) * 1e3);
+            due.erase(found);
+        }
+    }
+    return late;
 }
 
 void ScalePlane::guarantee(unsigned tenants) {

@@ -28,6 +28,9 @@ public:
     /// Opens a workspace in one pool after the other, and closes it. Gives the time of the opening
     /// in milliseconds.
     double claim();
+    /// Opens so many workspaces that are idle after a second, and waits for their ends. Gives how
+    /// much later than due each came, in milliseconds. Once in a plane.
+    std::vector<double> reclaim(unsigned count);
     /// Guarantees one workspace of each pool to each of so many tenants that never claim.
     void guarantee(unsigned tenants);
     /// Reconciles one pool after the other, with nothing else at work. Microseconds each.

@@ -26,6 +26,7 @@ constexpr std::int64_t kClaims = 2000;
 constexpr unsigned kReconcileRounds = 20;
 constexpr unsigned kSmallPool = 10;
 constexpr unsigned kDeepPool = 1000;  // as many as a manifest may ask for
+constexpr unsigned kReclaims = 200;
 constexpr std::int64_t kGuaranteed = 4;
 constexpr unsigned kDelayedKeys = 100'000;
 constexpr rlim_t kDescriptors = 2;  // of a sandbox: both ends of its connection
@@ -114,6 +115,12 @@ int run(const cli::Invocation& call) {
                figure((bench::heapBytes() - before - of_plane) / all - connection, 0) + " bytes"});
     table.add(
         {"reconcile of one pool", said(cli::summarize(wide.reconcile(kReconcileRounds)), 0, "us")});
+
+    const unsigned reclaims = std::min(kReclaims, all);
+    note("waiting for the ends of " + std::to_string(reclaims) + " idle workspaces");
+    table.add({"an idle workspace ends after it was due",
+               said(cli::summarize(wide.reclaim(reclaims)), 0, "ms")});
+    wide.fill();
 
     note("claims, in turns with smaller planes");
     settings.push_back({"1 pool of " + std::to_string(kDeepPool),
