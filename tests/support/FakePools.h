@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -36,14 +37,15 @@ class FakePools final : public controller::Pools {
 public:
     std::vector<controller::PoolView> list(const Principal&) override {
         std::vector<controller::PoolView> views;
-        for (const std::string& name : names) views.push_back(poolView(name));
+        views.reserve(names.size());
+        for (const std::string& name : names) views.push_back(view(name));
         return views;
     }
     controller::PoolView get(const Principal&, const std::string& name) override {
         if (std::ranges::find(names, name) == names.end()) {
             throw Error(ErrorCode::NotFound, "no such pool");
         }
-        return poolView(name);
+        return view(name);
     }
     controller::PoolView create(const Principal&, const Json& given) override {
         document = given;
@@ -85,8 +87,20 @@ public:
     void destroySandbox(const Principal&, const std::string&) override {}
 
     std::vector<std::string> names{"python"};
+    std::map<std::string, controller::GpuSpec> gpus;  ///< of pools that have some
     Json document;
     std::optional<std::int64_t> if_match;
+
+private:
+    controller::PoolView view(const std::string& name) const {
+        controller::PoolView view = poolView(name);
+        const auto its = gpus.find(name);
+        if (its == gpus.end()) return view;
+        controller::Pool pool = *view.pool;
+        pool.spec.gpu = its->second;
+        view.pool = std::make_shared<const controller::Pool>(std::move(pool));
+        return view;
+    }
 };
 
 }  // namespace hearth::test

@@ -42,6 +42,28 @@ struct Outside {
 
 }  // namespace
 
+TEST_CASE("a condition is since its last change of status, whatever else is said of it",
+          "[unit][controller]") {
+    ManualClock clock;
+    PoolStatus status;
+    const auto set = [&](bool value, const char* reason) {
+        clock.advance(10s);
+        setCondition(status, clock, ConditionType::Ready, value, reason, std::string(reason) + "!");
+        return status.conditions.front();
+    };
+    const std::string first = set(false, "Filling").since;
+    CHECK(first == formatRfc3339(clock.wall()));
+    CHECK(set(false, "Filling").since == first);
+    const PoolCondition again = set(false, "Drained");
+    CHECK(again.since == first);
+    CHECK(again.reason == "Drained");
+    CHECK(again.message == "Drained!");
+    const std::string filled = set(true, "Filled").since;
+    CHECK(filled == formatRfc3339(clock.wall()));
+    CHECK(set(true, "Filled").since == filled);
+    CHECK(status.conditions.size() == 1);
+}
+
 TEST_CASE("a Mirror pool on a server without a mirror says so, and is no less ready",
           "[unit][controller]") {
     Ground ground;

@@ -149,38 +149,56 @@ TEST_CASE("only the first end begins, and nothing is accepted after it", "[unit]
     CHECK(ws->view().phase == WorkspacePhase::Reclaiming);
 }
 
-TEST_CASE("a touch and a reclaim never both win", "[unit][controller]") {
+TEST_CASE("an activity and a reclaim never both win", "[unit][controller]") {
     constexpr int kRounds = 10'000;
-    std::vector<std::shared_ptr<Workspace>> all;
-    for (int i = 0; i < kRounds; ++i) all.push_back(workspace(10s));
-    std::vector<char> touched(kRounds);
-    std::vector<char> ended(kRounds);
-    std::barrier<> start(2);
     const TimePoint late = kStart + 11s;
-    {
-        const std::jthread toucher([&] {
-            for (int i = 0; i < kRounds; ++i) {
-                start.arrive_and_wait();
-                touched[static_cast<std::size_t>(i)] =
-                    all[static_cast<std::size_t>(i)]->touch(late);
-            }
-        });
-        const std::jthread reclaimer([&] {
-            for (int i = 0; i < kRounds; ++i) {
-                start.arrive_and_wait();
-                ended[static_cast<std::size_t>(i)] =
-                    all[static_cast<std::size_t>(i)]->beginEnd(EndReason::Idle, late);
-            }
-        });
+    // Each says whether the workspace took it. Who attends is not refused, but sees the end.
+    const std::vector<std::pair<std::string, std::function<bool(Workspace&)>>> activities = {
+        {"touch", [&](Workspace& ws) { return ws.touch(late); }},
+        {"execution", [&](Workspace& ws) { return ws.workBegan(Activity::Execution, late); }},
+        {"transfer", [&](Workspace& ws) { return ws.workBegan(Activity::Transfer, late); }},
+        {"attended",
+         [&](Workspace& ws) {
+             ws.attended(late);
+             return ws.active();
+         }},
+    };
+    for (const auto& [name, activity] : activities) {
+        INFO(name);
+        std::vector<std::shared_ptr<Workspace>> all;
+        all.reserve(kRounds);
+        for (int i = 0; i < kRounds; ++i) {
+            all.push_back(workspace(
+                10s, 0ms, [](WorkspaceFacts& facts) { facts.count_running_work = false; }));
+            // An execution that nobody follows does not keep it.
+            all.back()->workBegan(Activity::Execution, kStart);
+        }
+        std::vector<char> taken(kRounds);
+        std::vector<char> ended(kRounds);
+        std::barrier<> start(2);
+        {
+            const std::jthread client([&, &act = activity] {
+                for (std::size_t i = 0; i < kRounds; ++i) {
+                    start.arrive_and_wait();
+                    taken[i] = act(*all[i]);
+                }
+            });
+            const std::jthread reclaimer([&] {
+                for (std::size_t i = 0; i < kRounds; ++i) {
+                    start.arrive_and_wait();
+                    ended[i] = all[i]->beginEnd(EndReason::Idle, late);
+                }
+            });
+        }
+        int both = 0;
+        int neither = 0;
+        for (std::size_t i = 0; i < kRounds; ++i) {
+            both += (taken[i] != 0 && ended[i] != 0) ? 1 : 0;
+            neither += (taken[i] == 0 && ended[i] == 0) ? 1 : 0;
+        }
+        CHECK(both == 0);
+        CHECK(neither == 0);
     }
-    int both = 0;
-    int neither = 0;
-    for (std::size_t i = 0; i < kRounds; ++i) {
-        both += (touched[i] != 0 && ended[i] != 0) ? 1 : 0;
-        neither += (touched[i] == 0 && ended[i] == 0) ? 1 : 0;
-    }
-    CHECK(both == 0);
-    CHECK(neither == 0);
 }
 
 TEST_CASE("labels are changed and removed one by one", "[unit][controller]") {

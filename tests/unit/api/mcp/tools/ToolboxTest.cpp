@@ -106,6 +106,25 @@ TEST_CASE("a model learns what a pool has installed", "[unit][mcp]") {
           std::string::npos);
 }
 
+TEST_CASE("a model learns which GPUs a pool's workspaces have", "[unit][mcp]") {
+    House house;
+    house.pools.names = {"python", "one", "two", "shared"};
+    house.pools.gpus = {
+        {"one", {.count = 1, .products = {"H100", "A100"}}},
+        {"two", {.count = 2, .products = {}}},
+        {"shared", {.count = 1, .products = {}, .sharing = controller::GpuSharing::Shared}}};
+    const std::string all = textOf(use(house, "pool_list", Json::object()));
+    const auto told = [&](const std::string& pool) {
+        const std::size_t begin = all.find(pool + ": ");
+        REQUIRE(begin != std::string::npos);
+        return all.substr(begin, all.find('\n', begin) - begin);
+    };
+    CHECK(told("python").find("GPU") == std::string::npos);
+    CHECK(told("one").find(", 1 GPU (H100 or A100), ") != std::string::npos);
+    CHECK(told("two").find(", 2 GPUs, ") != std::string::npos);
+    CHECK(told("shared").find(", 1 GPU shared with other workspaces, ") != std::string::npos);
+}
+
 TEST_CASE("bad arguments are a result that names what is allowed", "[unit][mcp]") {
     House house;
     const std::vector<std::pair<Json, std::string>> rows = {
