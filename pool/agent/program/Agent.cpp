@@ -131,6 +131,7 @@ void Agent::tick(std::int64_t now_ns) {
     for (Connection* c : held) c->flush();
     for (Connection* c : silent) c->close();
     if (lock_.holder()) {
+        deadlines_.awake(now_ns);
         const std::int64_t ends = deadlines_.endsAtNs();
         if (ends > 0 && now_ns >= ends) end();
     } else if (alone_since_ns_ > 0 && now_ns >= alone_since_ns_ + settings_.orphan_ms * kMs) {

@@ -12,6 +12,8 @@ class Deadlines {
 public:
     /// The server goes first, this much later the agent does it itself.
     static constexpr std::int64_t kGraceNs = 2'000'000'000;
+    /// A server that thaws a sandbox has so long to ask it before it ends.
+    static constexpr std::int64_t kThawedNs = 10'000'000'000;
 
     void setExpiresAt(std::int64_t at_ns) noexcept {
         expires_at_ns_ = std::max<std::int64_t>(at_ns, 0);
@@ -48,21 +50,36 @@ public:
         return last_activity_ns_ + idle_timeout_ms_ * 1'000'000;
     }
 
+    /// The agent is awake at this moment. Without idleEnds() it may have been frozen over its end:
+    /// then the server that thawed it ends it, with the reason.
+    void awake(std::int64_t now_ns) noexcept {
+        const std::int64_t end = plainEndNs();
+        if (idle_ends_ || end == 0 || thawed_ns_ >= end || now_ns - end < kLateNs) return;
+        thawed_ns_ = now_ns;
+    }
     /// When the agent ends the sandbox itself; 0 for never.
     std::int64_t endsAtNs() const noexcept {
+        const std::int64_t end = plainEndNs();
+        return end == 0 || thawed_ns_ < end ? end : std::max(end, thawed_ns_ + kThawedNs);
+    }
+
+private:
+    std::int64_t plainEndNs() const noexcept {
         const std::int64_t idle = idle_ends_ ? idleAtNs() : 0;
         std::int64_t first = expires_at_ns_;
         if (idle != 0 && (first == 0 || idle < first)) first = idle;
         return first == 0 || first > INT64_MAX - kGraceNs ? 0 : first + kGraceNs;
     }
 
-private:
+    /// Timers are that exact; more to wait costs nothing.
+    static constexpr std::int64_t kLateNs = 20'000'000;
     static constexpr std::int64_t kMaxIdleMs = 1'000LL * 60 * 60 * 24 * 365 * 10;
 
     std::int64_t expires_at_ns_ = 0;
     std::int64_t idle_timeout_ms_ = 0;
     std::int64_t last_activity_ns_ = 0;
     bool idle_ends_ = true;
+    std::int64_t thawed_ns_ = 0;  ///< when it was found to have been frozen over its end
     int running_ = 0;
 };
 

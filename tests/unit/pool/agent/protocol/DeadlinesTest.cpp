@@ -60,6 +60,29 @@ TEST_CASE("idleness that the server acts on ends no sandbox, the lifetime does",
     CHECK(d.endsAtNs() == 22 * kSecond);
 }
 
+TEST_CASE("an agent that was frozen over its end leaves it to the server that thawed it",
+          "[unit][agent]") {
+    Deadlines d;
+    d.setIdleEnds(false);
+    d.setExpiresAt(100 * kSecond);
+    const std::int64_t end = 100 * kSecond + Deadlines::kGraceNs;
+    d.awake(end);  // in time: nobody froze it
+    CHECK(d.endsAtNs() == end);
+    d.awake(500 * kSecond);
+    CHECK(d.endsAtNs() == 500 * kSecond + Deadlines::kThawedNs);
+    d.awake(505 * kSecond);  // once for each end
+    CHECK(d.endsAtNs() == 500 * kSecond + Deadlines::kThawedNs);
+    d.setExpiresAt(1'000 * kSecond);
+    CHECK(d.endsAtNs() == 1'000 * kSecond + Deadlines::kGraceNs);
+    d.awake(2'000 * kSecond);
+    CHECK(d.endsAtNs() == 2'000 * kSecond + Deadlines::kThawedNs);
+
+    Deadlines never_frozen;
+    never_frozen.setExpiresAt(100 * kSecond);
+    never_frozen.awake(500 * kSecond);
+    CHECK(never_frozen.endsAtNs() == end);
+}
+
 TEST_CASE("absurd deadlines do not overflow", "[unit][agent]") {
     Deadlines d;
     d.setExpiresAt(INT64_MAX);
