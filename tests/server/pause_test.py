@@ -107,6 +107,20 @@ def survives():
         assert not [e for e in s.get("/v1/events").json["items"] if "suspect" in e["type"]]
 
 
+def late():
+    """the lifetime of a paused workspace that passes while no server runs ends it at the next start, with that reason"""
+    with Server(pools=pausing(idle="1s", lifetime="6s")) as s:
+        workspace = s.open_workspace(pool="python")["id"]
+        paused(s, workspace)
+        s.kill9()
+        time.sleep(7)
+        s.start()
+        wait_for("its end", lambda: phase(s, workspace) == 410, 30)
+        gone = s.get(f"/v1/workspaces/{workspace}").json
+        assert gone["reason"] == "lifetime", gone
+        assert s.runtime != "oci" or frozen(s) == 0, "it is frozen for ever"
+
+
 def ends():
     """a paused workspace ends when it is deleted, by its lifetime and with its pool, and leaves nothing behind"""
     with Server(pools=pausing(lifetime="8s", warm=3)) as s:
@@ -124,7 +138,7 @@ def ends():
         assert s.get(f"/v1/workspaces/{workspace}").json["reason"] == "drain"
 
 
-TESTS = [paused_and_resumed, survives, ends]
+TESTS = [paused_and_resumed, survives, late, ends]
 
 if __name__ == "__main__":
     main("server", TESTS)

@@ -294,6 +294,39 @@ def reclaim():
         assert re.search(r'hearth_reclaims_total\{[^}]*reason="idle"[^}]*\} 2', metrics), metrics
 
 
+def mcp_session(s):
+    """The headers of a new session of MCP that wants warnings."""
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+
+    def send(method, **more):
+        answer = s.post("/mcp", {"jsonrpc": "2.0", "method": method, **more}, headers=headers)
+        assert answer.status in (200, 202), answer
+        return answer
+
+    hello = send("initialize", id=1, params={"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}})
+    headers["Mcp-Session-Id"] = hello.headers["mcp-session-id"]
+    send("notifications/initialized")
+    send("logging/setLevel", id=2, params={"level": "warning"})
+    return headers
+
+
+def warned():
+    """before a workspace ends by itself, a stream of events and a session of MCP are told so, and of the end only then"""
+    with Server(pools=pool_yaml()) as s:
+        headers = mcp_session(s) | {"Accept": "text/event-stream"}
+        with Reader(s, "/v1/events?type=workspace.expiring", {"Accept": "text/event-stream"}) as rest, Reader(s, "/mcp", headers) as mcp:
+            told, heard = rest.events(), mcp.events()
+            workspace = s.open_workspace(idleTimeoutSeconds=6)["id"]
+            event = json.loads(next(e for e in told if "data" in e)["data"])
+            assert (event["type"], event["resource"], event["reason"]) == ("workspace.expiring", workspace, "idle"), event
+            assert s.get(f"/v1/workspaces/{workspace}").status == 200, "it had ended before the warning"
+            message = next(m for m in (json.loads(e["data"]) for e in heard if e.get("data")) if m["method"] == "notifications/message")
+            assert message["params"]["level"] == "warning" and workspace in json.dumps(message["params"]["data"]), message
+        wait_for("its end", lambda: s.get(f"/v1/workspaces/{workspace}").status == 410, 15)
+        kinds = [e["type"] for e in s.get(f"/v1/events?resource={workspace}").json["items"]]
+        assert kinds.index("workspace.expiring") < kinds.index("workspace.reclaimed"), kinds
+
+
 def tenants_and_tokens():
     """tokens: without one 401, roles hold, another tenant's ids are 404 everywhere"""
     with Server() as s:
@@ -614,6 +647,6 @@ for test in [workspace_life, executions, streaming, files, stopped_under_work]:
     test.remote = True
 
 if __name__ == "__main__":
-    main("server", [workspace_life, executions, not_logged, oom_is_told, streaming, files, pools_and_queue, host_directories, degraded_pool, reclaim,
+    main("server", [workspace_life, executions, not_logged, oom_is_told, streaming, files, pools_and_queue, host_directories, degraded_pool, reclaim, warned,
                     tenants_and_tokens, quota, one_shots_and_events, no_double_hand_out, fake_runtime_storm,
                     stopped_under_work, fake_runtime_stopped_under_work, rude_input, slow_clients, sources, what_runs, operations, traced])
