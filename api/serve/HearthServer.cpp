@@ -62,21 +62,25 @@ struct Terminal {
     metrics::LogOutput log{2};
 };
 
+/// This replica's part in leading; both are null where there is one replica only.
+struct Replica {
+    Leadership* leadership = nullptr;
+    controller::SharedHistory* shared = nullptr;  ///< null where each replica has its own history
+};
+
 /// The object graph. Members are declared in the order in which they need each other, so they end
 /// in the reverse.
 class HearthServer {
 public:
-    /// `leadership`: null where there is one replica only; `shared`: null where each has a history
-    /// of its own.
-    HearthServer(const cli::ServeConfig& config, PrivilegedSetup ground, Leadership* leadership,
-                 controller::SharedHistory* shared, const Reports& reports, SignalThread& signals,
-                 const Terminal& terminal, const sys::NotifySocket& manager)
+    HearthServer(const cli::ServeConfig& config, PrivilegedSetup ground, const Replica& replica,
+                 const Reports& reports, SignalThread& signals, const Terminal& terminal,
+                 const sys::NotifySocket& manager)
         : config_(config),
           signals_(signals),
           terminal_(terminal),
           manager_(manager),
           ground_(std::move(ground)),
-          leadership_(leadership),
+          leadership_(replica.leadership),
           clock_(reports.clock),
           metrics_(reports.metrics),
           log_(reports.log),
@@ -90,7 +94,7 @@ public:
                    {.reserve = &reserve_,
                     .metrics = &metrics_,
                     .file = &database_,
-                    .shared = led(shared)}),
+                    .shared = led(replica.shared)}),
           tokens_(journal_, token_history_, configuredTokens(config), clock_,
                   *config.open_loopback),
           secret_key_((*config.keys).empty()
@@ -569,8 +573,8 @@ int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
         const auto deposed = [&log](const std::string& why) { leave(log, why); };
         if (!standBy(config, *leadership, shared.get(), reports, signals, deposed)) return 0;
     }
-    return HearthServer(config, std::move(ground), leadership.get(), shared.get(), reports, signals,
-                        terminal, manager)
+    return HearthServer(config, std::move(ground), {leadership.get(), shared.get()}, reports,
+                        signals, terminal, manager)
         .run();
 }
 
