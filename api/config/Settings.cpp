@@ -10,6 +10,7 @@
 #include "api/http/admission/ProxyRules.h"
 #include "api/mcp/seeds/Seeds.h"
 #include "base/Error.h"
+#include "base/Texts.h"
 #include "base/Units.h"
 #include "controller/contract/RoleName.h"
 #include "controller/egress/mirror/apt/AptSource.h"
@@ -39,13 +40,17 @@ constexpr Words<pool::docker::AgentMode, 3> kAgentModes{{{"auto", pool::docker::
                                                          {"copy", pool::docker::AgentMode::Copy}}};
 constexpr Words<ShutdownWarm, 2> kShutdowns{
     {{"Destroy", ShutdownWarm::Destroy}, {"Keep", ShutdownWarm::Keep}}};
-constexpr Words<metrics::LogLevel, 4> kLogLevels{{{"debug", metrics::LogLevel::Debug},
-                                                  {"info", metrics::LogLevel::Info},
-                                                  {"warn", metrics::LogLevel::Warn},
-                                                  {"error", metrics::LogLevel::Error}}};
 constexpr Words<metrics::LogFormat, 2> kLogFormats{
     {{"logfmt", metrics::LogFormat::Logfmt}, {"json", metrics::LogFormat::Json}}};
 constexpr Words<bool, 2> kSwitch{{{"false", false}, {"true", true}}};
+
+/// The words of an enumeration that has a table of texts.
+template <typename T, std::size_t N>
+constexpr Words<T, N> wordsOf(const Texts<T, N>& texts) {
+    Words<T, N> words{};
+    for (std::size_t i = 0; i < N; ++i) words[i] = {texts.texts[i], static_cast<T>(i)};
+    return words;
+}
 
 template <typename T, std::size_t N>
 const char* wordFor(const Words<T, N>& words, T value) {
@@ -278,8 +283,8 @@ const std::vector<SettingRow>& settings() {
          "Proxies whose X-Forwarded-For counts, with any number of connections"},
         {"workers", "N", "workers", number(&C::workers, 1, 1024), "128",
          "Threads that answer requests"},
-        {"log-level", "LEVEL", "logLevel", choice(&C::log_level, kLogLevels), "info",
-         "debug, info, warn or error"},
+        {"log-level", "LEVEL", "logLevel", choice(&C::log_level, wordsOf(metrics::kLogLevels)),
+         "info", "debug, info, warn or error"},
         {"log-format", "FORMAT", "logFormat", choice(&C::log_format, kLogFormats), "logfmt",
          "How a line of the log is written: logfmt or json"},
         {"shutdown-warm", "WHAT", "shutdown.warm", choice(&C::shutdown_warm, kShutdowns), "Destroy",
