@@ -2,13 +2,17 @@
 
 #include <csignal>
 #include <map>
+#include <optional>
 
 #include "api/command/ExitStatus.h"
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "pool/agent/connection/ExecutionStatus.h"
 
 namespace hearth::cli {
 namespace {
+
+using agent::ExecutionStatus;
 
 constexpr std::size_t kTail = 65536;
 
@@ -39,6 +43,11 @@ int signalNumber(const std::string& name) {
         {"XFSZ", SIGXFSZ}, {"TRAP", SIGTRAP}};
     const auto it = kNumbers.find(name.starts_with("SIG") ? name.substr(3) : name);
     return it == kNumbers.end() ? SIGKILL : it->second;
+}
+
+/// None for one that only a later server has.
+std::optional<ExecutionStatus> statusOf(const Json& execution) {
+    return agent::kExecutionStatuses.find(textAt(execution, "status"));
 }
 
 }  // namespace
@@ -94,7 +103,7 @@ void RunOutput::printValue() const {
 }
 
 void RunOutput::explainEnd() const {
-    const std::string status = textAt(result_, "status");
+    const auto status = statusOf(result_);
     if (const auto error = result_.find("error"); error != result_.end() && error->is_object()) {
         const std::string traceback = textAt(*error, "traceback");
         const std::string last = textAt(*error, "name") + ": " + textAt(*error, "message");
@@ -115,13 +124,13 @@ void RunOutput::explainEnd() const {
                       " bytes of output were lost: it came faster than it was read, and the "
                       "server keeps only its beginning and end; see --output-limit");
     }
-    if (status == "timeout") console_.note("hearth: the execution timed out");
-    if (status == "oom") console_.note("hearth: the execution ran out of memory");
-    if (const std::string signal = textAt(result_, "signal"); status == "killed") {
+    if (status == ExecutionStatus::Timeout) console_.note("hearth: the execution timed out");
+    if (status == ExecutionStatus::Oom) console_.note("hearth: the execution ran out of memory");
+    if (const std::string signal = textAt(result_, "signal"); status == ExecutionStatus::Killed) {
         console_.note(signal.empty() ? "hearth: the execution was killed"
                                      : "hearth: the execution was ended by signal " + signal);
     }
-    if (status == "lost") console_.note("hearth: the execution's sandbox was lost");
+    if (status == ExecutionStatus::Lost) console_.note("hearth: the execution's sandbox was lost");
 }
 
 int RunOutput::exitStatus() const {
@@ -130,9 +139,9 @@ int RunOutput::exitStatus() const {
 }
 
 int exitStatusOf(const Json& execution) {
-    const std::string status = textAt(execution, "status");
-    if (status == "timeout") return kTimedOut;
-    if (status == "oom") return 128 + SIGKILL;
+    const auto status = statusOf(execution);
+    if (status == ExecutionStatus::Timeout) return kTimedOut;
+    if (status == ExecutionStatus::Oom) return 128 + SIGKILL;
     if (const std::string signal = textAt(execution, "signal"); !signal.empty()) {
         return 128 + signalNumber(signal);
     }
@@ -140,8 +149,8 @@ int exitStatusOf(const Json& execution) {
         code != execution.end() && code->is_number_integer()) {
         return code->get<int>() & 0xFF;
     }
-    if (status == "killed") return 128 + SIGKILL;
-    return status == "ok" ? 0 : 1;
+    if (status == ExecutionStatus::Killed) return 128 + SIGKILL;
+    return status == ExecutionStatus::Ok ? 0 : 1;
 }
 
 }  // namespace hearth::cli
