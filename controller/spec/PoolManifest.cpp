@@ -6,6 +6,7 @@
 #include "base/Fields.h"
 #include "base/Units.h"
 #include "controller/packages/PackageSpec.h"
+#include "controller/spec/DnsSubdomain.h"
 #include "controller/spec/PodTemplate.h"
 #include "controller/spec/PoolName.h"
 #include "controller/spec/PoolSpec.h"
@@ -261,8 +262,10 @@ void readTemplate(FieldReader spec, PoolSpec& out) {
     readNetwork(spec.object("network"), out);
     readPrewarm(spec.object("prewarm"), out);
     spec.text("runtimeClass", out.runtime_class);
-    if (!out.runtime_class.empty() && !isPoolName(out.runtime_class)) {
-        spec.complain("runtimeClass", "must be the name of a RuntimeClass of the cluster");
+    if (!out.runtime_class.empty() && !isDnsSubdomain(out.runtime_class)) {
+        spec.complain("runtimeClass",
+                      "must be the name of a RuntimeClass of the cluster: lower-case letters, "
+                      "digits, inner hyphens and dots");
     }
     readPodTemplate(spec.Fields::object("podTemplate"), out.pod_template);
     spec.finish();

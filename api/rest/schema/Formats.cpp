@@ -7,6 +7,7 @@
 #include "controller/contract/RequestLimits.h"
 #include "controller/contract/RichResults.h"
 #include "controller/contract/TenantName.h"
+#include "controller/spec/DnsSubdomain.h"
 #include "controller/spec/PoolName.h"
 #include "pool/image/Reference.h"
 #include "pool/spec/LanguageName.h"
@@ -37,20 +38,10 @@ bool isLabelName(std::string_view text) {
            each(text, [](char c) { return isAlnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-bool isLabelPrefix(std::string_view text) {
-    if (text.size() > 253) return false;
-    while (true) {
-        const std::size_t dot = text.find('.');
-        if (!controller::isPoolName(text.substr(0, dot))) return false;
-        if (dot == std::string_view::npos) return true;
-        text.remove_prefix(dot + 1);
-    }
-}
-
 bool isLabelKey(std::string_view text) {
     const std::size_t slash = text.find('/');
     if (slash == std::string_view::npos) return isLabelName(text);
-    return isLabelPrefix(text.substr(0, slash)) && isLabelName(text.substr(slash + 1));
+    return controller::isDnsSubdomain(text.substr(0, slash)) && isLabelName(text.substr(slash + 1));
 }
 
 bool isLabelValue(std::string_view text) {

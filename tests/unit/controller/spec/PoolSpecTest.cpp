@@ -255,12 +255,14 @@ TEST_CASE("schedules are read whole, and each mistake in them has its place",
 
 TEST_CASE("a runtime class is a name, and with podTemplate part of the template",
           "[unit][controller]") {
-    CHECK(refusedWith("/spec/template/runtimeClass", "g visor", ErrorCode::InvalidSpec));
+    for (const char* wrong : {"g visor", "gvisor.", ".gvisor", "gVisor", "a..b"}) {
+        CHECK(refusedWith("/spec/template/runtimeClass", wrong, ErrorCode::InvalidSpec));
+    }
     Json document = manifest();
     const PoolSpec plain = parsePool(document).spec;
-    document["spec"]["template"]["runtimeClass"] = "gvisor";
+    document["spec"]["template"]["runtimeClass"] = "gvisor.v1";
     const PoolSpec classy = parsePool(document).spec;
-    CHECK(classy.runtime_class == "gvisor");
+    CHECK(classy.runtime_class == "gvisor.v1");
     document["spec"]["template"]["podTemplate"] = {{"spec", {{"nodeSelector", {{"zone", "a"}}}}}};
     const PoolSpec placed = parsePool(document).spec;
     CHECK(parsePool(poolDocument("p", placed)).spec == placed);
