@@ -6,8 +6,15 @@
 
 #include "base/Clock.h"
 #include "base/Error.h"
+#include "base/Fields.h"
 
 namespace hearth::controller {
+namespace {
+
+/// As nanoseconds it still fits into the clock.
+constexpr std::int64_t kMostMillis = INT64_MAX / 1'000'000;
+
+}  // namespace
 
 Json bindNote(const WorkspaceFacts& facts) {
     Json note{{"pool", facts.pool},
@@ -29,35 +36,45 @@ Json bindNote(const WorkspaceFacts& facts) {
 }
 
 WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox) {
-    try {
-        const Json& note = binding.note;
-        WorkspaceFacts facts;
-        facts.id = binding.workspace_id;
-        facts.tenant = binding.tenant;
-        facts.sandbox = sandbox;
-        facts.claim_id = binding.claim_id;
-        facts.fingerprint = binding.fingerprint;
-        facts.pool = note.at("pool").get<std::string>();
-        facts.name = note.at("name").get<std::string>();
-        facts.created = fromUnixMillis(note.at("createdMs").get<std::int64_t>());
-        facts.created_at = binding.bound_at;
-        facts.max_lifetime =
-            std::chrono::milliseconds(note.at("maxLifetimeMs").get<std::int64_t>());
-        facts.one_shot = note.at("oneShot").get<bool>();
-        // A claim of an earlier version has none of these.
-        facts.count_running_work = note.value("countRunningWork", true);
-        facts.warn_before = std::chrono::milliseconds(note.value("warnBeforeMs", std::int64_t{0}));
-        facts.pause_when_idle = note.value("pauseWhenIdle", false);
-        facts.limits = {
-            note.at("milliCpu").get<std::uint32_t>(), note.at("memory").get<std::uint64_t>(),
-            note.at("pids").get<std::uint32_t>(), note.at("workspace").get<std::uint64_t>(),
-            note.at("tmp").get<std::uint64_t>()};
-        facts.sealed = note.value("sealed", "");
-        facts.trace = parseTraceContext(note.value("traceparent", ""), "").value_or(TraceContext());
-        return facts;
-    } catch (const Json::exception&) {
-        throw Error(ErrorCode::InvalidArgument, "the agent's note is none of ours");
-    }
+    static const Fields::Wrong wrong = [](const FieldError& error) {
+        throw Error(ErrorCode::InvalidArgument,
+                    "the agent's note is none of ours: " + error.pointer + " " + error.reason);
+    };
+    Fields note(binding.note, "", wrong);
+    const auto millis = [&note](const char* key) {
+        return std::chrono::milliseconds(*note.integer(key, 0, kMostMillis));
+    };
+    const auto bytes = [&note](const char* key) { return *note.number(key, 0, UINT64_MAX); };
+    const auto small = [&note](const char* key) {
+        return static_cast<std::uint32_t>(*note.number(key, 0, UINT32_MAX));
+    };
+    // A claim of an earlier version lacks some fields.
+    const auto flagOr = [&note](const char* key, bool absent) {
+        return note.find(key) == nullptr ? absent : *note.flag(key);
+    };
+    const auto textOr = [&note](const char* key) {
+        return note.find(key) == nullptr ? std::string() : *note.text(key);
+    };
+    WorkspaceFacts facts;
+    facts.id = binding.workspace_id;
+    facts.tenant = binding.tenant;
+    facts.sandbox = sandbox;
+    facts.claim_id = binding.claim_id;
+    facts.fingerprint = binding.fingerprint;
+    facts.pool = *note.text("pool");
+    facts.name = *note.text("name");
+    facts.created = fromUnixMillis(millis("createdMs").count());
+    facts.created_at = binding.bound_at;
+    facts.max_lifetime = millis("maxLifetimeMs");
+    facts.one_shot = *note.flag("oneShot");
+    facts.count_running_work = flagOr("countRunningWork", true);
+    if (note.find("warnBeforeMs") != nullptr) facts.warn_before = millis("warnBeforeMs");
+    facts.pause_when_idle = flagOr("pauseWhenIdle", false);
+    facts.limits = {small("milliCpu"), bytes("memory"), small("pids"), bytes("workspace"),
+                    bytes("tmp")};
+    facts.sealed = textOr("sealed");
+    facts.trace = parseTraceContext(textOr("traceparent"), "").value_or(TraceContext());
+    return facts;
 }
 
 }  // namespace hearth::controller

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Error.h"
+#include "base/Fields.h"
 #include "base/Ids.h"
 #include "pool/image/LayerStore.h"
 #include "pool/image/Reference.h"
@@ -17,6 +18,19 @@ namespace {
 
 /// Calls to the sandbox wait for the outcome.
 constexpr auto kFreeze = std::chrono::milliseconds(100);
+
+const Fields::Wrong kRefuseFacts = [](const FieldError& error) {
+    throw std::runtime_error("the launcher's facts: " + error.pointer + " " + error.reason);
+};
+
+std::vector<std::string> textList(Fields& fields, const char* key) {
+    std::vector<std::string> texts;
+    fields.items(key, SIZE_MAX, [&](const Json& item, const std::string& pointer) {
+        if (!item.is_string()) kRefuseFacts({pointer, "must be a string"});
+        texts.push_back(item.get<std::string>());
+    });
+    return texts;
+}
 
 KnownImage known(const image::Image& image) {
     KnownImage known{image.digest, image.digest, {image.name, image.name + "@" + image.digest}};
@@ -199,21 +213,22 @@ std::vector<Leftover> OciRuntime::sweep(const std::vector<SandboxId>& keep) {
 
 RuntimeFacts OciRuntime::facts() {
     const Json told = launcher_.facts();
+    Fields fields(told, "", kRefuseFacts);
     RuntimeFacts facts;
     facts.name = "oci";
-    facts.version = told.at("version").get<std::string>();
-    facts.user_namespaces = told.at("userNamespaces").get<bool>();
-    facts.seccomp = told.at("seccomp").get<bool>();
-    facts.cgroup = told.at("cgroup").get<std::string>();
-    for (const Json& hole : told.at("holes")) facts.holes.push_back(hole.get<std::string>());
-    for (const Json& image : told.at("images")) {
-        if (!image.at("unpacked").get<bool>()) continue;
-        const auto name = image.at("name").get<std::string>();
+    facts.version = *fields.text("version");
+    facts.user_namespaces = *fields.flag("userNamespaces");
+    facts.seccomp = *fields.flag("seccomp");
+    facts.cgroup = *fields.text("cgroup");
+    facts.holes = textList(fields, "holes");
+    fields.items("images", SIZE_MAX, [&](const Json& item, const std::string& pointer) {
+        Fields image(item, pointer, kRefuseFacts);
+        if (!*image.flag("unpacked")) return;
+        const std::string name = *image.text("name");
         facts.images.push_back(name);
-        facts.image_notes[name] = {image.at("digest").get<std::string>(),
-                                   image.at("reference").get<std::string>(),
-                                   image.at("languages").get<std::vector<std::string>>()};
-    }
+        facts.image_notes[name] = {*image.text("digest"), *image.text("reference"),
+                                   textList(image, "languages")};
+    });
     return facts;
 }
 

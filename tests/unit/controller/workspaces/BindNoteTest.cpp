@@ -1,0 +1,95 @@
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "controller/workspaces/BindNote.h"
+#include "tests/support/Support.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using hearth::test::errorOf;
+using namespace std::chrono_literals;
+
+namespace {
+
+WorkspaceFacts noted() {
+    WorkspaceFacts facts;
+    facts.id = "ws_1";
+    facts.pool = "python";
+    facts.name = "work";
+    facts.created = fromUnixMillis(1'795'000'000'123);
+    facts.max_lifetime = 1h;
+    facts.one_shot = true;
+    facts.count_running_work = false;
+    facts.warn_before = 5s;
+    facts.pause_when_idle = true;
+    facts.limits = {.milli_cpu = 250,
+                    .memory_bytes = 1ULL << 40U,
+                    .pids = 9,
+                    .workspace_bytes = 3,
+                    .tmp_bytes = 4};
+    facts.sealed = "s";
+    return facts;
+}
+
+WorkspaceFacts readAgain(Json note) {
+    agent::Binding binding;
+    binding.workspace_id = "ws_1";
+    binding.note = std::move(note);
+    return factsFrom(binding, "sb_1");
+}
+
+std::string wrongIn(const char* key, const Json& value) {
+    Json note = bindNote(noted());
+    note[key] = value;
+    const Error error = errorOf([&] { readAgain(note); });
+    CHECK(error.code() == ErrorCode::InvalidArgument);
+    return error.what();
+}
+
+}  // namespace
+
+TEST_CASE("a note comes back as the facts it was made of", "[unit][controller]") {
+    const WorkspaceFacts before = noted();
+    const WorkspaceFacts facts = readAgain(bindNote(before));
+    CHECK(facts.pool == before.pool);
+    CHECK(facts.name == before.name);
+    CHECK(facts.created == before.created);
+    CHECK(facts.max_lifetime == before.max_lifetime);
+    CHECK(facts.one_shot);
+    CHECK_FALSE(facts.count_running_work);
+    CHECK(facts.warn_before == before.warn_before);
+    CHECK(facts.pause_when_idle);
+    CHECK(facts.limits == before.limits);
+    CHECK(facts.sealed == "s");
+}
+
+TEST_CASE("a note of an earlier version lacks what came later", "[unit][controller]") {
+    Json note = bindNote(noted());
+    for (const char* key : {"countRunningWork", "warnBeforeMs", "pauseWhenIdle", "sealed"}) {
+        note.erase(key);
+    }
+    const WorkspaceFacts facts = readAgain(note);
+    CHECK(facts.count_running_work);
+    CHECK(facts.warn_before == 0ms);
+    CHECK_FALSE(facts.pause_when_idle);
+    CHECK(facts.sealed.empty());
+}
+
+TEST_CASE("an agent's note that is none of ours is refused with its field", "[unit][controller]") {
+    CHECK(wrongIn("pool", 1) == "the agent's note is none of ours: /pool must be a string");
+    CHECK(wrongIn("name", nullptr).find("/name is missing") != std::string::npos);
+    CHECK(wrongIn("oneShot", "yes").find("/oneShot must be true or false") != std::string::npos);
+    CHECK(wrongIn("pauseWhenIdle", 1).find("/pauseWhenIdle") != std::string::npos);
+    CHECK(wrongIn("sealed", Json::array()).find("/sealed") != std::string::npos);
+    CHECK(errorOf([] { readAgain(Json("text")); }).code() == ErrorCode::InvalidArgument);
+}
+
+TEST_CASE("numbers of a note that do not fit are refused, not cut", "[unit][controller]") {
+    CHECK(wrongIn("milliCpu", 1ULL << 32U).find("/milliCpu") != std::string::npos);
+    CHECK(wrongIn("pids", -1).find("/pids") != std::string::npos);
+    CHECK(wrongIn("memory", 1.5).find("/memory") != std::string::npos);
+    CHECK(wrongIn("maxLifetimeMs", -1).find("/maxLifetimeMs") != std::string::npos);
+    // As nanoseconds this would be another moment.
+    CHECK(wrongIn("createdMs", std::numeric_limits<std::int64_t>::max()).find("/createdMs") !=
+          std::string::npos);
+}
