@@ -258,7 +258,8 @@ const std::vector<SettingRow>& settings() {
         {"custom-resources", "", "customResources", choice(&C::custom_resources, kSwitch), "false",
          "Take the SandboxPool and Workspace objects of the cluster's namespace (hearth crds)"},
         {"public-url", "URL", "publicUrl", plain(&C::public_url, Shape::Text), "",
-         "Where clients reach the server, told to those who claim by an object or need a token"},
+         "Where clients reach the server; given to clients that claim by an object or need a "
+         "token"},
         {"gpu-library", "FILE", "gpuLibrary", plain(&C::gpu_library, Shape::Text, kLibrary),
          "libnvidia-ml.so.1", "NVIDIA's management library; none: do not look for GPUs"},
         {"cuda-library", "FILE", "cudaLibrary", plain(&C::cuda_library, Shape::Text, kLibrary),
