@@ -254,24 +254,24 @@ std::vector<agent::AptArchive> EgressGateway::aptArchives(NetworkMode mode) cons
     return mirror_->aptArchives();
 }
 
-std::vector<std::string> EgressGateway::mirrored() const {
-    std::vector<std::string> out;
-    if (!options_.mirrors.pypi.empty()) out.emplace_back("pypi");
-    if (!options_.mirrors.npm.empty()) out.emplace_back("npm");
-    if (!options_.mirrors.apt.empty()) out.emplace_back("apt");
+std::vector<IndexKind> EgressGateway::mirrored() const {
+    std::vector<IndexKind> out;
+    if (!options_.mirrors.pypi.empty()) out.push_back(IndexKind::Pypi);
+    if (!options_.mirrors.npm.empty()) out.push_back(IndexKind::Npm);
+    if (!options_.mirrors.apt.empty()) out.push_back(IndexKind::Apt);
     return out;
 }
 
-std::map<std::string, std::string> EgressGateway::failingMirrors() const {
-    std::map<std::string, std::string> out;
+std::map<IndexKind, std::string> EgressGateway::failingMirrors() const {
+    std::map<IndexKind, std::string> out;
     if (!fetcher_) return out;
-    const auto ask = [&](const char* kind, const std::string& url) {
+    const auto ask = [&](IndexKind kind, const std::string& url) {
         std::string why = url.empty() ? std::string() : fetcher_->failureOf(url);
         if (!why.empty()) out.emplace(kind, std::move(why));
     };
-    ask("pypi", options_.mirrors.pypi);
-    ask("npm", options_.mirrors.npm);
-    for (const AptSource& source : options_.mirrors.apt) ask("apt", source.url);
+    ask(IndexKind::Pypi, options_.mirrors.pypi);
+    ask(IndexKind::Npm, options_.mirrors.npm);
+    for (const AptSource& source : options_.mirrors.apt) ask(IndexKind::Apt, source.url);
     return out;
 }
 

@@ -13,6 +13,7 @@
 #include "controller/egress/mirror/PackageMirror.h"
 #include "controller/egress/mirror/store/FileCache.h"
 #include "controller/egress/policy/ClaimSeal.h"
+#include "controller/egress/policy/IndexKind.h"
 #include "controller/egress/policy/WorkspaceEgress.h"
 #include "controller/egress/transport/ConnectionThreads.h"
 #include "controller/egress/transport/Dialer.h"
@@ -52,10 +53,10 @@ public:
     std::map<std::string, std::string> environment(NetworkMode mode) const;
     /// The settings of apt for such a workspace's agent.
     std::vector<agent::AptArchive> aptArchives(NetworkMode mode) const;
-    /// The kinds of indexes that sandboxes find: "pypi", "npm", "apt".
-    std::vector<std::string> mirrored() const;
+    /// The kinds of indexes that sandboxes find.
+    std::vector<IndexKind> mirrored() const;
     /// The kinds whose index failed at the last request, each with the reason.
-    std::map<std::string, std::string> failingMirrors() const;
+    std::map<IndexKind, std::string> failingMirrors() const;
 
     const KeyringFactory& keyrings() const noexcept { return keyrings_; }
     const ClaimSeal& claimSeal() const noexcept { return claim_seal_; }

@@ -95,10 +95,10 @@ bool ProxyConnection::readHead() {
     return false;
 }
 
-std::string_view ProxyConnection::kind() const {
-    if (intercepted_) return "https";
-    if (head_.method == "CONNECT") return "tunnel";
-    return head_.authority.empty() ? "mirror" : "http";
+EgressKind ProxyConnection::kind() const {
+    if (intercepted_) return EgressKind::Https;
+    if (head_.method == "CONNECT") return EgressKind::Tunnel;
+    return head_.authority.empty() ? EgressKind::Mirror : EgressKind::Http;
 }
 
 bool ProxyConnection::serve() {
@@ -115,10 +115,10 @@ bool ProxyConnection::serve() {
         facts_.egress.admit();
         if (intercepted_) {
             more = authorized(*intercepted_, true, entry);
-        } else if (entry.kind == "mirror") {
+        } else if (entry.kind == EgressKind::Mirror) {
             more = serveMirror(entry);
         } else {
-            more = entry.kind == "tunnel" ? tunnel(entry) : forward(entry);
+            more = entry.kind == EgressKind::Tunnel ? tunnel(entry) : forward(entry);
         }
     } catch (const Refused& e) {
         entry.decision = e.reason();

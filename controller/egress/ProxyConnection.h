@@ -47,7 +47,7 @@ private:
     bool readHead();
     /// Answers what has been read; true if another may follow.
     bool serve();
-    std::string_view kind() const;
+    EgressKind kind() const;
     bool serveMirror(EgressEntry& entry);
     bool forward(EgressEntry& entry);
     bool tunnel(EgressEntry& entry);

@@ -16,10 +16,10 @@ constexpr std::size_t kMostText = 2'000;
 constexpr std::size_t kMostSaid = 8'000;
 
 /// The package manager: the language's, else chosen by the names' form.
-std::string managerOf(const std::string& language) {
+PackageManager managerOf(const std::string& language) {
     const std::string_view canonical = pool::canonicalLanguage(language);
-    if (canonical == "python") return "pip";
-    return canonical == "javascript" ? "npm" : "auto";
+    if (canonical == "python") return PackageManager::Pip;
+    return canonical == "javascript" ? PackageManager::Npm : PackageManager::Auto;
 }
 
 std::string textOf(const Json& value, std::size_t most) {
@@ -77,9 +77,12 @@ void checkPackages(const ExecutionRequest& request, const std::string& language)
 agent::PrepareWork packagesFirst(const ExecutionRequest& request, const std::string& language,
                                  const std::map<std::string, std::string>& shut) {
     checkPackages(request, language);
-    const Json task{
-        {"first", true},          {"manager", managerOf(language)},   {"install", request.packages},
-        {"check", Json::array()}, {"imports", request.auto_packages}, {"shut", shut}};
+    const Json task{{"first", true},
+                    {"manager", kPackageManagers.of(managerOf(language))},
+                    {"install", request.packages},
+                    {"check", Json::array()},
+                    {"imports", request.auto_packages},
+                    {"shut", shut}};
     return {{"python3", kPackagesProgram}, dumpJson(task), request.auto_packages};
 }
 

@@ -36,8 +36,8 @@ void tellTrace(const TraceContext& trace, std::map<std::string, std::string>& en
 
 ExecutionStarter::ExecutionStarter(LiveExecutions& live, ExecutionSettler& settler,
                                    WorkspaceAccess& access, WorkspaceTerminator& endings,
-                                   ArtifactCollector& artifacts, std::vector<std::string> mirrored,
-                                   const History& history)
+                                   ArtifactCollector& artifacts,
+                                   std::vector<broker::IndexKind> mirrored, const History& history)
     : live_(live),
       settler_(settler),
       access_(access),

@@ -22,7 +22,7 @@ public:
     /// tells.
     ExecutionStarter(LiveExecutions& live, ExecutionSettler& settler, WorkspaceAccess& access,
                      WorkspaceTerminator& endings, ArtifactCollector& artifacts,
-                     std::vector<std::string> mirrored, const History& history);
+                     std::vector<broker::IndexKind> mirrored, const History& history);
 
     /// `ledger`: of the claim, if the workspace was opened for it. Where another request with the
     /// same id came first, it is that one's execution, as a ReplayedExecution. Throws also as
@@ -50,7 +50,7 @@ private:
     WorkspaceAccess& access_;
     WorkspaceTerminator& endings_;
     ArtifactCollector& artifacts_;
-    const std::vector<std::string> mirrored_;
+    const std::vector<broker::IndexKind> mirrored_;
     const History history_;
 };
 

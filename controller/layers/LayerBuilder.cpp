@@ -258,9 +258,9 @@ void SandboxLayerBuilder::check() const {
 
 BuiltLayer SandboxLayerBuilder::build(const LayerOrder& order) {
     check();
-    const std::vector<std::string> mirrored = broker_.mirrored();
-    if (std::find(mirrored.begin(), mirrored.end(), "pypi") == mirrored.end()) {
-        throw Error(ErrorCode::Unsupported, notMirrored("pypi"));
+    const std::vector<broker::IndexKind> mirrored = broker_.mirrored();
+    if (std::find(mirrored.begin(), mirrored.end(), broker::IndexKind::Pypi) == mirrored.end()) {
+        throw Error(ErrorCode::Unsupported, notMirrored(broker::IndexKind::Pypi));
     }
     Bench bench(*this, order);
     bench.open(order.pool);

@@ -36,7 +36,7 @@ LockedPackage packageOf(std::string_view line) {
     const std::string name = packageName(spec);
     const std::string_view version =
         std::string_view(spec).substr(std::min(name.size() + 2, spec.size()));
-    if (wrongSpec(spec, "pip") || spec != name + "==" + std::string(version) ||
+    if (wrongSpec(spec, PackageManager::Pip) || spec != name + "==" + std::string(version) ||
         version.find_first_of(" ,*;<>=!~") != std::string_view::npos) {
         refuse("holds what is no package with its version");
     }

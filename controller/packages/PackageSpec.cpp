@@ -104,24 +104,29 @@ std::optional<Json> packagesOutcome(std::string output) {
     return std::nullopt;
 }
 
-std::optional<std::string> wrongSpec(const std::string& spec, const std::string& manager) {
-    const bool sound = spec.size() <= kMaxSpec && ((manager != "npm" && isPipSpec(spec)) ||
-                                                   (manager != "pip" && isNpmSpec(spec)));
+std::optional<std::string> wrongSpec(const std::string& spec, PackageManager manager) {
+    const bool sound =
+        spec.size() <= kMaxSpec && ((manager != PackageManager::Npm && isPipSpec(spec)) ||
+                                    (manager != PackageManager::Pip && isNpmSpec(spec)));
     if (sound) return std::nullopt;
     return "is no package of an index: write a name and versions, as numpy==2.1 or @scope/name@^1; "
            "options, URLs, paths and repositories are not taken";
 }
 
-std::string notMirrored(const std::string& kind) {
-    if (kind == "apt") return "no apt archive is mirrored: start hearth serve with --mirror-apt";
-    return kind == "npm" ? "no npm registry is mirrored: start hearth serve with --mirror-npm"
-                         : "no Python index is mirrored: start hearth serve with --mirror-pypi";
+std::string notMirrored(broker::IndexKind kind) {
+    if (kind == broker::IndexKind::Apt)
+        return "no apt archive is mirrored: start hearth serve with --mirror-apt";
+    return kind == broker::IndexKind::Npm
+               ? "no npm registry is mirrored: start hearth serve with --mirror-npm"
+               : "no Python index is mirrored: start hearth serve with --mirror-pypi";
 }
 
 std::map<std::string, std::string> shutWays(broker::NetworkMode network,
-                                            const std::vector<std::string>& mirrored) {
+                                            const std::vector<broker::IndexKind>& mirrored) {
     std::map<std::string, std::string> shut;
-    for (const auto& [manager, kind] : {std::pair{"pip", "pypi"}, std::pair{"npm", "npm"}}) {
+    for (const auto& [which, kind] : {std::pair{PackageManager::Pip, broker::IndexKind::Pypi},
+                                      std::pair{PackageManager::Npm, broker::IndexKind::Npm}}) {
+        const char* const manager = kPackageManagers.of(which);
         if (network == broker::NetworkMode::None) {
             shut[manager] =
                 "this workspace has no way to a package index; use a pool whose network is Mirror "

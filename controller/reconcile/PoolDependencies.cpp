@@ -47,16 +47,17 @@ void PoolDependencies::tell(const PoolSpec& spec, PoolStatus& status) const {
 
 void PoolDependencies::tellMirrors(const PoolSpec& spec, PoolStatus& status) const {
     if (spec.network != broker::NetworkMode::Mirror) return drop(status, ConditionType::Mirrored);
-    const std::vector<std::string> mirrored = broker_.mirrored();
+    const std::vector<broker::IndexKind> mirrored = broker_.mirrored();
     std::string missing;
-    for (const char* kind : {"pypi", "npm", "apt"}) {
+    using enum broker::IndexKind;
+    for (const broker::IndexKind kind : {Pypi, Npm, Apt}) {
         if (std::find(mirrored.begin(), mirrored.end(), kind) == mirrored.end()) {
             append(missing, notMirrored(kind));
         }
     }
     std::string failing;
     for (const auto& [kind, why] : broker_.failingMirrors()) {
-        append(failing, kind);
+        append(failing, broker::kIndexKinds.of(kind));
         failing.append(": ").append(why);
     }
     if (!failing.empty()) {

@@ -82,9 +82,12 @@ PackageService::Begun PackageService::begin(const Principal& who, const std::str
     if (installs) {
         shut = shutWays(workspaces_.get(who, workspace).network, mirrored_);
     }
-    Json task{{"manager", request.manager}, {"install", request.install},
-              {"check", request.check},     {"from", request.from ? Json(*request.from) : Json()},
-              {"list", request.list},       {"shut", shut}};
+    Json task{{"manager", kPackageManagers.of(request.manager)},
+              {"install", request.install},
+              {"check", request.check},
+              {"from", request.from ? Json(*request.from) : Json()},
+              {"list", request.list},
+              {"shut", shut}};
     ExecutionRequest work;
     work.argv = {"python3", kPackagesProgram};
     work.stdin_bytes = dumpJson(task);

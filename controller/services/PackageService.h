@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "controller/contract/Executions.h"
-#include "controller/egress/policy/NetworkPolicy.h"
+#include "controller/egress/policy/IndexKind.h"
+#include "controller/packages/PackageSpec.h"
 
 namespace hearth::controller {
 
 /// A parsed `POST …/packages` or call of the tool `packages`.
 struct PackagesRequest {
-    std::string manager = "auto";      ///< auto, pip, npm
+    PackageManager manager = PackageManager::Auto;
     std::vector<std::string> install;  ///< specifiers: "numpy==2.1", "@scope/name@^1"
     std::optional<std::string> from;   ///< a file of the workspace that names them
     std::vector<std::string> check;    ///< names
@@ -51,7 +52,7 @@ public:
     /// `mirrored`: the kinds of indexes that the server mirrors, as EgressGateway::mirrored()
     /// tells.
     PackageService(Executions& executions, Workspaces& workspaces,
-                   std::vector<std::string> mirrored)
+                   std::vector<broker::IndexKind> mirrored)
         : executions_(executions), workspaces_(workspaces), mirrored_(std::move(mirrored)) {}
 
     /// The work and the names that it is about, for viewOf().
@@ -69,7 +70,7 @@ public:
 private:
     Executions& executions_;
     Workspaces& workspaces_;
-    const std::vector<std::string> mirrored_;
+    const std::vector<broker::IndexKind> mirrored_;
 };
 
 }  // namespace hearth::controller

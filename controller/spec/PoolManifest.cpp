@@ -153,7 +153,7 @@ bool isModule(const std::string& name) {
 constexpr std::size_t kMostPackages = 100;
 
 bool isPackage(const std::string& spec) {
-    return !wrongSpec(spec, "pip");
+    return !wrongSpec(spec, PackageManager::Pip);
 }
 
 bool isArgument(const std::string& text) {

@@ -55,7 +55,7 @@ void note(const Services& services, const CallContext& call, const std::string& 
 
 PackagesRequest pipRequest() {
     PackagesRequest request;
-    request.manager = "pip";
+    request.manager = controller::PackageManager::Pip;
     request.timeout = kLongestRun;
     return request;
 }
@@ -109,7 +109,7 @@ ToolOutcome installPackages(const Services& services, const CallContext& call,
         services.workspaces.get(call.who, workspace).network == broker::NetworkMode::None;
     if (offline) {
         for (const std::string& spec : specs) {
-            if (const auto why = controller::wrongSpec(spec, "pip")) {
+            if (const auto why = controller::wrongSpec(spec, controller::PackageManager::Pip)) {
                 throw Error(ErrorCode::InvalidArgument, spec + " " + *why);
             }
         }

@@ -106,7 +106,7 @@ std::vector<std::string> requirementsIn(std::string_view text) {
         const std::string spec(trimmedLine(text.substr(0, end)));
         text.remove_prefix(std::min(end + 1, text.size()));
         if (spec.empty()) continue;
-        if (const auto why = controller::wrongSpec(spec, "pip")) {
+        if (const auto why = controller::wrongSpec(spec, controller::PackageManager::Pip)) {
             throw Error(ErrorCode::InvalidArgument,
                         "requirements.txt: \"" + toUtf8(spec.substr(0, 100)) + "\" " + *why);
         }

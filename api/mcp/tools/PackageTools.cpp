@@ -33,7 +33,8 @@ std::string packagesText(const PackagesView& view) {
 ToolOutcome packages(const Services& services, const CallContext& call,
                      const Arguments& arguments) {
     controller::PackagesRequest request;
-    request.manager = arguments.textOr("manager", request.manager);
+    request.manager =
+        controller::kPackageManagers.find(arguments.textOr("manager", "auto")).value();
     request.install = arguments.textList("install");
     request.check = arguments.textList("check");
     request.from = arguments.text("from");
@@ -76,7 +77,7 @@ std::vector<Tool> packageTools(const Services& services) {
                                    "with a PEP 723 block.")},
               {"manager",
                {{"type", "string"},
-                {"enum", {"auto", "pip", "npm"}},
+                {"enum", controller::kPackageManagers.all()},
                 {"description", "auto: npm for scoped names, else pip."}}},
               {"wait_s", numberParam("Answer after this many seconds even if it is not done; "
                                      "default 5.",

@@ -313,7 +313,7 @@ Schema executionRequestSchema() {
 Schema packagesRequestSchema() {
     const Schema specs = Schema::array(Schema::string().sizes(1, 300)).sizes(0, 64);
     return Schema::object()
-        .optional("manager", Schema::oneOf({"auto", "pip", "npm"})
+        .optional("manager", Schema::oneOf(controller::kPackageManagers.all())
                                  .describe("auto: npm for scoped names and package.json, else pip")
                                  .fallback("auto"))
         .optional("install", Schema(specs)
@@ -383,7 +383,8 @@ controller::WorkspaceRequest readOneShotWorkspace(const Json& body) {
 
 controller::PackagesRequest readPackagesRequest(const Json& body) {
     controller::PackagesRequest request;
-    request.manager = textOf(body, "manager").value_or(request.manager);
+    request.manager =
+        controller::kPackageManagers.find(textOf(body, "manager").value_or("auto")).value();
     request.from = textOf(body, "from");
     request.list = body.value("list", false);
     request.install = body.value("install", std::vector<std::string>{});

@@ -241,7 +241,7 @@ Json egressJson(const broker::EgressReport& report) {
     Json latest = Json::array();
     for (const broker::EgressEntry& entry : report.latest) {
         latest.push_back({{"at", formatRfc3339(entry.at)},
-                          {"kind", entry.kind},
+                          {"kind", broker::kEgressKinds.of(entry.kind)},
                           {"destination", entry.destination},
                           {"decision", entry.decision},
                           {"status", entry.status},

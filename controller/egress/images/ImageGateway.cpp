@@ -121,7 +121,7 @@ void ImageWay::accept(const Fd& listener, bool proxy) {
 void ImageWay::relayTo(const Destination& registry, int fd) {
     EgressEntry entry;
     entry.at = facts_.clock.wall();
-    entry.kind = "tunnel";
+    entry.kind = EgressKind::Tunnel;
     entry.destination = registry.text();
     entry.decision = "allowed";
     const TimePoint begin = facts_.clock.now();

@@ -55,17 +55,18 @@ bool WorkspaceEgress::book(std::uint64_t sent, std::uint64_t received) {
 
 void WorkspaceEgress::record(EgressEntry entry) {
     const bool refused = isRefusal(entry.decision);
+    const char* const kind = kEgressKinds.of(entry.kind);
     log_.audit("egress.request", {{"workspace", facts_.workspace},
                                   {"tenant", facts_.tenant},
                                   {"pool", facts_.pool},
-                                  {"kind", entry.kind},
+                                  {"kind", kind},
                                   {"destination", entry.destination},
                                   {"decision", entry.decision},
                                   {"status", entry.status},
                                   {"sent", entry.sent},
                                   {"received", entry.received},
                                   {"ms", entry.duration_ms}});
-    metrics_.egress(facts_.pool, entry.kind, entry.decision, entry.sent, entry.received);
+    metrics_.egress(facts_.pool, kind, entry.decision, entry.sent, entry.received);
     const MutexLock lock(mutex_);
     if (tracer_.records(facts_.trace) && mayTrace()) trace(entry, refused);
     ++totals_.requests;
@@ -89,7 +90,7 @@ void WorkspaceEgress::trace(const EgressEntry& entry, bool refused) const {
     tracer_.end(
         {.context = tracer_.within(facts_.trace),
          .parent = facts_.trace.span_id,
-         .name = "egress " + entry.kind,
+         .name = std::string("egress ") + kEgressKinds.of(entry.kind),
          .kind = metrics::SpanKind::Client,
          .start = end - std::chrono::duration_cast<std::chrono::nanoseconds>(took),
          .end = end,

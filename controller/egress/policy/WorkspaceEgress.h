@@ -7,6 +7,7 @@
 
 #include "base/Clock.h"
 #include "base/Mutex.h"
+#include "base/Texts.h"
 #include "controller/egress/policy/NetworkPolicy.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
@@ -14,10 +15,14 @@
 
 namespace hearth::broker {
 
+/// The way of a request to the outside. Https: one in a tunnel that got credentials.
+enum class EgressKind : std::uint8_t { Mirror, Http, Tunnel, Https };
+inline constexpr Texts<EgressKind, 4> kEgressKinds{{"mirror", "http", "tunnel", "https"}};
+
 /// One request to the outside, as it is kept and shown: never a body, a header or a path.
 struct EgressEntry {
     WallTime at{};
-    std::string kind;         ///< mirror, http, tunnel; https of what gets credentials in one
+    EgressKind kind = EgressKind::Mirror;
     std::string destination;  ///< "host:port", or "pypi:numpy" of a mirror
     std::string decision;     ///< allowed, hit, miss, or why it was refused
     int status = 0;           ///< answered by us; 0 for what came from outside

@@ -96,7 +96,7 @@ TEST_CASE("a plain request goes on as one of the destination's, and nothing behi
     CHECK(answer == "HTTP/1.1 201 Made\r\nContent-Length: 2\r\n\r\nok");
     CHECK(seen == "POST /path?q=1 HTTP/1.1\r\nHost: " + outside.authority() +
                       "\r\nX-Kept: yes\r\nContent-Length: 5\r\nConnection: close\r\n\r\nbody!");
-    CHECK(inside.latest().kind == "http");
+    CHECK(inside.latest().kind == EgressKind::Http);
     CHECK(inside.latest().decision == "allowed");
     CHECK(inside.latest().destination == outside.authority());
     CHECK(inside.latest().received == answer.size());

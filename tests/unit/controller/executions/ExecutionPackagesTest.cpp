@@ -129,13 +129,14 @@ TEST_CASE("an execution is prepared with its packages, and its record tells them
 TEST_CASE("the look is told which managers have no way to an index, and why",
           "[unit][controller]") {
     using broker::NetworkMode;
-    const auto none = shutWays(NetworkMode::None, {"pypi", "npm"});
+    const auto none =
+        shutWays(NetworkMode::None, {broker::IndexKind::Pypi, broker::IndexKind::Npm});
     CHECK(none.size() == 2);
     CHECK(none.at("pip").find("no way to a package index") != std::string::npos);
-    const auto mirror = shutWays(NetworkMode::Mirror, {"npm"});
+    const auto mirror = shutWays(NetworkMode::Mirror, {broker::IndexKind::Npm});
     CHECK(mirror.size() == 1);
     CHECK(mirror.at("pip") == "no Python index is mirrored: start hearth serve with --mirror-pypi");
-    CHECK(shutWays(NetworkMode::Mirror, {"pypi"}).at("npm") ==
+    CHECK(shutWays(NetworkMode::Mirror, {broker::IndexKind::Pypi}).at("npm") ==
           "no npm registry is mirrored: start hearth serve with --mirror-npm");
     CHECK(shutWays(NetworkMode::Egress, {}).empty());
     CHECK(taskOf(packagesFirst(code({"six"}), "python", mirror))["shut"] == Json(mirror));

@@ -12,14 +12,14 @@ TEST_CASE("names and versions of an index are packages", "[unit][controller]") {
                              "Foo.Bar_baz~=1.0", "a", "zope.interface", "x; python_version < '3.9'",
                              "pkg (>=1.0)", "six==1.*"}) {
         INFO(spec);
-        CHECK_FALSE(wrongSpec(spec, "pip"));
-        CHECK_FALSE(wrongSpec(spec, "auto"));
+        CHECK_FALSE(wrongSpec(spec, PackageManager::Pip));
+        CHECK_FALSE(wrongSpec(spec, PackageManager::Auto));
     }
     for (const char* spec : {"left-pad", "left-pad@1.2.3", "@types/node", "@types/node@^20",
                              "lodash@>=4 <5", "react@latest", "x@~1.2", "x@1.x"}) {
         INFO(spec);
-        CHECK_FALSE(wrongSpec(spec, "npm"));
-        CHECK_FALSE(wrongSpec(spec, "auto"));
+        CHECK_FALSE(wrongSpec(spec, PackageManager::Npm));
+        CHECK_FALSE(wrongSpec(spec, PackageManager::Auto));
     }
     CHECK(packageName("requests[socks]>=2.0") == "requests");
     CHECK(packageName("@types/node@^20") == "@types/node");
@@ -64,13 +64,13 @@ TEST_CASE("options, places and programs are none", "[unit][controller]") {
                              "x\\y",
                              "ä"}) {
         INFO(spec);
-        CHECK(wrongSpec(spec, "pip"));
-        CHECK(wrongSpec(spec, "npm"));
-        CHECK(wrongSpec(spec, "auto"));
+        CHECK(wrongSpec(spec, PackageManager::Pip));
+        CHECK(wrongSpec(spec, PackageManager::Npm));
+        CHECK(wrongSpec(spec, PackageManager::Auto));
     }
-    CHECK(wrongSpec(std::string(301, 'x'), "pip"));
-    CHECK(wrongSpec("@types/node", "pip"));
-    CHECK(wrongSpec("numpy==2.1", "npm"));
+    CHECK(wrongSpec(std::string(301, 'x'), PackageManager::Pip));
+    CHECK(wrongSpec("@types/node", PackageManager::Pip));
+    CHECK(wrongSpec("numpy==2.1", PackageManager::Npm));
 }
 
 }  // namespace hearth::controller
