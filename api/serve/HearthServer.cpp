@@ -412,7 +412,7 @@ private:
         return {true, leftovers.empty() ? "ready" : "ready; " + leftovers};
     }
 
-    /// Its next sandbox waits for a GPU that somebody else has, or that cannot be had.
+    /// Its next sandbox waits for a GPU that somebody else has, or that cannot be used.
     bool lacksGpus(const controller::Pool& pool) const {
         return !plane_.breaker.state(pool.name).no_gpus.empty() &&
                plane_.gpus.coming(pool.spec.gpu) == 0;

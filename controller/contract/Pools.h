@@ -42,7 +42,7 @@ struct PoolPackages {
     std::vector<LockedPackage> installed;
 };
 
-/// What a pool's claims say about its next ones; made for every pool, used with sizing Predictive.
+/// A forecast from a pool's past claims; made for every pool, used with sizing Predictive.
 struct PoolForecast {
     double claims_per_second = 0;
     double start_seconds = 0;  ///< the mean

@@ -15,7 +15,7 @@ namespace hearth::controller {
 /// The name of the quota that every tenant without one of its own has.
 inline constexpr const char* kDefaultQuota = "*";
 
-/// What a tenant may hold at once in all pools, and what it has ahead of others. Absent: no limit.
+/// Limits of a tenant in all pools together, and its part ahead of others. Absent: no limit.
 struct QuotaSpec {
     std::optional<std::uint64_t> workspaces = {};
     std::optional<std::uint64_t> milli_cpu = {};
@@ -30,7 +30,7 @@ struct QuotaSpec {
     bool operator==(const QuotaSpec&) const = default;
 };
 
-/// What a tenant holds, or a claim asks for.
+/// Amounts that a tenant holds, or that a claim asks for.
 struct QuotaUse {
     std::uint64_t workspaces = 0;
     std::uint64_t milli_cpu = 0;

@@ -51,7 +51,7 @@ void checkVariables(const std::map<std::string, std::string>& variables, const s
     }
 }
 
-/// What is below a folder comes directly after it, before "folder.txt".
+/// The entries of a folder come directly after it, before "folder.txt".
 bool isBefore(std::string_view a, std::string_view b) {
     return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
         const auto rank = [](char c) { return c == '/' ? 0 : 1 + static_cast<unsigned char>(c); };

@@ -22,7 +22,7 @@ struct PoolThen {
     bool unpacking = false;      ///< its image was unpacked while the claim stood in line
 };
 
-/// What a claim met when it came: the timeline of its workspace is told from it.
+/// The state that a claim met when it came: its workspace's timeline is made from it.
 struct ClaimScene {
     std::uint32_t place = 0;  ///< in line, from 1; 0: it never stood in one
     PoolThen pool;

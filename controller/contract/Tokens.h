@@ -24,7 +24,7 @@ struct TokenView {
     TokenSource source = TokenSource::Store;
 };
 
-/// Who asks, and for how long he may be answered.
+/// The caller, and for how long it may get answers.
 struct Authenticated {
     Principal who;
     AccessRight right{};

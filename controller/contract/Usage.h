@@ -10,7 +10,7 @@
 
 namespace hearth::controller {
 
-/// What workspaces have used.
+/// The sums of what workspaces have used.
 struct UsageSums {
     std::uint64_t claims = 0;
     std::uint64_t sandbox_ms = 0;  ///< from the bind to the end, paused or not
@@ -37,7 +37,7 @@ struct UsageRow {
     UsageSums sums;
 };
 
-/// Who used how much, in whole hours of UTC, for 92 days. Users see their own tenant's, operators
+/// Use by tenant, in whole hours of UTC, for 92 days. Users see their own tenant's, operators
 /// all. Thread-safe.
 class UsageReports {
 public:

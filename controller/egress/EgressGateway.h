@@ -68,7 +68,7 @@ public:
               const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
               agent::AgentClient& agent);
     /// After open(), for the agent's next connection: open streams continue and are still counted,
-    /// but for carried ones, which break.
+    /// except carried ones, which break.
     void resume(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
                 const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
                 agent::AgentClient& agent);

@@ -15,7 +15,7 @@ constexpr double kSilence = 30;
 constexpr double kLeastWindow = 0.5;
 /// How many expected claims the burstiness is remembered for.
 constexpr double kClaimsKept = 2000;
-/// What is kept of the averages' merits from one window to the next, and the most between them.
+/// The part of the averages' merits that the next window keeps, and the most between them.
 constexpr double kMeritKept = 0.9995;
 constexpr double kMostMerit = 50;
 /// Aims below the objective by this, so that chance does not take it above.

@@ -18,7 +18,7 @@ struct Moment {
     WallTime wall{};
 };
 
-/// What a forecast is to reach, and with what.
+/// The goal of a forecast, and its means.
 struct Objective {
     double miss_rate = 0.001;
     unsigned slots = 1;     ///< sandboxes that may be started at once
@@ -41,7 +41,7 @@ public:
     /// Claims since the last call, and how many of them found no ready sandbox.
     void arrived(const Moment& at, std::uint64_t claims, std::uint64_t missed);
     void started(std::chrono::nanoseconds took) { leads_.add(took); }
-    /// What is needed now. Rises at once and falls slowly.
+    /// The need now. Rises at once and falls slowly.
     Outlook look(const Moment& at, const Objective& objective);
 
 private:

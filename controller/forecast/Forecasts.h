@@ -16,7 +16,7 @@ public:
     /// The directory for recorded traces; empty: none.
     explicit Forecasts(std::string traces) : recorder_(std::move(traces)) {}
 
-    /// What a pool has had until now.
+    /// The counts of a pool until now.
     struct Seen {
         std::uint64_t claims = 0;
         std::uint64_t missed = 0;  ///< claims that found no ready sandbox

@@ -25,7 +25,7 @@ inline constexpr const char* kGpusLabel = "gpus";
 std::string gpusLabel(const std::vector<std::string>& uuids);
 std::vector<std::string> gpusOf(const std::map<std::string, std::string>& labels);
 
-/// Who gives devices to sandboxes: we those of this machine, or a cluster those of its nodes.
+/// The giver of devices: this server for its machine, or a cluster for its nodes.
 enum class GpuPlacement : std::uint8_t { Machine, Cluster };
 
 /// Which sandbox has which GPU. No device is ever in two exclusive leases, also over kill -9: a

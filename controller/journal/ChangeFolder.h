@@ -61,7 +61,7 @@ public:
     Contents list() const;
 
     using Lengths = std::map<ChangeSegment, std::uint64_t>;
-    /// What counts of the segments before that term.
+    /// The parts of the segments before that term that count.
     Lengths lengthsBefore(std::uint64_t term) const;
     /// Throws where the term has begun already.
     void begin(std::uint64_t term, const Lengths& before) const;

@@ -26,7 +26,7 @@ constexpr std::string_view kDamaged = ".damaged-";
 constexpr std::string_view kWal = "-wal";
 constexpr std::string_view kSpare = ".spare";
 
-/// What a start reads: all but executions and their output, which may be gigabytes.
+/// A start reads all but executions and their output, which may be gigabytes.
 constexpr std::array kChecked{"PRAGMA quick_check('tokens')",   "PRAGMA quick_check('pools')",
                               "PRAGMA quick_check('meta')",     "PRAGMA quick_check('workspaces')",
                               "PRAGMA quick_check('contexts')", "PRAGMA quick_check('events')"};
@@ -81,7 +81,7 @@ Checked check(const std::string& path, bool thorough, bool alone) {
 bool holdsAnything(const std::string& path) {
     std::error_code error;
     const std::uintmax_t size = fs::file_size(path, error);
-    // What cannot be looked at is not lost: opening it tells why.
+    // A file that cannot be looked at is not lost: opening it tells why.
     return error ? error != std::errc::no_such_file_or_directory : size > 0;
 }
 

@@ -18,7 +18,7 @@ std::optional<DiskSpace> diskSpaceAt(const std::string& path);
 
 using AskDisk = std::function<std::optional<DiskSpace>()>;
 
-/// What of a disk is kept for the server's state: no sandbox is made and nothing large is written
+/// The part of a disk kept for the server's state: no sandbox is made and nothing large is written
 /// while less is free, so that small records and answers still have room. Thread-safe.
 class DiskReserve {
 public:
@@ -36,7 +36,7 @@ private:
     const std::uint64_t bytes_;
 };
 
-/// What sandboxes may be promised of the disk that holds their workspaces. Images are sparse, so
+/// The space that sandboxes may be promised on the disk of their workspaces. Images are sparse, so
 /// more may be promised than there is: `overcommit` times as much, the reserve left out. Holds no
 /// state: what is promised is the sum over all sandboxes that exist. Thread-safe.
 class DiskBudget {

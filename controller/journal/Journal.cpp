@@ -17,7 +17,7 @@ constexpr auto kRetryWhenFull = std::chrono::seconds(5);
 constexpr std::uint64_t kShares = 8;
 constexpr std::uint64_t kMostTimes = 4;
 constexpr std::size_t kPruneSlice = 256;
-/// What goes is held in memory until it is told to others, outputs included.
+/// Deleted rows, outputs included, are held in memory until the other replicas know.
 constexpr std::size_t kSharedPruneSlice = 8;
 constexpr auto kPruneEvery = std::chrono::minutes(5);
 
@@ -58,7 +58,7 @@ constexpr const char* kWorkspaceColumns =
 constexpr const char* kContextColumns =
     "SELECT id, workspace, tenant, language, name, cwd, fingerprint, created_ms, ended_ms, reason "
     "FROM contexts WHERE ";
-/// Whose rows a statement returned, and how many of each.
+/// The tenants of the rows that a statement returned, and how many rows of each.
 using Tenants = std::map<std::string, std::int64_t>;
 
 Tenants tenantsOf(Statement& rows) {

@@ -82,7 +82,7 @@ struct ExecutionLine {
     std::string started_at;
 };
 
-/// What limits a journal, and where it tells how it does.
+/// The limits of a journal, and where it reports its state.
 struct JournalLimits {
     /// Of executions' output so many bytes are kept on disk.
     std::uint64_t output = kMostOutput;
@@ -204,7 +204,7 @@ private:
     void pruneSlice();
     /// write() of what counts as the tenant's: `bytes` beside the record's own size.
     void writeOf(const std::string& tenant, std::size_t bytes, Write write);
-    /// What waits for the disk, where no tenant counts with more than its share: one of them alone
+    /// Bytes that wait for the disk, where no tenant counts with more than its share: one alone
     /// shuts out nobody else.
     std::uint64_t waiting() const { return writer_thread_.pendingShares(share()); }
     std::uint64_t share() const;

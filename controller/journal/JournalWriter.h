@@ -74,7 +74,7 @@ private:
     };
 
     void work(const std::stop_token& stop);
-    /// What the next round writes.
+    /// The items that the next round writes.
     struct Round {
         Items items;            ///< `alone` first: what comes behind may stop for the disk
         bool of_queue = false;  ///< queue_ was emptied for it

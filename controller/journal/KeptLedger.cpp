@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kCaughtUp = "keptLedger";
 constexpr int kRowsAtOnce = 64;
-/// What goes in one transaction is held in memory where replicas share it.
+/// Rows deleted in one transaction are held in memory where replicas share it.
 constexpr std::uint64_t kMostAtOnce = 64U << 20U;
 constexpr int kRounds = 8;
 /// A document beyond it is mostly lists of artifacts and of packages, and an error's text.

@@ -9,7 +9,7 @@
 
 namespace hearth::controller {
 
-/// What is kept of each execution, in bytes and by tenant, so that nobody fills the disk of all:
+/// The bytes kept of each execution, counted by tenant, so that nobody fills the disk of all:
 /// beyond the limit the tenant who keeps most loses its largest outputs, and when it has none left
 /// its oldest records. Nobody loses an output because another's records are many. All of it works
 /// within the caller's transaction, a few rows at a time: others wait for the same database. Not
@@ -38,7 +38,7 @@ private:
     const std::uint64_t most_;
     metrics::Log& log_;
     std::optional<std::uint64_t> total_;
-    /// What is left when enough was shed: well below the limit, so that not every execution sheds.
+    /// Shedding goes on down to this: well below the limit, so that not every execution sheds.
     std::uint64_t goal_ = 0;
 };
 

@@ -80,7 +80,7 @@ std::string columnsOf(Database& database, const char* table) {
     return names;
 }
 
-/// What counts of a segment: all of one that the newest term began.
+/// The part of a segment that counts: all of one that the newest term began.
 std::uint64_t limitOf(const ChangeSegment& segment, std::uint64_t newest,
                       const ChangeFolder::Lengths& before) {
     if (segment.term == newest) return kNoLimit;

@@ -43,7 +43,7 @@ public:
     /// only grow.
     void lead(Database& database, std::uint64_t term);
     /// Before and after what a transaction of the leader does; committed() once it is committed.
-    /// What is committed is known to the next leader. Where the transaction ends otherwise others
+    /// The next leader knows each committed change. Where the transaction ends otherwise others
     /// may know its changes nonetheless: so they are made by the next one. These throw
     /// Error(DiskFull) and Error(Unavailable). One thread at a time.
     void begin(Database& database);

@@ -45,7 +45,7 @@ void ReconcileLoop::work(const WorkKey& key) {
         result = handlers_.at(key.kind)(key.name);
         queue_.settled(key);
         queue_.done(key);
-        // What it looks at then is no longer the cause's.
+        // The next look no longer belongs to the cause.
         if (result.again) queue_.addAfter({key.kind, key.name, key.group}, *result.again);
     } catch (const std::exception& e) {
         trouble = e.what();

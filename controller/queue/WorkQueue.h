@@ -22,8 +22,8 @@
 
 namespace hearth::controller {
 
-/// What there is to reconcile: a kind and a name. Never an event. The group, a pool or a tenant, is
-/// who takes turns in the kind's lane; it and the cause are no part of the key.
+/// A thing to reconcile: a kind and a name. Never an event. Groups, which are pools or tenants,
+/// take turns in the kind's lane; group and cause are no part of the key.
 struct WorkKey {
     WorkKind kind;
     std::string name;

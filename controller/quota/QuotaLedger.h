@@ -19,8 +19,8 @@ namespace hearth::controller {
 /// The demand of one workspace. `gpus`: how many devices it gets.
 QuotaUse demandOf(const pool::SandboxLimits& limits, std::uint64_t gpus = 0);
 
-/// What each tenant holds, and may hold: the check and the count are one step, so no race passes a
-/// limit. Thread-safe; what was taken may outlive it.
+/// The use and the limits of each tenant: the check and the count are one step, so no race passes
+/// a limit. Thread-safe; a Hold may outlive it.
 class QuotaLedger {
 public:
     /// A part of what its tenant holds, given back at its end.
@@ -56,7 +56,7 @@ public:
     Hold reserve(const std::string& tenant, const QuotaUse& use);
     /// `count` of these, all or none; throws likewise.
     std::vector<Hold> reserve(const std::string& tenant, const QuotaUse& each, std::size_t count);
-    /// What is there already, after a restart.
+    /// Counts use that exists already, after a restart.
     Hold take(const std::string& tenant, const QuotaUse& use);
     /// Counts so many claims. Throws Error(RateLimited) until the rate allows them, InvalidSpec
     /// where they are more than the burst.

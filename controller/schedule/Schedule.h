@@ -53,7 +53,7 @@ struct InForce {
 
 /// Of all entries that hold, the one that fired last; of two at once, the later in the list.
 InForce inForce(const Schedules& schedules, WallTime at);
-/// What the pool keeps warm at that time.
+/// The sandboxes that the pool keeps warm at that time.
 WarmRange warmRange(const Schedules& schedules, WarmRange own, WallTime at);
 /// The next moment with another entry in force; nullopt where none is near.
 std::optional<WallTime> nextChange(const Schedules& schedules, WallTime after);

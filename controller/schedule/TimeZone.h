@@ -32,8 +32,8 @@ public:
         std::chrono::seconds offset;
     };
     Stretch stretch(WallTime at) const;
-    /// What the clock shows last before the change that began the stretch of `at`, if that is later
-    /// than what it shows now: then the time since repeats.
+    /// The last minute that the clock shows before the change that began the stretch of `at`, if it
+    /// is later than the one it shows now: then the time since repeats.
     Minute latestShown(WallTime at) const;
     /// "2026-11-25 20:00 +08".
     std::string show(WallTime at) const;

@@ -19,7 +19,7 @@ void require(const Principal& who, Role least) {
         .hint("use a token with that role");
 }
 
-/// What an object of a cluster declares only that object changes: else the two would take turns.
+/// A pool that an object of a cluster declares is changed by it alone: else they would take turns.
 void requireOurs(const PoolPtr& pool) {
     if (!pool || pool->object.empty()) return;
     throw Error(ErrorCode::Conflict,

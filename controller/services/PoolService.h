@@ -11,7 +11,7 @@ namespace hearth::controller {
 /// The Pools that the protocol surfaces see. Thread-safe.
 class PoolService final : public Pools {
 public:
-    /// What of a runtime decides whether a pool can be had.
+    /// Traits of a runtime that decide if a pool is possible on it.
     struct RuntimeTraits {
         std::string name;
         bool freezes = false;     ///< it can pause sandboxes on this machine

@@ -21,7 +21,7 @@ struct StartModel {
     std::vector<double> draw(std::size_t count) const;
 };
 
-/// What a policy made of a trace.
+/// The result of a policy on a trace.
 struct PolicyResult {
     std::uint64_t claims = 0;
     std::uint64_t misses = 0;   ///< claims that found no ready sandbox

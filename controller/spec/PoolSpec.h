@@ -31,7 +31,7 @@ inline constexpr Texts<pool::Storage, 2> kStorages{{"Disk", "Memory"}};
 enum class SizingMode : std::uint8_t { Static, Predictive };
 inline constexpr Texts<SizingMode, 2> kSizingModes{{"Static", "Predictive"}};
 
-/// What becomes of an idle workspace: it ends, or it is frozen until the next call.
+/// An idle workspace ends, or it is frozen until the next call.
 enum class OnIdle : std::uint8_t { Reclaim, Pause };
 inline constexpr Texts<OnIdle, 2> kOnIdle{{"Reclaim", "Pause"}};
 

@@ -72,7 +72,7 @@ bool overwrite(const std::string& path, std::string_view bytes, std::size_t at) 
 }  // namespace
 
 TokenHistory::TokenHistory(std::string path, bool doubtful) : path_(std::move(path)) {
-    // What stands there and is no answer (damage, a folder) is a yes, too.
+    // A thing there that is no answer (damage, a folder) is a yes, too.
     written_ = std::filesystem::exists(std::filesystem::symlink_status(path_));
     if (written_) had_ = answerIn(path_) != kNever;
     if (!written_ && doubtful) remember();
@@ -137,7 +137,7 @@ std::set<std::string> RevokedTokens::ids() const {
 }
 
 void RevokedTokens::clear() const noexcept {
-    // What stays is removed from the database once more, which harms nothing.
+    // An id that stays is removed from the database once more, which harms nothing.
     static_cast<void>(overwrite(path_, std::string(kRevokedBytes, '\0'), 0));
 }
 

@@ -61,7 +61,7 @@ public:
     virtual void giveUp(bool lost) = 0;
 };
 
-/// What keeps a workspace from being idle while it lasts.
+/// A workspace is not idle while one of these lasts.
 enum class Activity : std::uint8_t { Execution, Transfer };
 
 /// The end of a workspace that comes by itself, if nothing happens before.

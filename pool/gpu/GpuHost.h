@@ -20,7 +20,7 @@ struct GpuDevice {
     bool operator==(const GpuDevice&) const = default;
 };
 
-/// What a scrub of a device came to.
+/// The result of a scrub of a device.
 struct GpuScrub {
     bool clean = false;
     std::string why = {};     ///< not clean: one line for an operator
@@ -28,7 +28,7 @@ struct GpuScrub {
     bool unknown = false;     ///< not clean: no scrub has ended, which says nothing of the device
 };
 
-/// What the record of a scrub is worth.
+/// Tells which records of scrubs still count.
 struct GpuTenure {
     std::string before = {};  ///< names this server's last start; empty if others may have had the
                               ///< devices since then, or the machine was off

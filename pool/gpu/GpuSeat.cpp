@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kPathDigits = 12;
 constexpr std::size_t kMostNote = 256;
 
-/// What the holder of the seat writes into the lock.
+/// The holder of the seat writes this into the lock.
 struct Note {
     std::string boot;   ///< of the machine
     std::string name;   ///< the instance's

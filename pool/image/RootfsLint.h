@@ -8,7 +8,7 @@ namespace hearth::pool::image {
 /// laid out in a way that an honest image is not:
 /// - /dev, /proc, /sys, /tmp, /workspace or /.hearth is a link or no directory: what is mounted
 ///   there would land somewhere else;
-/// - a device, a pipe or a socket (but for what lies below /dev, which is covered and emptied);
+/// - a device, a pipe or a socket (except below /dev, which is covered and emptied);
 /// - a hard link to a file that is also outside of the tree, or another file system within it;
 /// - a relative link that climbs above the root: only a reader on the host could be meant by it;
 /// - a name that is no UTF-8 or holds control characters, or one that marks a deletion of a layer

@@ -8,7 +8,7 @@ namespace hearth::pool::image {
 /// Error(InvalidArgument) that says why an image cannot be used:
 /// - /dev, /proc, /sys, /tmp, /workspace and /.hearth are (or become) real, empty directories,
 /// - devices, sockets and pipes are refused,
-/// - everything belongs to root, can be read by all and written by nobody else (but for the empty
+/// - everything belongs to root, can be read by all and written by nobody else (except the empty
 ///   /tmp and /workspace, which have the modes that sandboxes see),
 /// - setuid and setgid bits and file capabilities are taken away: users of the host can reach the
 ///   tree, too.

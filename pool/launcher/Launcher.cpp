@@ -86,8 +86,8 @@ void checkDescriptor(const Request& request, const Fd& fd) {
     if (holds && !isFile(fd.get())) throw BadRequest(request.seq, "addLayer brings a file");
 }
 
-/// What the machine has for all of root's user namespaces together, so for all sandboxes: fewer
-/// than they may have by themselves would let few shut out the rest.
+/// Limits of all of root's user namespaces together, so of all sandboxes: if they were lower than
+/// those of one namespace, a few sandboxes could shut out the rest.
 constexpr std::array<std::pair<const char*, std::uint64_t>, 2> kSharedLimits{
     {{"/proc/sys/fs/inotify/max_user_instances", 65'536},
      {"/proc/sys/fs/inotify/max_user_watches", 4'194'304}}};

@@ -25,7 +25,7 @@ constexpr bool isWarm(Phase phase) noexcept {
     return phase == Phase::Creating || phase == Phase::Warming || phase == Phase::Ready;
 }
 
-/// What the steps of a start took.
+/// The times that the steps of a start took.
 struct StartTimes {
     std::chrono::nanoseconds create{0};  ///< until its agent could be connected to
     std::chrono::nanoseconds warm{0};    ///< until it had answered

@@ -16,7 +16,7 @@ Caller withSpan(const Caller& caller, const Message& message, const metrics::Tra
 /// How a request ended.
 struct CallEnd {
     std::string_view method;
-    std::string_view tool;     ///< empty but for tools/call
+    std::string_view tool;     ///< empty except of tools/call
     std::string_view outcome;  ///< as the metrics have it: ok, error, tool_error, input_required
     std::optional<int> code;   ///< of a JSON-RPC error
 };

@@ -31,7 +31,7 @@ bool standBy(const cli::ServeConfig& config, Leadership& leadership,
              const std::function<void(const std::string& why)>& deposed);
 
 /// The history on the volume of --shared-volume, for the database in that file; or null. Throws
-/// Error(InvalidArgument) where it cannot be had.
+/// Error(InvalidArgument) where it cannot be opened.
 std::unique_ptr<controller::SharedHistory> sharedHistory(const cli::ServeConfig& config,
                                                          const Leadership* leadership,
                                                          const std::string& data_file,

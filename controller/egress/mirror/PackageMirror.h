@@ -68,7 +68,7 @@ private:
         std::string etag HEARTH_GUARDED_BY(mutex);
         /// Null: not yet asked, or absent.
         std::shared_ptr<const Content> content HEARTH_GUARDED_BY(mutex);
-        std::string failure HEARTH_GUARDED_BY(mutex);  // why it could not be had
+        std::string failure HEARTH_GUARDED_BY(mutex);  // why it cannot be fetched
     };
     /// The pages used last, as many as fit; the others are asked for again.
     template <typename Content>

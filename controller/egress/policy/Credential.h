@@ -27,7 +27,7 @@ struct Credential {
     bool operator==(const Credential&) const = default;
 };
 
-/// Who declared it: a pool names secrets of the operator; a claim names those of its tenant, or
+/// The declarer: a pool names secrets of the operator; a claim names those of its tenant, or
 /// brings a value.
 enum class CredentialSource { Pool, Claim };
 

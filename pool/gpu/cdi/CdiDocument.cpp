@@ -271,7 +271,7 @@ private:
         if (node.major && !node.minor) node.minor = 0;
         if (node.minor && !node.major) fields.complain("minor", "stands without major");
         node.mode = numberAt(fields, "fileMode", kAllPermissions);
-        // Whose it is to be does not matter: a node belongs to the tenant of its sandbox.
+        // The owner given here does not matter: a node belongs to the tenant of its sandbox.
         numberAt(fields, "uid", UINT32_MAX);
         numberAt(fields, "gid", UINT32_MAX);
         if (fields.find("permissions") != nullptr) {

@@ -8,7 +8,7 @@
 
 namespace hearth::pool::cdi {
 
-/// What one file of the Container Device Interface says.
+/// The content of one file of the Container Device Interface.
 struct CdiDocument {
     std::string kind;  ///< "vendor/class"
     CdiEdits edits;    ///< whichever of its devices is used

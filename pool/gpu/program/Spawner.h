@@ -7,7 +7,7 @@
 
 namespace hearth::pool::gpu {
 
-/// What the server's helper gives each program that it starts.
+/// The server's helper gives this to each program that it starts.
 struct SpawnerOptions {
     std::vector<std::string> arguments;  ///< put after the command
     int socket = 3;                      ///< to the server: see GpuHelper.h

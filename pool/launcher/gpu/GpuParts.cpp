@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kDev = "/dev/";
-/// What a sandbox's /dev has by itself.
+/// A sandbox's /dev has these by itself.
 constexpr std::array<std::string_view, 13> kOwnNodes{"null", "zero", "full",  "random", "urandom",
                                                      "tty",  "fd",   "stdin", "stdout", "stderr",
                                                      "ptmx", "pts",  "shm"};

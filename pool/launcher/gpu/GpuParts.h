@@ -21,7 +21,7 @@ struct GpuNode {
     bool operator==(const GpuNode&) const = default;
 };
 
-/// What a sandbox gets with its GPUs: CDI edits, checked against this machine and our rules.
+/// A sandbox gets these with its GPUs: CDI edits, checked against this machine and our rules.
 struct GpuParts {
     std::vector<GpuNode> nodes;
     std::vector<cdi::CdiMount>

@@ -157,7 +157,7 @@ std::optional<LimitInUse> decodeInUse(const Json& json);
 /// The part of `present` that this page removes: neither kept sandboxes nor those `born` since.
 std::set<SandboxId> goneOf(const SweepRequest& sweep, const std::set<SandboxId>& present,
                            const std::set<SandboxId>& born);
-/// What a sweep could not remove; at most kMostLeftovers are listed.
+/// Things that a sweep could not remove; at most kMostLeftovers are listed.
 Json encodeLeftovers(const std::vector<Leftover>& leftovers);
 std::vector<Leftover> decodeLeftovers(const Json& json);
 

@@ -12,7 +12,7 @@
 
 namespace hearth::pool::docker {
 
-/// What containers use and may use: read from their control groups where those are this machine's,
+/// Use and limits of containers: read from their control groups where those are this machine's,
 /// else from the daemon, which does not know what the kernel killed for memory. Only the daemon
 /// changes limits. Containers go by name. Thread-safe; `engine` must outlive it.
 class ContainerUsage {

@@ -57,7 +57,7 @@ public:
     void collect(const std::vector<std::string>& wanted, TimePoint until);
 
 private:
-    /// What an image of the daemon is called there.
+    /// The names that an image of the daemon has there.
     struct SandboxPaths {
         std::string id;
         std::vector<std::string> tags;     ///< "python:3.9-slim"

@@ -5,8 +5,8 @@
 
 namespace hearth::pool::docker {
 
-/// What this instance brought into a daemon, kept as the names of empty files, so that a record is
-/// whole or not there. Names are "NAME:DIGITS" of `hearth/NAME:DIGITS`, or "repository@sha256:…"
+/// The images that this instance brought into a daemon, as names of empty files, so that a record
+/// is whole or not there. Names are "NAME:DIGITS" of `hearth/NAME:DIGITS`, or "repository@sha256:…"
 /// while that is being pulled. Thread-safe as the file system is.
 class ImageRecords {
 public:

@@ -95,7 +95,7 @@ public:
     void letListen();
     /// create() takes this long from now on (real time).
     void slowCreates(std::chrono::milliseconds by);
-    /// What trouble() says from now on.
+    /// From now on trouble() says this.
     void setTrouble(const std::string& trouble);
     /// The sandbox's agent disappears as if its container had died; list() shows it until
     /// destroy().

@@ -40,10 +40,10 @@ public:
     void stopFetching() override { launcher_.stopFetching(); }
     void finishWithin(std::chrono::milliseconds most) override { launcher_.finishWithin(most); }
     void collectImages(const std::vector<std::string>& wanted) override;
-    /// What was made since this server started and not destroyed is kept in any case.
     std::vector<std::string> layers() override;
     void addLayer(const std::string& digest, int tar) override;
     void removeLayer(const std::string& digest) override;
+    /// Sandboxes made since this server started and not destroyed are kept in any case.
     std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) override;
     RuntimeFacts facts() override;
 

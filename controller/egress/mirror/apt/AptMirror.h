@@ -56,7 +56,7 @@ private:
         /// Null: not yet asked, or none.
         std::shared_ptr<const Release> release HEARTH_GUARDED_BY(mutex);
         std::shared_ptr<const Release> previous HEARTH_GUARDED_BY(mutex);  // who has it may go on
-        std::string failure HEARTH_GUARDED_BY(mutex);  // why it could not be had
+        std::string failure HEARTH_GUARDED_BY(mutex);  // why it cannot be fetched
     };
     /// The result for one index file, read once however many ask.
     struct Table {

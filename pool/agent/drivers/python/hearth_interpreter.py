@@ -180,7 +180,7 @@ def flush():
 
 
 def finalize(module, rehearsal=False):
-    """What an interpreter does at its end, but for taking itself apart: waits for threads, runs exit
+    """What an interpreter does at its end, except taking itself apart: waits for threads, runs exit
     functions, lets go of what the program held, so that files are written and objects closed."""
     threading = sys.modules.get("threading")
     if threading is not None and (threading.active_count() > 1 or threading._threading_atexits):
