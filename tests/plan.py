@@ -19,7 +19,7 @@ import sys
 
 REPO = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DEFAULT = ["lint", "unit", "kernel", "server", "crash", "security"]
-SANITIZED = ["agent", "sandbox", "gpu", "runtime", "egress", "controller", "http", "mcp"]  # unit programs: where threads and bytes meet
+SANITIZED = ["agent", "sandbox", "gpu", "runtime", "kubernetes", "egress", "controller", "http", "mcp"]  # unit programs: where threads and bytes meet
 RELEASED = ["cli_daily"]  # server suites for the programs of `./run`, which no other stage builds
 ON_REQUEST = ["server-release", "unit-asan", "unit-tsan", "server-asan", "server-tsan", "tidy", "gpu", "cluster"]
 DEFAULT_SECONDS = 30  # of a suite that neither says how long it takes nor has run here
