@@ -1,6 +1,7 @@
 #include "api/config/ServeConfig.h"
 
 #include <charconv>
+#include <filesystem>
 
 #include "api/config/ConfigFile.h"
 #include "api/config/Settings.h"
@@ -14,9 +15,11 @@ ServeConfig loadServeConfig(const Options& options) {
         if (const auto given = options.given(row.flag)) layers.put(row.name(), *given);
     }
     Setting<std::vector<TokenConfig>> tokens;
-    if (const auto file = options.get("config")) tokens = readConfigFile(*file, layers);
+    const auto file = options.get("config");
+    if (file) tokens = readConfigFile(*file, layers);
     ServeConfig config(layers);
     config.tokens = std::move(tokens);
+    if (file && *file != "-") config.file = std::filesystem::absolute(*file).string();
     // An earlier system's clients look for it on the port that its documents name.
     const auto port = mcp::seeds::seedPort(*config.compat);
     if (port && config.listen.source == Source::Default) {

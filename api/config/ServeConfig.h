@@ -83,6 +83,7 @@ struct ServeConfig {
     Setting<std::string> user;
     Setting<std::string> default_pool;
     Setting<std::vector<TokenConfig>> tokens;
+    std::string file;  ///< of --config, absolute; empty: none that can be read again
     Setting<std::vector<std::string>> allowed_hosts;
     Setting<std::vector<std::string>> allowed_origins;
     Setting<std::vector<std::string>> trusted_proxies;  ///< of api::ProxyRules

@@ -24,6 +24,7 @@
 #include "api/serve/PartOptions.h"
 #include "api/serve/PrivilegedSetup.h"
 #include "api/serve/StartupGate.h"
+#include "api/serve/TokenFile.h"
 #include "api/serve/TraceSetup.h"
 #include "api/serve/process/SignalThread.h"
 #include "api/serve/runtimes/Runtimes.h"
@@ -95,7 +96,7 @@ public:
                     .metrics = &metrics_,
                     .file = &database_,
                     .shared = led(replica.shared)}),
-          tokens_(journal_, token_history_, configuredTokens(config), clock_,
+          tokens_(journal_, token_history_, configuredTokens(*config.tokens), clock_,
                   *config.open_loopback),
           secret_key_((*config.keys).empty()
                           ? controller::keptSecretKey(
@@ -160,6 +161,7 @@ public:
             while (signals_.wait() == SignalThread::News::HangUp) {
                 audit_.reopen();
                 access_.reopen();
+                if (token_file_) token_file_->hurry();
             }
         } catch (...) {
             stop();
@@ -216,6 +218,10 @@ private:
     /// The addresses come first: if they are taken, nothing has been made yet.
     void start() {
         cli::checkExposure(config_, tokens_.configured() || issuers_.any());
+        if (!config_.file.empty()) {
+            token_file_ = std::make_unique<TokenFile>(config_.file, *config_.tokens, tokens_, log_);
+            token_file_->begin();
+        }
         tellAccess();
         plane_.quota_service.declare(ground_.quotas);
         operations_.start();
@@ -530,6 +536,7 @@ private:
     std::unique_ptr<kubernetes::WorkspaceObjects> workspace_objects_;
     Mutex leadership_mutex_;
     std::shared_ptr<void> leadership_change_;
+    std::unique_ptr<TokenFile> token_file_;  ///< null without --config
 };
 
 /// Large blocks go back to the machine when they are freed. Left alone, the allocator takes the

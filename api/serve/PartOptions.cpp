@@ -74,12 +74,14 @@ controller::DiskBudget workspaceBudget(const cli::ServeConfig& config, const Ins
             parseBytes(*config.state_reserve).value(), *config.disk_overcommit};
 }
 
-std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig& config) {
-    std::vector<controller::ConfiguredToken> tokens;
-    for (const cli::TokenConfig& token : *config.tokens) {
-        tokens.push_back({token.name, token.tenant, token.role, token.sha256});
+std::vector<controller::ConfiguredToken> configuredTokens(
+    const std::vector<cli::TokenConfig>& tokens) {
+    std::vector<controller::ConfiguredToken> all;
+    all.reserve(tokens.size());
+    for (const cli::TokenConfig& token : tokens) {
+        all.push_back({token.name, token.tenant, token.role, token.sha256});
     }
-    return tokens;
+    return all;
 }
 
 api::FrontOptions frontOptions(const cli::ServeConfig& config, const metrics::Tracer& tracer,

@@ -17,7 +17,8 @@ namespace hearth::program {
 
 controller::OnDemandRules onDemandRules(const cli::ServeConfig& config);
 broker::DenySet denySet(const cli::ServeConfig& config);
-std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig& config);
+std::vector<controller::ConfiguredToken> configuredTokens(
+    const std::vector<cli::TokenConfig>& tokens);
 api::FrontOptions frontOptions(const cli::ServeConfig& config, const metrics::Tracer& tracer,
                                api::AccessLog& access);
 /// Throws cli::UsageError if the caller cannot read the secrets or the authorities.

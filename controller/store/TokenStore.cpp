@@ -55,26 +55,68 @@ TokenStore::TokenStore(Journal& journal, TokenHistory& history,
             by_hash_[row.text(4)] = std::move(entry);
         }
     });
-    for (const ConfiguredToken& token : configured) {
-        by_hash_[token.sha256] = {{"tk_config_" + token.name, token.name, token.tenant, token.role,
-                                   "", std::nullopt, TokenSource::Config},
-                                  std::nullopt,
-                                  {}};
-    }
+    for (auto& [hash, entry] : entriesOf(configured)) by_hash_[hash] = std::move(entry);
     settleRevoked();
     // The database knows it, too, in case that the history's own file was lost.
-    const bool noted = journal_.meta(kHadTokens) == kYes;
-    if (by_hash_.empty() && !noted) {
+    if (by_hash_.empty() && journal_.meta(kHadTokens) != kYes) {
         history_.settle();
         return;
     }
+    rememberTokens();
+}
+
+std::map<std::string, TokenStore::Entry> TokenStore::entriesOf(
+    const std::vector<ConfiguredToken>& configured) {
+    std::map<std::string, Entry> entries;
+    for (const ConfiguredToken& token : configured) {
+        entries[token.sha256] = {{"tk_config_" + token.name, token.name, token.tenant, token.role,
+                                  "", std::nullopt, TokenSource::Config},
+                                 std::nullopt,
+                                 {}};
+    }
+    return entries;
+}
+
+void TokenStore::rememberTokens() {
     history_.remember();
-    if (noted) return;
+    if (journal_.meta(kHadTokens) == kYes) return;
     try {
         journal_.setMeta(kHadTokens, kYes);
     } catch (const std::exception&) {
         return;  // a full disk keeps no server from starting; the next start tries again
     }
+}
+
+TokenStore::Change TokenStore::configure(const std::vector<ConfiguredToken>& configured) {
+    std::map<std::string, Entry> fresh = entriesOf(configured);
+    const auto same = [](const TokenView& a, const TokenView& b) {
+        return a.id == b.id && a.tenant == b.tenant && a.role == b.role;
+    };
+    Change change;
+    std::vector<std::stop_source> ended;
+    UniqueMutexLock changing(change_mutex_);
+    if (!fresh.empty()) rememberTokens();
+    {
+        const MutexLock lock(mutex_);
+        for (auto it = by_hash_.begin(); it != by_hash_.end();) {
+            const auto kept = fresh.find(it->first);
+            const bool stays = kept != fresh.end() && same(kept->second.view, it->second.view);
+            if (stays) fresh.erase(kept);  // the streams of its holder go on
+            if (stays || it->second.view.source != TokenSource::Config) {
+                ++it;
+                continue;
+            }
+            ended.push_back(it->second.removed);
+            it = by_hash_.erase(it);
+            ++change.removed;
+        }
+        if (!fresh.empty()) ended.push_back(std::exchange(closed_, std::stop_source()));
+        for (auto& [hash, entry] : fresh) by_hash_[hash] = std::move(entry);
+        change.added = fresh.size();
+    }
+    changing.unlock();
+    for (std::stop_source& each : ended) each.request_stop();
+    return change;
 }
 
 bool TokenStore::configured() const {
@@ -198,7 +240,7 @@ void TokenStore::checkRemovable(const std::string& id) const {
     if (found == by_hash_.end()) throw Error(ErrorCode::NotFound, "no token " + id);
     if (found->second.view.source == TokenSource::Config) {
         throw Error(ErrorCode::Conflict, "this token stands in the configuration")
-            .hint("remove it there and restart");
+            .hint("take it out of the file of --config: it is refused within seconds");
     }
     const auto admin = [this](const Entry& e) { return e.view.role == Role::Admin && live(e); };
     // One that expires does not stand for one that lasts.

@@ -35,6 +35,17 @@ public:
                const std::vector<ConfiguredToken>& configured, const Clock& clock,
                bool open_loopback = false);
 
+    /// How many tokens came and went.
+    struct Change {
+        std::size_t added = 0;
+        std::size_t removed = 0;
+    };
+    /// Puts these in the place of those that the configuration named before. One that it names no
+    /// more, or with another name, tenant or role, is refused when this returns, and its right has
+    /// ended: streams and waits end as after remove(). Throws std::system_error where it cannot be
+    /// remembered that there are tokens; then all is as before.
+    Change configure(const std::vector<ConfiguredToken>& configured);
+
     bool configured() const override;
     bool open() const override;
     std::optional<Authenticated> authenticate(std::string_view token) const override;
@@ -52,7 +63,10 @@ private:
         std::stop_source removed{};
     };
 
+    static std::map<std::string, Entry> entriesOf(const std::vector<ConfiguredToken>& configured);
     bool live(const Entry& entry) const;
+    /// Before a token can be used: from then on nobody is served without one.
+    void rememberTokens();
     bool openNow() const HEARTH_REQUIRES(mutex_);
     /// Throws if the caller is no longer an admin, after it waited for the changes of others.
     void requireStillAdmin(const Principal& who) const HEARTH_REQUIRES(change_mutex_);

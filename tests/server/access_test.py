@@ -2,11 +2,14 @@
 """Who is served and what of others they see, black box: lost tokens, foreign web pages, the view of operators."""
 
 import contextlib
+import hashlib
 import http.client
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -125,8 +128,8 @@ def revoked_for_good():
 class Listener:
     """Reads a stream until it ends; `heard` is all that came, `ended` when that was."""
 
-    def __init__(self, server, path, token=None):
-        headers = {"Accept": "text/event-stream"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    def __init__(self, server, path, token=None, headers=None):
+        headers = {"Accept": "text/event-stream"} | (headers or {}) | ({"Authorization": f"Bearer {token}"} if token else {})
         self.reader = Reader(server, path, headers)
         assert self.reader.begin() == 200, self.reader.answer.read()
         self.heard, self.ended = b"", None
@@ -191,6 +194,85 @@ def lapsed_streams():
         finally:
             s.post("/v1/drain", headers=root)
             s.stop()
+
+
+class MountedFile:
+    """A file of settings with tokens in it, which changes as a Secret's does that Kubernetes mounts: a link to a folder is replaced."""
+
+    def __init__(self, folder):
+        self.folder, self.number = folder, 0
+        self.path = os.path.join(folder, "config.yaml")
+        os.symlink("..data/config.yaml", self.path)
+
+    def put(self, text):
+        self.number += 1
+        version = os.path.join(self.folder, f"..{self.number}")
+        os.mkdir(version)
+        with open(os.path.join(version, "config.yaml"), "w", encoding="utf-8") as f:
+            f.write(text)
+        os.symlink(f"..{self.number}", os.path.join(self.folder, "..next"))
+        os.rename(os.path.join(self.folder, "..next"), os.path.join(self.folder, "..data"))
+
+    def tokens(self, **roles):
+        """Each is named after its tenant and is its secret."""
+        lines = [f"- {{name: {name}, tenant: {name}, role: {role}, sha256: {hashlib.sha256(secret(name).encode()).hexdigest()}}}\n"
+                 for name, role in roles.items()]
+        self.put("tokens:\n" + "".join(lines))
+
+
+def secret(name):
+    return f"the secret of {name}".replace(" ", "-")
+
+
+def followed_file():
+    """tokens: one that leaves the file of settings is refused within seconds, and its streams and MCP sessions end; a wrong file changes nothing"""
+    folder = tempfile.mkdtemp(prefix="hearth-tokens-")
+    os.chmod(folder, 0o755)
+    file = MountedFile(folder)
+    file.tokens(root="admin", red="user", blue="user")
+    with Server(args=["--config", file.path]) as s:
+        root, red, blue = ({"Authorization": f"Bearer {secret(name)}"} for name in ("root", "red", "blue"))
+        s.token = secret("root")
+        try:
+            def status(who):
+                return s.get("/v1/workspaces", headers=who).status
+
+            def session_of(who):
+                hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+                    "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
+                made = s.post("/mcp", hello, headers=who | {"Accept": "application/json, text/event-stream"})
+                assert made.status == 200, made
+                return {"Mcp-Session-Id": made.headers["mcp-session-id"]}
+            assert status(red) == status(blue) == 200
+            w = s.post("/v1/workspaces", {}, headers=red).json["id"]
+            session = session_of(red)
+            events, theirs = Listener(s, "/v1/events", secret("red")), Listener(s, "/v1/events", secret("blue"))
+            news = Listener(s, "/mcp", secret("red"), session)
+            for wrong in ("tokens: [\n", "", "tokens:\n- {name: x, role: king}\n"):
+                file.put(wrong)
+                told = s.log().count("event=tokens.not_reloaded")
+                wait_for("the log names the file", lambda: s.log().count("event=tokens.not_reloaded") > told, 20)
+                assert f"level=warn event=tokens.not_reloaded file={file.path} " in s.log()
+                assert status(red) == 200 and events.ended is None
+            began = time.monotonic()
+            file.tokens(root="admin", blue="user", green="user")
+            wait_for("the token is refused", lambda: status(red) == 401, 20)
+            assert time.monotonic() - began < 5 * SLOWER, time.monotonic() - began
+            events.ends("a stream of a token that was taken out", 2)
+            news.ends("an MCP session's stream of a token that was taken out", 2)
+            ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+            assert s.post("/mcp", ping, headers=red | session | {"Accept": "application/json, text/event-stream"}).status == 401
+            assert status({"Authorization": f"Bearer {secret('green')}"}) == 200
+            assert status(blue) == 200 and theirs.ended is None
+            assert s.get(f"/v1/workspaces/{w}", headers=root).status == 200  # its tenant's work goes on
+            file.put("tokens:\n- {name: root, role: admin, sha256: " + hashlib.sha256(secret("root").encode()).hexdigest() + "}\n")
+            s.process.send_signal(signal.SIGHUP)
+            wait_for("the signal has it read", lambda: status(blue) == 401, 20)
+            assert s.get("/v1/tokens", headers=root).status == 200
+        finally:
+            s.post("/v1/drain", headers=root)
+            s.stop()
+    shutil.rmtree(folder)
 
 
 def opened_by_flag():
@@ -274,8 +356,8 @@ def operators():
             s.stop()
 
 
-for test in [lost_tokens, lost_state, revoked_for_good, lapsed_streams, opened_by_flag, foreign_pages, operators]:
+for test in [lost_tokens, lost_state, revoked_for_good, lapsed_streams, followed_file, opened_by_flag, foreign_pages, operators]:
     test.only = "oci"  # nothing in them depends on the runtime
 
 if __name__ == "__main__":
-    main("server", [lost_tokens, lost_state, revoked_for_good, lapsed_streams, opened_by_flag, foreign_pages, operators])
+    main("server", [lost_tokens, lost_state, revoked_for_good, lapsed_streams, followed_file, opened_by_flag, foreign_pages, operators])

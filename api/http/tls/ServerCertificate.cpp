@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/Error.h"
+#include "base/FileState.h"
 
 namespace hearth::api {
 namespace {
@@ -97,19 +98,7 @@ void ServerCertificate::refresh() {
 }
 
 std::string ServerCertificate::fingerprint() const {
-    std::string text;
-    for (const std::string* file : {&files_.certificate, &files_.key}) {
-        struct stat about {};
-        if (::stat(file->c_str(), &about) != 0) about = {};
-        for (const auto part :
-             {static_cast<std::int64_t>(about.st_dev), static_cast<std::int64_t>(about.st_ino),
-              static_cast<std::int64_t>(about.st_size),
-              static_cast<std::int64_t>(about.st_mtim.tv_sec),
-              static_cast<std::int64_t>(about.st_mtim.tv_nsec)}) {
-            text.append(std::to_string(part)).append(1, ' ');
-        }
-    }
-    return text;
+    return fileState(files_.certificate) + fileState(files_.key);
 }
 
 std::shared_ptr<SSL_CTX> ServerCertificate::load() {
