@@ -8,6 +8,8 @@
 
 #include "api/rest/model/PoolSpecShape.h"
 #include "api/rest/model/Requests.h"
+#include "base/Digest.h"
+#include "base/Version.h"
 #include "controller/spec/PoolSpec.h"
 
 namespace hearth::kubernetes {
@@ -183,7 +185,7 @@ struct Names {
 };
 
 Json definitionOf(const Names& names, Json subresources, Json columns, Json spec, Json status) {
-    const Json version{{"name", "v1alpha1"},
+    const Json version{{"name", kObjectVersion},
                        {"served", true},
                        {"storage", true},
                        {"subresources", std::move(subresources)},
@@ -199,23 +201,49 @@ Json definitionOf(const Names& names, Json subresources, Json columns, Json spec
                              {"metadata", {{"type", "object"}}},
                              {"spec", std::move(spec)},
                              {"status", std::move(status)}}}}}}}};
-    return {{"apiVersion", "apiextensions.k8s.io/v1"},
-            {"kind", "CustomResourceDefinition"},
-            {"metadata", {{"name", names.plural + ".hearth.dev"}}},
-            {"spec",
-             {{"group", "hearth.dev"},
-              {"scope", "Namespaced"},
-              {"names",
-               {{"plural", names.plural},
-                {"singular", names.plural.substr(0, names.plural.size() - 1)},
-                {"kind", names.kind},
-                {"listKind", names.kind + "List"},
-                {"shortNames", Json::array({names.short_name})},
-                {"categories", Json::array({"hearth"})}}},
-              {"versions", Json::array({version})}}}};
+    Json definition{{"apiVersion", "apiextensions.k8s.io/v1"},
+                    {"kind", "CustomResourceDefinition"},
+                    {"metadata", {{"name", names.plural + ".hearth.dev"}}},
+                    {"spec",
+                     {{"group", "hearth.dev"},
+                      {"scope", "Namespaced"},
+                      {"names",
+                       {{"plural", names.plural},
+                        {"singular", names.plural.substr(0, names.plural.size() - 1)},
+                        {"kind", names.kind},
+                        {"listKind", names.kind + "List"},
+                        {"shortNames", Json::array({names.short_name})},
+                        {"categories", Json::array({"hearth"})}}},
+                      {"versions", Json::array({version})}}}};
+    definition["spec"]["names"]["categories"].push_back(definitionMark(definition));
+    return definition;
+}
+
+/// Words for people: a change of them changes nothing of what a cluster does.
+void eraseDescriptions(Json& value) {
+    if (value.is_object()) {
+        const auto words = value.find("description");
+        if (words != value.end() && words->is_string()) value.erase(words);
+    }
+    if (value.is_structured()) {
+        for (Json& each : value) eraseDescriptions(each);
+    }
 }
 
 }  // namespace
+
+std::string definitionMark(const Json& definition) {
+    constexpr std::size_t kDigits = 12;
+    Json spec = definition.at("spec");
+    spec["names"].erase("categories");
+    eraseDescriptions(spec);
+    std::string version = kHearthVersion;
+    std::ranges::replace(version, '.', '-');
+    return std::string(kMarkPrefix)
+        .append(version)
+        .append("-")
+        .append(toHex(sha256(dumpJson(spec))).substr(0, kDigits));
+}
 
 Json sandboxPoolDefinition() {
     return definitionOf({controller::kPoolKind, "sandboxpools", "sp", "A pool of warm sandboxes"},

@@ -187,6 +187,12 @@ std::string ObjectFollower::create(const kube::KubeResource& resource, const Jso
     return there ? "" : made.error().text();
 }
 
+std::optional<Json> ObjectFollower::read(const std::string& path) {
+    kube::KubeResult<Json> found = client_.getPath(path, {.timeout = kCall, .stop = &stopped_});
+    if (!found) return std::nullopt;
+    return std::move(found).value();
+}
+
 void ObjectFollower::tell(const std::vector<Json>& events) {
     for (const Json& event : events) {
         const std::string failure = create({.plural = "events", .ns = resource_.ns}, event);

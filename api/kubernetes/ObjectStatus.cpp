@@ -14,7 +14,8 @@ constexpr std::size_t kLongestMessage = 1000;
 
 /// True for conditions that are bad news when they hold.
 bool isBadNews(std::string_view type) {
-    return type == "Stalled" || type == "Degraded" || type == "ScalingLimited";
+    return type == "Stalled" || type == "Degraded" || type == "ScalingLimited" ||
+           type == "DefinitionOutdated";
 }
 
 std::string wordsOf(const Error& error) {

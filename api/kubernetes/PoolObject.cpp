@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "api/kubernetes/DefinitionCheck.h"
 #include "api/rest/model/Views.h"
 #include "controller/spec/PoolSpec.h"
 #include "pool/runtime/kubernetes/client/ObjectCache.h"
@@ -36,7 +37,8 @@ Json manifestOf(const Json& object) {
 }
 
 Json poolStatusOf(const Json& object, const std::optional<controller::PoolView>& view,
-                  const std::optional<Refusal>& refusal, const std::string& now) {
+                  const std::optional<Refusal>& refusal, const std::string& now,
+                  const std::string& definition_trouble) {
     const Json pool = view ? rest::poolJson(*view)["status"] : Json::object();
     Json status = Json::object();
     for (const char* count : kCounts) status[count] = pool.value(count, 0);
@@ -49,6 +51,12 @@ Json poolStatusOf(const Json& object, const std::optional<controller::PoolView>&
     const bool stalled = refusal && refusal->wrong;
     conditions.push_back(condition(
         "Stalled", stalled, stalled ? *refusal : Refusal{"Accepted", "the spec is valid"}, now));
+    const bool outdated = !definition_trouble.empty();
+    conditions.push_back(condition(
+        "DefinitionOutdated", outdated,
+        outdated ? Refusal{"OlderDefinition", definition_trouble + " (" + kDefinitionFix + ")"}
+                 : Refusal{"Current", "the cluster has the definitions of this server, or newer"},
+        now));
     completeConditions(conditions, object, now);
     status["conditions"] = std::move(conditions);
     // Until the pool was looked at with this spec, what is told of it is about the one before.

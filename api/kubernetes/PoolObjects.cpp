@@ -28,9 +28,11 @@ PoolObjects::PoolObjects(pool::kubernetes::ClusterConfig cluster, controller::Po
     : pools_(pools),
       clock_(clock),
       log_(log),
+      definitions_(clock, log),
       follower_(std::move(cluster), "sandboxpools", clock, log,
                 {[this](const std::string& name, const Json* object) { return sync(name, object); },
                  [this] {
+                     lookAtDefinitions();
                      withdrawLeftovers();
                      all_declared_ = true;
                  }}) {}
@@ -58,6 +60,7 @@ bool PoolObjects::sync(const std::string& name, const Json* object) {
     const bool due = known.again && clock_.now() >= *known.again;
     if (known.generation != generationOf(*object) || due) declare(*object, known);
     if (!all_declared_) return true;
+    lookAtDefinitions();
     Json seen = *object;  // with the status that we know of: the watch may lag
     seen["status"] = known.status;
     publish(seen, known);
@@ -106,12 +109,17 @@ void PoolObjects::withdrawLeftovers() {
     }
 }
 
+void PoolObjects::lookAtDefinitions() {
+    definitions_.look([this](const std::string& path) { return follower_.read(path); });
+}
+
 void PoolObjects::publish(const Json& object, Followed& known) {
     const std::optional<controller::PoolView> view =
         find(pool::kubernetes::metadataText(object, "name"));
     // Nobody has looked at it yet since the start: what the object says is newer.
     if (!known.refusal && (!view || view->status.conditions.empty())) return;
-    const Json status = poolStatusOf(object, view, known.refusal, formatRfc3339(clock_.wall()));
+    const Json status = poolStatusOf(object, view, known.refusal, formatRfc3339(clock_.wall()),
+                                     definitions_.trouble());
     if (status == known.status) return;
     const bool more = tellsMore(known.status, status) && known.trouble.empty();
     const TimePoint now = clock_.now();

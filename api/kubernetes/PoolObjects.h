@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "api/kubernetes/DefinitionCheck.h"
 #include "api/kubernetes/ObjectFollower.h"
 #include "api/kubernetes/PoolObject.h"
 #include "base/Clock.h"
@@ -21,6 +22,9 @@ namespace hearth::kubernetes {
 /// became of it. An object that goes takes its pool with it, also one that went while no server
 /// looked: the pool remembers the object's uid. There is no finalizer for that reason: it would
 /// keep objects, their namespace and their CRD from going where no server is left.
+///
+/// While the cluster's definitions are older than this program's, each object has the condition
+/// DefinitionOutdated, which names them; an Event tells of it.
 class PoolObjects {
 public:
     /// References outlive it. Throws Error(InvalidArgument) for a cluster that cannot be used.
@@ -54,10 +58,12 @@ private:
     void withdrawLeftovers();
     std::optional<controller::PoolView> find(const std::string& name);
     void publish(const Json& object, Followed& known);
+    void lookAtDefinitions();
 
     controller::PoolService& pools_;
     const Clock& clock_;
     metrics::Log& log_;
+    DefinitionWatch definitions_;  ///< of the worker
     std::map<std::string, Followed> followed_;
     bool all_declared_ = false;  ///< of the worker: statuses are written from then on
     ObjectFollower follower_;    ///< last: its threads use all of the above

@@ -9,7 +9,7 @@ import tempfile
 
 from harness import BUILD, Server, pool_yaml, wait_for
 from places import Trouble
-from sandboxes import AGENT, SHELL, load_images, pods, write_kubeconfig
+from sandboxes import AGENT, SHELL, examine, load_images, pods, token_of, write_kubeconfig
 from session import NAMESPACE, apply, get, kubectl, refused, session
 
 CRDS = ["sandboxpools.hearth.dev", "workspaces.hearth.dev"]
@@ -34,11 +34,13 @@ def definition(level):
 
 
 @contextlib.contextmanager
-def following(runtime="fake", args=(), pools=None):
-    """A server that follows the objects of the tests' namespace."""
+def following(runtime="fake", args=(), pools=None, account=None):
+    """A server that follows the objects of the tests' namespace, as this ServiceAccount or as who may do everything."""
     with tempfile.TemporaryDirectory() as folder:
         config = os.path.join(folder, "kubeconfig")
         write_kubeconfig(session.cluster, config)
+        if account:
+            become(account, config)
         subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
         server = Server(pools=pools, runtime=runtime, args=["--kubeconfig", config, "--custom-resources", *args])
         if pools is None:
@@ -49,6 +51,12 @@ def following(runtime="fake", args=(), pools=None):
             except BaseException:
                 print(server.log()[-4000:], flush=True)
                 raise
+
+
+def become(account, config):
+    command = [*session.cluster.kubectl_command()[:1], f"--kubeconfig={config}", "config"]
+    subprocess.run([*command, "set-credentials", account, f"--token={token_of(account)}"], check=True, capture_output=True)
+    subprocess.run([*command, "set-context", "--current", f"--user={account}"], check=True, capture_output=True)
 
 
 def pool(name):
@@ -302,5 +310,49 @@ def workspaces_that_wait():
         wait_for("its Secret has gone", lambda: secret not in kubectl("get", "secrets", "-o", "name"), 60)
 
 
-CASES = [declared_by_object, numbers_in_objects, autoscaled, gone_while_away, no_longer_followed, without_definition, pool_of_pods,
+def older_definition():
+    """definitions of an older version are named by a condition, an event and the log, and doctor names the fields that they drop, until the right ones are there"""
+    with definition("api"), tempfile.TemporaryDirectory() as folder:
+        kubectl("create", "serviceaccount", "server")  # with the rights of the chart: it may not read definitions
+        kubectl("create", "role", "objects", "--verb=list,watch", "--resource=sandboxpools.hearth.dev,workspaces.hearth.dev")
+        kubectl("create", "role", "words", "--verb=patch,create", "--resource=sandboxpools.hearth.dev/status,workspaces.hearth.dev/status,events,secrets")
+        for role in ("objects", "words"):
+            kubectl("create", "rolebinding", role, f"--role={role}", f"--serviceaccount={NAMESPACE}:server")
+        config = os.path.join(folder, "kubeconfig")
+        write_kubeconfig(session.cluster, config)
+
+        def doctor():
+            return {each["name"]: each for each in examine(config, "--custom-resources")["checks"]}["definitions"]
+
+        def outdated(status):
+            return condition("web", "DefinitionOutdated")["status"] == status
+        with following(account="server") as server:
+            apply_text(pool_yaml(name="web", warm=1))
+            wait_for("it is told that all is right", lambda: outdated("False"), 30)
+            assert doctor()["level"] == "ok", doctor()
+
+            older = json.loads(kubectl("get", "crd", CRDS[0], "-o", "json"))
+            older = {"apiVersion": older["apiVersion"], "kind": older["kind"], "metadata": {"name": CRDS[0]}, "spec": older["spec"]}
+            del older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["onEmpty"]
+            older["spec"]["names"]["categories"] = ["hearth"]
+            kubectl("apply", "-f", "-", input=json.dumps(older))
+            wait_for("the condition", lambda: outdated("True"), 60)
+            told = condition("web", "DefinitionOutdated")
+            assert told["reason"] == "OlderDefinition" and "sandboxpools.hearth.dev is older than Hearth" in told["message"], told
+            assert "hearth crds | kubectl apply -f -" in told["message"] and "workspaces" not in told["message"], told
+            assert condition("web", "Ready")["status"] == "True" and "event=kubernetes.definitions_outdated" in server.log()
+            found = doctor()
+            assert found["level"] == "fail" and "lacks spec.onEmpty" in found["message"] and "hearth crds" in found["fix"], found
+
+            install_definition()
+            wait_for("it is right again", lambda: outdated("False"), 60)
+            assert doctor()["level"] == "ok", doctor()
+
+            def events():
+                return {each["type"] for each in get("events", "--field-selector=involvedObject.name=web")["items"]
+                        if each["reason"] in ("OlderDefinition", "Current")}
+            wait_for("events of both", lambda: events() == {"Warning", "Normal"}, 30)
+
+
+CASES = [declared_by_object, older_definition, numbers_in_objects, autoscaled, gone_while_away, no_longer_followed, without_definition, pool_of_pods,
          workspace_by_object, workspaces_that_wait]

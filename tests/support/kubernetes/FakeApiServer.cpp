@@ -124,6 +124,12 @@ void FakeApiServer::addKind(const std::string& collection) {
     objects_[collection];
 }
 
+void FakeApiServer::putDocument(const std::string& path, const Json& document) {
+    const std::lock_guard lock(mutex_);
+    documents_.erase(path);
+    if (!document.is_null()) documents_[path] = document;
+}
+
 void FakeApiServer::removeKind(const std::string& collection) {
     {
         const std::lock_guard lock(mutex_);
@@ -335,6 +341,8 @@ bool FakeApiServer::answer(ServedConnection& connection, const SeenRequest& requ
             planned.pop_front();
         } else if (request.target == "/version") {
             answer = {200, R"({"major":"1","minor":"20","gitVersion":"v1.20.2"})"};
+        } else if (documents_.contains(request.path)) {
+            answer = ok(documents_[request.path]);
         } else if (!where || !objects_.contains(where->collection)) {
             answer = status(404, "NotFound", "the server could not find the requested resource");
         } else if (verb == "watch") {

@@ -38,6 +38,8 @@ public:
 
     /// Creates or changes an object as if somebody else did; gives it as it is stored.
     Json put(const std::string& collection, Json object);
+    /// What requests of this path are answered with, as "/apis/hearth.dev/v1alpha1"; null: nothing.
+    void putDocument(const std::string& path, const Json& document);
     /// Deletes it; the same name may come again with another uid.
     void remove(const std::string& collection, const std::string& key);
     /// nullopt if there is none; key "NAMESPACE/NAME" or "NAME".
@@ -130,6 +132,7 @@ private:
     std::uint64_t uids_ = 0;
     bool stream_lists_ = false;
     std::optional<std::string> token_;
+    std::map<std::string, Json> documents_;
     std::map<std::string, std::deque<Answer>> answers_;
     std::deque<WatchPlan> plans_;
     std::vector<std::pair<std::string, SeenRequest>> seen_;

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "api/kubernetes/Definitions.h"
 #include "api/kubernetes/PoolObjects.h"
 #include "tests/unit/api/kubernetes/Cluster.h"
 
@@ -136,4 +137,28 @@ TEST_CASE("a status that cannot be written is written later, and the log says so
     }
     CHECK(at.settled([&] { return at.condition("web", "Ready") == "True"; }));
     CHECK(at.house->logged("kubernetes.status_not_written").size() == 1);
+}
+
+TEST_CASE("objects tell that the cluster's definitions are older, and when they are no more",
+          "[unit][resources]") {
+    constexpr const char* served = "/apis/hearth.dev/v1alpha1";
+    const Json older{
+        {"resources",
+         {{{"name", "sandboxpools"}, {"categories", {"hearth"}}},
+          {{"name", "workspaces"},
+           {"categories", kubernetes::workspaceDefinition()["spec"]["names"]["categories"]}}}}};
+    Place at;
+    at.server.put(kPools, objectNamed("web"));
+    at.server.putDocument(served, older);
+    const auto objects = at.follow();
+    CHECK(at.settled([&] { return at.condition("web", "DefinitionOutdated") == "True"; }));
+    CHECK(at.settled([&] { return at.condition("web", "Ready") == "True"; }));
+    CHECK(at.house->logged("kubernetes.definitions_outdated").size() == 1);
+    CHECK(at.settled([&] { return at.server.count(kEvents) == 1; }));
+    Json right = older;
+    right["resources"][0]["categories"] =
+        kubernetes::sandboxPoolDefinition()["spec"]["names"]["categories"];
+    at.server.putDocument(served, right);
+    CHECK(at.settled([&] { return at.condition("web", "DefinitionOutdated") == "False"; }));
+    CHECK(at.settled([&] { return at.server.count(kEvents) == 2; }));
 }
