@@ -1,9 +1,12 @@
 #include "api/cli/doctor/KubernetesChecks.h"
 
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
+#include "api/kubernetes/DefinitionCheck.h"
+#include "api/serve/OfflineState.h"
 #include "api/serve/runtimes/Runtimes.h"
 #include "base/Clock.h"
 #include "base/Ids.h"
@@ -17,11 +20,13 @@ namespace {
 namespace kube = pool::kubernetes;
 
 constexpr kube::CallLimits kClusterPatience{.timeout = std::chrono::seconds(10)};
+/// The oldest minor version of Kubernetes 1 that Hearth is tested on.
+constexpr unsigned kOldestMinor = 20;
 
 /// One kind of object, and what the server does with it.
 struct Need {
-    const char* group;
-    const char* plural;
+    std::string group;
+    std::string plural;
     std::vector<const char*> verbs;
     bool in_namespace = true;
     std::string name = {};   ///< the only object that it does that with, but for `create`
@@ -29,13 +34,18 @@ struct Need {
 };
 
 /// docs/kubernetes.md has the same list.
-std::vector<Need> needs(const std::string& lease, bool custom_resources) {
+std::vector<Need> needs(const ServeConfig& config, const std::string& ns) {
+    const std::string& lease = *config.lease;
+    const auto owner = kube::parseOwner(*config.owner, ns);
     std::vector<Need> all{{"", "pods", {"create", "get", "list", "watch", "patch", "delete"}},
                           {"networking.k8s.io", "networkpolicies", {"create", "patch"}}};
     if (!lease.empty()) {
         all.push_back({"coordination.k8s.io", "leases", {"get", "create", "update"}, true, lease});
     }
-    if (custom_resources) {
+    if (owner) {
+        all.push_back({owner->resource.group, owner->resource.plural, {"get"}, true, owner->name});
+    }
+    if (*config.custom_resources) {
         for (const char* plural : {"sandboxpools", "workspaces"}) {
             all.push_back({"hearth.dev", plural, {"list", "watch"}});
             all.push_back({"hearth.dev", plural, {"patch"}, true, "", "status"});
@@ -72,14 +82,14 @@ std::optional<std::string> lacking(kube::KubernetesClient& client, const std::st
 
 std::string resourceText(const Need& need) {
     std::string text = need.plural;
-    if (*need.group != '\0') text.append(".").append(need.group);
+    if (!need.group.empty()) text.append(".").append(need.group);
     return need.below.empty() ? text : text + "/" + need.below;
 }
 
 Finding checkRights(kube::KubernetesClient& client, const std::string& ns,
                     const ServeConfig& config) {
     Finding finding = allRight("permissions", "all that the server needs in " + ns);
-    for (const Need& need : needs(*config.lease, *config.custom_resources)) {
+    for (const Need& need : needs(config, ns)) {
         const std::optional<std::string> missing = lacking(client, ns, need);
         if (!missing) {
             return {Level::Warn, "permissions", "the cluster does not say what the server may do",
@@ -101,11 +111,20 @@ Finding checkRights(kube::KubernetesClient& client, const std::string& ns,
 }
 
 Finding checkDefinitions(kube::KubernetesClient& client) {
-    if (client.getPath("/apis/hearth.dev/v1alpha1", kClusterPatience)) {
-        return allRight("definitions", "the cluster knows SandboxPools and Workspaces");
+    const auto read = [&client](const std::string& path) -> std::optional<Json> {
+        kube::KubeResult<Json> found = client.getPath(path, kClusterPatience);
+        if (!found) return std::nullopt;
+        return std::move(found).value();
+    };
+    const kubernetes::DefinitionVerdict verdict = kubernetes::checkDefinitions(read, true);
+    if (!verdict.known) {
+        return {Level::Fail, "definitions", "the cluster does not know SandboxPools",
+                "hearth crds | kubectl apply -f -"};
     }
-    return {Level::Fail, "definitions", "the cluster does not know SandboxPools",
-            "hearth crds | kubectl apply -f -"};
+    if (!verdict.trouble.empty()) {
+        return {Level::Fail, "definitions", verdict.trouble, kubernetes::kDefinitionFix};
+    }
+    return allRight("definitions", "the cluster has SandboxPools and Workspaces of this version");
 }
 
 Finding checkNodes(kube::KubernetesClient& client, const std::string& ns) {
@@ -132,16 +151,46 @@ Finding checkPod(kube::KubernetesClient& client, const std::string& ns, const st
             "see what refuses it: a quota of the namespace, Pod Security, or an admission webhook"};
 }
 
-Finding checkRuntimeClasses(kube::KubernetesClient& client) {
+/// Pools of files and of objects, by the runtime class that they name.
+std::map<std::string, std::string> wantedClasses(kube::KubernetesClient& client,
+                                                 const std::string& ns, const ServeConfig& config) {
+    std::map<std::string, std::string> wanted;
+    const auto want = [&](const std::string& name, const std::string& pool) {
+        if (!name.empty()) wanted.emplace(name, pool);
+    };
+    for (const auto* files : {&config.pools, &config.pools_once}) {
+        for (const controller::Pool& pool : program::declaredInFiles(*files)) {
+            want(pool.spec.runtime_class, pool.name);
+        }
+    }
+    if (!*config.custom_resources) return wanted;
+    const kube::KubeResult<kube::ObjectPage> objects = client.list(
+        {.group = "hearth.dev", .version = "v1alpha1", .plural = "sandboxpools", .ns = ns}, {},
+        kClusterPatience);
+    if (!objects) return wanted;  // the permissions, or the definitions, say why
+    for (const Json& object : objects.value().items) {
+        want(kube::valueText(object, "/spec/template/runtimeClass"),
+             kube::metadataText(object, "name"));
+    }
+    return wanted;
+}
+
+Finding checkRuntimeClasses(kube::KubernetesClient& client,
+                            const std::map<std::string, std::string>& wanted) {
     const kube::KubeResult<kube::ObjectPage> all =
         client.list({.group = "node.k8s.io", .plural = "runtimeclasses"}, {}, kClusterPatience);
-    if (!all) return allRight("runtime classes", "not for the server to see; pools may name them");
-    std::string names;
-    for (const Json& one : all.value().items) {
-        names += (names.empty() ? "" : ", ") + kube::metadataText(one, "name");
+    if (!all && wanted.empty()) {
+        return allRight("runtime classes", "not for the server to see, and no pool names one");
     }
-    return allRight("runtime classes",
-                    names.empty() ? "none: pools use the nodes' own runtime" : names);
+    if (!all) {
+        return {
+            Level::Warn, "runtime classes",
+            "the cluster does not say whether it has those that pools name: " + all.error().text(),
+            "run it as somebody who may list runtimeclasses.node.k8s.io; the server need not"};
+    }
+    std::set<std::string> there;
+    for (const Json& one : all.value().items) there.insert(kube::metadataText(one, "name"));
+    return judgeRuntimeClasses(wanted, there);
 }
 
 Findings judgeCluster(kube::KubernetesClient& client, const std::string& ns,
@@ -154,17 +203,71 @@ Findings judgeCluster(kube::KubernetesClient& client, const std::string& ns,
     }
     Findings findings{allRight("cluster", "Kubernetes " + version.value().value("gitVersion", "?") +
                                               " at " + url + ", namespace " + ns)};
+    findings.push_back(judgeClusterVersion(version.value()));
     findings.push_back(checkRights(client, ns, config));
     if (*config.custom_resources) findings.push_back(checkDefinitions(client));
     findings.push_back(checkNodes(client, ns));
-    findings.push_back(checkRuntimeClasses(client));
+    try {
+        findings.push_back(checkRuntimeClasses(client, wantedClasses(client, ns, config)));
+    } catch (const std::exception& e) {  // what else is wrong should be told, too
+        findings.push_back({Level::Fail, "runtime classes",
+                            std::string("the pools cannot be read: ") + e.what(),
+                            "mend the file of --pools or --pools-once"});
+    }
     findings.push_back(
         {Level::Ok, "network policies",
          "the server makes one; whether the cluster's network enforces it cannot be asked", ""});
     return findings;
 }
 
+/// The number that a text such as "20" or "20+" begins with.
+std::optional<unsigned> numberIn(const std::string& text) {
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
 }  // namespace
+
+Finding judgeClusterVersion(const Json& version) {
+    const std::optional<unsigned> major = numberIn(kube::valueText(version, "/major"));
+    const std::optional<unsigned> minor = numberIn(kube::valueText(version, "/minor"));
+    const std::string oldest = "1." + std::to_string(kOldestMinor);
+    if (!major || !minor || *major != 1) {
+        return {Level::Warn, "version",
+                "the API server does not name a version that Hearth knows: " + dumpJson(version),
+                "Hearth is tested on Kubernetes " + oldest + " and newer of version 1"};
+    }
+    const std::string theirs = std::to_string(*major) + "." + std::to_string(*minor);
+    if (*minor < kOldestMinor) {
+        return {Level::Fail, "version",
+                "Kubernetes " + theirs + " is older than " + oldest +
+                    ", the oldest that Hearth is tested on",
+                "upgrade the cluster to " + oldest + " or newer"};
+    }
+    return allRight("version", theirs + "; " + oldest + " or newer is needed");
+}
+
+Finding judgeRuntimeClasses(const std::map<std::string, std::string>& wanted,
+                            const std::set<std::string>& there) {
+    std::string names;
+    for (const std::string& name : there) names += (names.empty() ? "" : ", ") + name;
+    std::string missing;
+    for (const auto& [name, pool] : wanted) {
+        if (there.contains(name)) continue;
+        missing.append(missing.empty() ? "" : ", ").append(name);
+        missing.append(" (pool ").append(pool).append(")");
+    }
+    if (missing.empty()) {
+        return allRight("runtime classes",
+                        names.empty() ? "none: pools use the nodes' own runtime" : names);
+    }
+    return {Level::Fail, "runtime classes",
+            "pools name some that the cluster does not have: " + missing + "; it has " +
+                (names.empty() ? "none" : names),
+            "kubectl apply a RuntimeClass of that name, or name another in template.runtimeClass "
+            "of the pool"};
+}
 
 Findings checkKubernetes(const ServeConfig& config) {
     try {
