@@ -156,6 +156,10 @@ Metrics::Metrics()
           HEARTH_FAMILY(BuildGauge, "http_workers", "Threads that answer requests, by listener")),
       http_workers_busy_(HEARTH_FAMILY(BuildGauge, "http_workers_busy",
                                        "Threads that answer a request now, by listener")),
+      tokens_stale_(HEARTH_FAMILY(BuildGauge, "tokens_file_stale",
+                                  "1 while the file of --config cannot be taken: its tokens of "
+                                  "before are in force")
+                        .Add({})),
       audit_(HEARTH_FAMILY(BuildCounter, "audit_entries_total",
                            "Entries of the audit log: written, failed and tried again, or lost")),
       database_damage_(HEARTH_FAMILY(BuildCounter, "database_damage_total",
@@ -495,6 +499,10 @@ prometheus::Gauge& Metrics::httpWorkersBusy(std::string_view listener) {
 
 void Metrics::databaseDamage(std::string_view found) {
     database_damage_.Add({{"found", std::string(found)}}).Increment();
+}
+
+void Metrics::tokensStale(bool stale) {
+    tokens_stale_.Set(stale ? 1 : 0);
 }
 
 void Metrics::audit(std::string_view result) {

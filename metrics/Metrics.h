@@ -103,6 +103,8 @@ public:
     void httpWorkers(std::string_view listener, double count);
     /// Of those, how many do now: each of them counts itself.
     prometheus::Gauge& httpWorkersBusy(std::string_view listener);
+    /// Whether the tokens in force are not those of the file of --config, which cannot be taken.
+    void tokensStale(bool stale);
     /// An entry of the audit log; `result`: written, failed (tried again), lost.
     void audit(std::string_view result);
     /// Damage of the database; `found`: start (set aside), running (an access failed), missing.
@@ -195,6 +197,7 @@ private:
     Family<prometheus::Gauge>& tls_expiry_;
     Family<prometheus::Gauge>& http_workers_;
     Family<prometheus::Gauge>& http_workers_busy_;
+    prometheus::Gauge& tokens_stale_;
     Family<prometheus::Counter>& audit_;
     Family<prometheus::Counter>& database_damage_;
     Family<prometheus::Counter>& mcp_;

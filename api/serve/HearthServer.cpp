@@ -219,7 +219,8 @@ private:
     void start() {
         cli::checkExposure(config_, tokens_.configured() || issuers_.any());
         if (!config_.file.empty()) {
-            token_file_ = std::make_unique<TokenFile>(config_.file, *config_.tokens, tokens_, log_);
+            token_file_ =
+                std::make_unique<TokenFile>(config_.file, *config_.tokens, tokens_, metrics_, log_);
             token_file_->begin();
         }
         tellAccess();

@@ -25,9 +25,10 @@ std::vector<std::string> filesOf(const std::string& path,
 }  // namespace
 
 TokenFile::TokenFile(std::string path, const std::vector<cli::TokenConfig>& known,
-                     controller::TokenStore& tokens, metrics::Log& log)
+                     controller::TokenStore& tokens, metrics::Metrics& metrics, metrics::Log& log)
     : path_(std::move(path)),
       tokens_(tokens),
+      metrics_(metrics),
       log_(log),
       files_(filesOf(path_, known)),
       any_(!known.empty()) {}
@@ -105,6 +106,7 @@ void TokenFile::read() {
     } catch (const std::exception& e) {  // what is in force stays so
         fault = e.what();
     }
+    metrics_.tokensStale(any_ && !fault.empty());
     if (fault == std::exchange(fault_, fault) || fault.empty()) return;
     hint += "what was in force stays so until the server's user can read the file and it is right";
     // One that never had tokens is of no concern yet.

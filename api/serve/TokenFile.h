@@ -10,12 +10,14 @@
 #include "base/Mutex.h"
 #include "controller/store/TokenStore.h"
 #include "metrics/Log.h"
+#include "metrics/Metrics.h"
 
 namespace hearth::program {
 
 /// Follows the tokens of the file of --config: it and the files that hold its tokens are looked at
 /// every second, and what they say is put in force. A file that cannot be read, is wrong or is
-/// empty changes nothing; the log says why, once. Other settings of the file need a restart.
+/// empty changes nothing; the log says why, once, and a metric that it is so. Other settings of the
+/// file need a restart.
 class TokenFile {
 public:
     /// Between two looks, and for how long a file must not have changed before it is read: whoever
@@ -24,7 +26,7 @@ public:
 
     /// `path` absolute; `known`: the tokens that are in force. References outlive it.
     TokenFile(std::string path, const std::vector<cli::TokenConfig>& known,
-              controller::TokenStore& tokens, metrics::Log& log);
+              controller::TokenStore& tokens, metrics::Metrics& metrics, metrics::Log& log);
     ~TokenFile();
     TokenFile(const TokenFile&) = delete;
     TokenFile& operator=(const TokenFile&) = delete;
@@ -47,6 +49,7 @@ private:
 
     const std::string path_;
     controller::TokenStore& tokens_;
+    metrics::Metrics& metrics_;
     metrics::Log& log_;
     // Of the thread.
     std::vector<std::string> files_;  ///< of --config, then those that hold tokens

@@ -38,7 +38,7 @@ struct Place {
             known = *cli::readConfigFile(path, layers);
             store = std::make_unique<controller::TokenStore>(
                 journal, history, program::configuredTokens(known), clock);
-            made = std::make_unique<TokenFile>(path, known, *store, log);
+            made = std::make_unique<TokenFile>(path, known, *store, metrics, log);
             made->look();
             made->look();
         }
@@ -74,6 +74,7 @@ struct Place {
     ManualClock clock;
     const Fd log_file = Fd(::open(dir.file("log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600));
     metrics::Log log{log_file.get()};
+    metrics::Metrics metrics;
     controller::Journal journal{dir.file("hearth.db"), clock, log};
     controller::TokenHistory history{dir.file("had-tokens"), false};
     std::vector<cli::TokenConfig> known;
@@ -131,10 +132,12 @@ TEST_CASE("a file that is wrong keeps the tokens of before, and the log names it
     CHECK(at.logged("tokens.not_reloaded") == 1);
     CHECK(at.log_text().find("level=warn event=tokens.not_reloaded file=" + at.path) !=
           std::string::npos);
+    CHECK(at.metrics.render().find("hearth_tokens_file_stale 1") != std::string::npos);
     at.write(kOne);
     at.pass();
     CHECK_FALSE(at.knows("s-app"));
     CHECK(at.logged("tokens.reloaded") == 1);
+    CHECK(at.metrics.render().find("hearth_tokens_file_stale 0") != std::string::npos);
 }
 
 TEST_CASE("a file that cannot be read keeps the tokens of before until it can", "[unit][serve]") {
