@@ -24,7 +24,7 @@ ReconcileResult SuspectSandboxes::reconcile(const pool::SandboxId& id,
     std::string end;
     std::string why;
     if (!info || !info->alive) {
-        end = "its container has ended";
+        end = pool::wordsOfEnd(info);
     } else {
         try {
             ask(*info, *silence, patience);

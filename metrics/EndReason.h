@@ -23,19 +23,21 @@ enum class EndReason : std::uint8_t {
     Operator,
     OneShot,
     Node,
+    Oom,
 };
 
 /// As metrics, events, the journal and `410 Gone` have it.
-inline constexpr Texts<EndReason, 15> kEndReasons{
+inline constexpr Texts<EndReason, 16> kEndReasons{
     {"deleted", "idle", "lifetime", "schedule", "lost", "failed", "shrink", "age", "replaced",
-     "preempted", "drain", "shutdown", "operator", "one_shot", "node"}};
+     "preempted", "drain", "shutdown", "operator", "one_shot", "node", "oom"}};
 
 /// The same for people, after "it has ended: ".
-inline constexpr Texts<EndReason, 15> kEndSentences{
+inline constexpr Texts<EndReason, 16> kEndSentences{
     {"its owner deleted it", "it was idle for too long", "its lifetime was over",
      "by a schedule of its pool", "its sandbox was lost", "it could not be set up",
      "its pool became smaller", "it was too old", "its pool's template changed",
      "other work took its place", "its pool was drained", "the server was to end everything",
-     "an operator deleted it", "its only execution has ended", "its node takes no more work"}};
+     "an operator deleted it", "its only execution has ended", "its node takes no more work",
+     "its sandbox ran out of memory"}};
 
 }  // namespace hearth

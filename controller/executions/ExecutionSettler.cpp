@@ -5,6 +5,7 @@
 #include "base/CrashPoint.h"
 #include "controller/executions/StoredExecution.h"
 #include "controller/workspaces/Pauser.h"
+#include "controller/workspaces/SandboxUse.h"
 
 namespace hearth::controller {
 namespace {
@@ -79,7 +80,7 @@ ReconcileResult ExecutionSettler::lookForOom(const std::string& id) {
 bool ExecutionSettler::sawOom(Workspace& workspace) {
     const pool::SandboxId& sandbox = workspace.facts().sandbox;
     try {
-        const std::optional<pool::SandboxUsage> usage = runtime_.usage(sandbox);
+        const std::optional<pool::SandboxUsage> usage = sandboxUse(runtime_, workspace);
         return usage && workspace.sawOom(usage->oom_kills);
     } catch (const std::exception& e) {
         // The execution ends all the same: nobody would tell it again.

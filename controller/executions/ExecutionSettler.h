@@ -31,8 +31,8 @@ public:
     /// Work of kind "execution": its record is on disk, so the agent may forget it, and a one
     /// shot's sandbox may go.
     ReconcileResult settle(const std::string& id);
-    /// Work of kind "oom": asks the runtime whether the kernel killed an execution for memory,
-    /// which the thread that read its end must not wait for; then the end is reported.
+    /// Work of kind "oom": asks the runtime, or the agent, whether the kernel killed an execution
+    /// for memory, which the thread that read its end must not wait for; then the end is reported.
     ReconcileResult lookForOom(const std::string& id);
     /// Work of kind "result": reads one of an execution's results, which takes time where it is
     /// long. Its tenant's other executions come before its next one.
@@ -47,8 +47,8 @@ private:
     void ended(const std::shared_ptr<LiveExecution>& execution);
     /// As a span.
     void record(const LiveExecution& execution, const ExecutionView& view) const;
-    /// Whether the kernel has killed for memory since this was last asked; false if the runtime
-    /// cannot tell.
+    /// Whether the kernel has killed for memory since this was last asked; false if neither the
+    /// runtime nor the agent can tell.
     bool sawOom(Workspace& workspace);
     /// A one shot does not end as idle while its result waits for the disk.
     void hold(Workspace& workspace, TimePoint now);

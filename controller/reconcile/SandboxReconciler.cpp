@@ -54,7 +54,7 @@ ReconcileResult SandboxReconciler::weigh(const pool::SandboxId& id) {
 void SandboxReconciler::look(const pool::Member& member) {
     const pool::SandboxId& id = member.id;
     const std::optional<pool::SandboxInfo> info = fleet_.runtime.find(id);
-    if (!info || !info->alive) return endings_.lost(id, "its container has ended");
+    if (!info || !info->alive) return endings_.lost(id, pool::wordsOfEnd(info));
     if (info->unfit.empty() || member.phase != pool::Phase::Ready) return;
     if (endings_.retire(member, EndReason::Node)) {
         supply_.work.add({WorkKind::Pool, member.pool});
@@ -64,7 +64,8 @@ void SandboxReconciler::look(const pool::Member& member) {
 void SandboxReconciler::destroy(const pool::SandboxId& id) {
     // Nothing may name a sandbox that is being destroyed.
     endings_.lost(id, "its sandbox is being destroyed");
-    usage_.settle(id);
+    const std::optional<pool::Member> member = fleet_.warm.find(id);
+    usage_.settle(id, member ? member->agent : nullptr);
     crashPoint("destroy.before");
     fleet_.runtime.destroy(id);
     crashPoint("destroy.after");

@@ -9,6 +9,7 @@
 #include "controller/gpus/GpuLedger.h"
 #include "controller/spec/ClusterRules.h"
 #include "controller/spec/TemplateHash.h"
+#include "controller/workspaces/SandboxUse.h"
 
 namespace hearth::controller {
 namespace {
@@ -230,9 +231,10 @@ void SandboxStarter::bearExecutions(const std::string& pool,
     }
 }
 
-std::uint64_t SandboxStarter::cpuOf(const pool::SandboxId& id) {
+std::uint64_t SandboxStarter::cpuOf(const pool::SandboxId& id,
+                                    const std::shared_ptr<agent::AgentClient>& agent) {
     try {
-        const std::optional<pool::SandboxUsage> usage = runtime_.usage(id);
+        const std::optional<pool::SandboxUsage> usage = sandboxUse(runtime_, id, agent);
         return usage ? usage->cpu_ns : 0;
     } catch (const std::exception& e) {  // then its workspace pays for its start
         history_.log.debug("usage.unknown", {{"sandbox", id}, {"error", e.what()}});
@@ -248,7 +250,7 @@ void SandboxStarter::ready(const pool::Member& member,
     if (!supply_.warm.ready(member.id, agent, history_.clock.wall(),
                             {.create = listened - since,
                              .warm = history_.clock.now() - listened,
-                             .cpu_ns = cpuOf(member.id)})) {
+                             .cpu_ns = cpuOf(member.id, agent)})) {
         return;  // lost while it warmed
     }
     bearExecutions(member.pool, agent->hello().languages);

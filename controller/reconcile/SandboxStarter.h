@@ -49,7 +49,8 @@ private:
     /// The series of what its image can run, which is known from its first sandbox.
     void bearExecutions(const std::string& pool, const std::vector<std::string>& languages);
     /// Processor time that a sandbox has used so far; 0 where nobody knows.
-    std::uint64_t cpuOf(const pool::SandboxId& id);
+    std::uint64_t cpuOf(const pool::SandboxId& id,
+                        const std::shared_ptr<agent::AgentClient>& agent);
     void ready(const pool::Member& member, const std::shared_ptr<agent::AgentClient>& agent,
                TimePoint since, TimePoint listened);
     /// `told`: the text of the event; `why` may contain facts for operators only.

@@ -46,7 +46,7 @@ ReconcileResult WarmReconnector::proceed(const pool::SandboxId& id) {
     const std::optional<pool::SandboxInfo> info = fleet_.runtime.find(id);
     std::string end;
     if (!info || !info->alive) {
-        end = "its container has ended";
+        end = pool::wordsOfEnd(info);
     } else {
         try {
             reconnect(*member);

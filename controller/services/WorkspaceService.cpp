@@ -180,16 +180,16 @@ void WorkspaceService::close(const Principal& who, const std::string& id) {
 WorkspaceUsage WorkspaceService::usage(const Principal& who, const std::string& id) {
     const std::shared_ptr<Workspace> workspace = access_.requireVisible(who, id);
     WorkspaceUsage out;
-    if (const auto used = access_.used(*workspace)) {
+    const agent::AgentUsage told =
+        access_.ask(workspace, "", [&] { return workspace->agent()->usage(); });
+    if (const auto used = access_.used(*workspace, told)) {
         out.cpu_ms = used->cpu_ns / 1'000'000;
         out.memory_bytes = used->memory_bytes;
         out.memory_peak_bytes = used->memory_peak_bytes;
         out.processes = used->processes;
     }
-    const auto [total, disk] =
-        access_.ask(workspace, "", [&] { return workspace->agent()->diskUsage(); });
-    out.disk_bytes = disk;
-    out.disk_limit_bytes = total;
+    out.disk_bytes = told.disk_used;
+    out.disk_limit_bytes = told.disk_total;
     out.gpus = workspace->facts().gpus;
     return out;
 }

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "controller/workspaces/SandboxUse.h"
+
 namespace hearth::controller {
 namespace {
 
-/// A look costs the kernel some 50 microseconds a sandbox, a daemon a millisecond.
+/// A look costs the kernel some 50 microseconds a sandbox, a daemon or an agent a millisecond.
 constexpr std::size_t kMostLooks = 512;
+/// Agents that do not answer, of which no more are asked then, must not keep others' work waiting.
+constexpr auto kLongestLook = std::chrono::seconds(5);
 constexpr std::uint64_t kKiB = 1024;
 /// After so long an end is forgotten whose sandbox went before it.
 constexpr auto kForgotten = std::chrono::minutes(30);
@@ -97,9 +101,10 @@ void UsageMeter::countUse(Known& known, const pool::SandboxUsage& usage) {
     if (unseen > 0) add(known, {.memory_kib_secs = *known.memory_kib * unseen / 1000});
 }
 
-std::optional<pool::SandboxUsage> UsageMeter::usageOf(const pool::SandboxId& sandbox) {
+std::optional<pool::SandboxUsage> UsageMeter::usageOf(
+    const pool::SandboxId& sandbox, const std::shared_ptr<agent::AgentClient>& agent) {
     try {
-        return runtime_.usage(sandbox);
+        return sandboxUse(runtime_, sandbox, agent);
     } catch (const std::exception& e) {
         history_.log.debug("usage.unknown", {{"sandbox", sandbox}, {"error", e.what()}});
         return std::nullopt;
@@ -136,10 +141,15 @@ void UsageMeter::look() {
         const MutexLock lock(mutex_);
         if (Known* it = open(workspace->facts())) advance(*it, std::nullopt);
     }
-    const std::size_t looks = std::min(all.size(), kMostLooks);
-    for (std::size_t i = 0; i < looks; ++i) {
-        const WorkspaceFacts& facts = all[(first + i) % all.size()]->facts();
-        const std::optional<pool::SandboxUsage> usage = usageOf(facts.sandbox);
+    const std::size_t most = std::min(all.size(), kMostLooks);
+    const TimePoint until = history_.clock.now() + kLongestLook;
+    std::size_t looks = 0;
+    for (; looks < most && history_.clock.now() < until; ++looks) {
+        const Workspace& workspace = *all[(first + looks) % all.size()];
+        const WorkspaceFacts& facts = workspace.facts();
+        const bool silent = workspace.silentSince().has_value();
+        const std::optional<pool::SandboxUsage> usage =
+            usageOf(facts.sandbox, silent ? nullptr : workspace.agent());
         const std::uint64_t egress = egressOf(facts);
         const MutexLock lock(mutex_);
         Known* it = open(facts);
@@ -169,12 +179,13 @@ void UsageMeter::ended(const Workspace& workspace) {
     it.ended = true;
 }
 
-void UsageMeter::settle(const pool::SandboxId& sandbox) {
+void UsageMeter::settle(const pool::SandboxId& sandbox,
+                        const std::shared_ptr<agent::AgentClient>& agent) {
     {
         const MutexLock lock(mutex_);
         if (!known_.contains(sandbox)) return;
     }
-    const std::optional<pool::SandboxUsage> usage = usageOf(sandbox);
+    const std::optional<pool::SandboxUsage> usage = usageOf(sandbox, agent);
     const MutexLock lock(mutex_);
     const auto found = known_.find(sandbox);
     if (found == known_.end()) return;

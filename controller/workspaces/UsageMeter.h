@@ -28,8 +28,10 @@ public:
     void look();
     /// The workspace is about to leave the table, and its way out is still open. Asks nobody.
     void ended(const Workspace& workspace);
-    /// Its sandbox is about to be destroyed: the last look. Does nothing for others.
-    void settle(const pool::SandboxId& sandbox);
+    /// Its sandbox is about to be destroyed: the last look, in a cluster at what its agent tells,
+    /// if there is one. Does nothing for others.
+    void settle(const pool::SandboxId& sandbox,
+                const std::shared_ptr<agent::AgentClient>& agent = {});
     UsageBook& book() { return book_; }
 
 private:
@@ -62,7 +64,8 @@ private:
     std::string classOf(const std::string& tenant) const;
     void countUse(Known& known, const pool::SandboxUsage& usage) HEARTH_REQUIRES(mutex_);
     void add(const Known& known, const UsageSums& sums) HEARTH_REQUIRES(mutex_);
-    std::optional<pool::SandboxUsage> usageOf(const pool::SandboxId& sandbox);
+    std::optional<pool::SandboxUsage> usageOf(const pool::SandboxId& sandbox,
+                                              const std::shared_ptr<agent::AgentClient>& agent);
     std::uint64_t egressOf(const WorkspaceFacts& facts) const;
 
     const WorkspaceTable& table_;

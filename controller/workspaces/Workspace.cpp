@@ -225,7 +225,7 @@ bool Workspace::beginEnd(EndReason reason, std::optional<TimePoint> only_if_due)
         if (reason == EndReason::Lifetime ? !expired : *only_if_due < idleDue()) return false;
     }
     ending_ = true;
-    lost_ = reason == EndReason::Lost;
+    lost_ = reason == EndReason::Lost || reason == EndReason::Oom;
     return true;
 }
 
@@ -242,7 +242,10 @@ bool Workspace::sawOom(std::uint64_t total) {
 }
 
 void Workspace::lostWith(std::uint64_t total) {
-    if (!sawOom(total)) return;
+    if (sawOom(total)) ranOutOfMemory();
+}
+
+void Workspace::ranOutOfMemory() {
     const MutexLock lock(mutex_);
     lost_to_memory_ = true;
 }

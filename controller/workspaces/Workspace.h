@@ -98,7 +98,7 @@ public:
     bool detach(const std::shared_ptr<Detached>& what);
     /// Once the end has begun: informs detached work.
     void giveUpDetached();
-    /// It has ended as lost.
+    /// It has ended with its sandbox: as lost, or as out of memory.
     bool endedLost() const;
     /// Whether its sandbox's processes run; of one that never pauses it is only held and let go.
     PauseGate& gate() { return gate_; }
@@ -150,6 +150,8 @@ public:
     /// known, the kernel's kills are what it was lost to. Before its end, so that what ran in it
     /// can tell when the sandbox and its count have gone.
     void lostWith(std::uint64_t total);
+    /// The same where the runtime knows the reason and no count.
+    void ranOutOfMemory();
     bool lostToMemory() const;
     WorkspaceView view() const;
 

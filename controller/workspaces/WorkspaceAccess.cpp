@@ -1,5 +1,7 @@
 #include "controller/workspaces/WorkspaceAccess.h"
 
+#include "controller/workspaces/SandboxUse.h"
+
 namespace hearth::controller {
 
 WorkspaceAccess::WorkspaceAccess(WorkspaceTable& table, WorkspaceTerminator& endings,
@@ -74,7 +76,7 @@ void WorkspaceAccess::throwUnanswered(const Workspace& workspace, const agent::A
         // An ended sandbox is reported at once; a runtime that does not know leaves it open.
         try {
             const std::optional<pool::SandboxInfo> info = runtime_.find(facts.sandbox);
-            if (!info || !info->alive) endings_.lost(facts.sandbox, "its container has ended");
+            if (!info || !info->alive) endings_.lost(facts.sandbox, pool::wordsOfEnd(info));
         } catch (const std::exception&) {
             throw silentError(facts.id);
         }
@@ -84,8 +86,10 @@ void WorkspaceAccess::throwUnanswered(const Workspace& workspace, const agent::A
         .hint("open a new workspace");
 }
 
-std::optional<pool::SandboxUsage> WorkspaceAccess::used(const Workspace& workspace) {
-    return runtime_.usage(workspace.facts().sandbox);
+std::optional<pool::SandboxUsage> WorkspaceAccess::used(const Workspace& workspace,
+                                                        const agent::AgentUsage& told) {
+    std::optional<pool::SandboxUsage> use = runtime_.usage(workspace.facts().sandbox);
+    return use || !runtime_.inCluster() ? use : toldUse(told);
 }
 
 }  // namespace hearth::controller

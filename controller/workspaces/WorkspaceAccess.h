@@ -45,8 +45,9 @@ public:
     /// of the file that the call is about, if any.
     template <typename Call>
     auto ask(const std::shared_ptr<Workspace>& workspace, const std::string& path, Call call);
-    /// The usage of its sandbox; nullopt if the runtime does not know it.
-    std::optional<pool::SandboxUsage> used(const Workspace& workspace);
+    /// The usage of its sandbox, in a cluster as its agent has told it; nullopt if neither knows.
+    std::optional<pool::SandboxUsage> used(const Workspace& workspace,
+                                           const agent::AgentUsage& told);
 
 private:
     WorkspaceTable& table_;

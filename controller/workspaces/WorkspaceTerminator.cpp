@@ -59,9 +59,11 @@ void WorkspaceTerminator::lost(const pool::SandboxId& sandbox, const std::string
     const std::shared_ptr<Workspace> workspace = table_.bySandbox(sandbox);
     if (workspace) {
         countKills(*workspace);
-        end(workspace, EndReason::Lost);
+        end(workspace, workspace->lostToMemory() ? EndReason::Oom : EndReason::Lost);
     }
-    const bool expected = !workspace && endExpected(sandbox, EndReason::Lost);
+    const bool expected =
+        !workspace && table_.expected(sandbox) &&
+        endExpected(sandbox, ranOutOfMemory(sandbox) ? EndReason::Oom : EndReason::Lost);
     if (!first) return;  // unknown, or its end has begun already
     if (!workspace && !expected) {
         history_.events.publish({.type = "sandbox.failed",
@@ -79,10 +81,20 @@ void WorkspaceTerminator::countKills(Workspace& workspace) {
     const pool::SandboxId& sandbox = workspace.facts().sandbox;
     try {
         const std::optional<pool::SandboxUsage> usage = runtime_.usage(sandbox);
-        if (usage) workspace.lostWith(usage->oom_kills);
+        if (usage) {
+            workspace.lostWith(usage->oom_kills);
+        } else if (ranOutOfMemory(sandbox)) {
+            workspace.ranOutOfMemory();
+        }
     } catch (const std::exception& e) {  // its executions are reported as lost
         history_.log.warn("execution.usage_unknown", {{"sandbox", sandbox}, {"error", e.what()}});
     }
+}
+
+bool WorkspaceTerminator::ranOutOfMemory(const pool::SandboxId& sandbox) {
+    if (!runtime_.inCluster()) return false;  // asking costs more there, and usage() is the word
+    const std::optional<pool::SandboxInfo> info = runtime_.find(sandbox);
+    return info && info->out_of_memory;
 }
 
 void WorkspaceTerminator::unanswered(const pool::SandboxId& sandbox, const agent::AgentLost& loss) {

@@ -31,8 +31,8 @@ public:
     /// Tells its owner, by an event, that it ends soon by itself.
     void warn(const Workspace& workspace, const NearEnd& end, TimePoint now);
     /// A sandbox's container has ended, its agent broke the protocol, or it was silent for too
-    /// long: it is never used again. A workspace that names it ends as lost, whatever phase the
-    /// sandbox is in.
+    /// long: it is never used again. A workspace that names it ends as lost, or as out of memory
+    /// where that is known, whatever phase the sandbox is in.
     void lost(const pool::SandboxId& sandbox, const std::string& why);
     /// Its agent has not answered, which ends nothing: a sandbox with a workspace is asked again
     /// (work of kind "suspect"); a warm one is given up. A single late call is ignored.
@@ -59,6 +59,8 @@ private:
     /// Tells the workspace what the kernel has killed in its sandbox, while the runtime still
     /// knows.
     void countKills(Workspace& workspace);
+    /// A cluster says that the kernel ended all of the sandbox for memory.
+    bool ranOutOfMemory(const pool::SandboxId& sandbox);
 
     WorkspaceTable& table_;
     pool::WarmPool& warm_;

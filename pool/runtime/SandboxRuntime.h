@@ -22,17 +22,24 @@ inline constexpr auto kLookAgain = std::chrono::seconds(2);
 /// One sandbox as a runtime finds it, also after a restart of the server.
 struct SandboxInfo {
     SandboxId id;
-    bool alive = false;        ///< its first process (the agent) runs, or will: it is being started
-    bool listening = true;     ///< its agent can be connected to
-    std::string trouble = {};  ///< what keeps it from listening, for an operator; often empty
-    bool claimed = false;      ///< noteClaim() was called for it, perhaps by another server
-    std::string unfit = {};    ///< why nobody new should get it, in words; empty: no reason
-    bool frozen = false;       ///< freeze() stopped it, perhaps in an earlier life of the server
+    bool alive = false;     ///< its first process (the agent) runs, or will: it is being started
+    bool listening = true;  ///< its agent can be connected to
+    bool out_of_memory = false;  ///< it has ended because the kernel ended all of it for memory
+    std::string trouble = {};    ///< what keeps it from listening, for an operator; often empty
+    bool claimed = false;        ///< noteClaim() was called for it, perhaps by another server
+    std::string unfit = {};      ///< why nobody new should get it, in words; empty: no reason
+    bool frozen = false;         ///< freeze() stopped it, perhaps in an earlier life of the server
     std::map<std::string, std::string> labels;
     std::int64_t created_unix_ms = 0;
 };
 
-/// A sandbox's current usage, read on the host where tenant code cannot lie.
+/// How a sandbox that is not alive, or that there is none of, has ended, in words.
+inline const char* wordsOfEnd(const std::optional<SandboxInfo>& info) {
+    return info && info->out_of_memory ? "its container ran out of memory"
+                                       : "its container has ended";
+}
+
+/// A sandbox's current usage. A runtime reads it on the host, where tenant code cannot lie.
 struct SandboxUsage {
     std::uint64_t cpu_ns = 0;
     std::uint64_t memory_bytes = 0;
@@ -91,7 +98,8 @@ public:
     virtual Fd connect(const SandboxId& id) {
         throw Error(ErrorCode::Unsupported, "the agent of " + id + " is not on this machine");
     }
-    /// nullopt if it is gone, or if the runtime cannot look into its machine.
+    /// nullopt if it is gone, or if the runtime cannot look into its machine (inCluster): then its
+    /// agent tells.
     virtual std::optional<SandboxUsage> usage(const SandboxId& id) = 0;
     /// Sets whether the sandbox gets the processor before the others of its machine. An unclaimed
     /// one sleeps until a claim wakes it, and must not wait behind busy ones then; a claimed one

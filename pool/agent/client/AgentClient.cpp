@@ -243,6 +243,10 @@ TimePoint AgentClient::touch(std::optional<std::chrono::milliseconds> patience) 
         impl_->askControl(R"({"op":"touch"})", patience.value_or(impl_->timeout), decodeTouch));
 }
 
+AgentUsage AgentClient::usage(std::optional<std::chrono::milliseconds> patience) {
+    return impl_->askControl(R"({"op":"usage"})", patience.value_or(impl_->timeout), decodeUsage);
+}
+
 void AgentClient::patience(std::chrono::milliseconds timeout) {
     impl_->timeout = timeout;
 }
@@ -402,10 +406,6 @@ FileChanges AgentClient::changes(TimePoint since, std::size_t limit,
     return impl_->askData(
         dumpJson(request), [limit](const Json& json) { return decodeChanges(json, limit); },
         timeout);
-}
-
-std::pair<std::uint64_t, std::uint64_t> AgentClient::diskUsage() {
-    return impl_->askData(R"({"op":"usage"})", decodeUsage);
 }
 
 }  // namespace hearth::agent

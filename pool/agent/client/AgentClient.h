@@ -60,6 +60,9 @@ public:
                            std::optional<std::chrono::milliseconds> idle_timeout);
     /// `patience` in place of the client's own.
     TimePoint touch(std::optional<std::chrono::milliseconds> patience = {});
+    /// What its sandbox uses at the moment; before bind, too. `patience` in place of the client's
+    /// own.
+    AgentUsage usage(std::optional<std::chrono::milliseconds> patience = {});
     /// For calls from now on that take no timeout; before the client is shared.
     void patience(std::chrono::milliseconds timeout);
     /// Returns when the request has been sent; the sink hears the rest. The sink is not kept, since
@@ -134,8 +137,6 @@ public:
                         const std::vector<std::string>& globs = {},
                         std::chrono::milliseconds timeout = kDataPatience);
     static constexpr std::chrono::milliseconds kChangeSlack{10};
-    /// Bytes of the workspace's file system: total, used.
-    std::pair<std::uint64_t, std::uint64_t> diskUsage();
 
 private:
     struct Impl;

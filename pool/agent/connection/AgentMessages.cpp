@@ -411,10 +411,23 @@ ArchiveCount decodeArchiveCount(const Json& json) {
             numberOf(fields, "bytes")};
 }
 
-std::pair<std::uint64_t, std::uint64_t> decodeUsage(const Json& json) {
+AgentUsage decodeUsage(const Json& json) {
     Fields fields = fieldsOf(json);
-    const std::uint64_t total = numberOf(fields, "diskTotal");
-    return {total, numberOf(fields, "diskUsed", total)};
+    AgentUsage usage;
+    usage.disk_total = numberOf(fields, "diskTotal");
+    usage.disk_used = numberOf(fields, "diskUsed", usage.disk_total);
+    usage.processes = numberOf(fields, "processes");
+    if (fields.find("group") == nullptr) return usage;
+    Fields group = fields.object("group");
+    AgentUsage::Group counted;
+    counted.cpu_ns = numberOf(group, "cpuNs");
+    counted.memory_bytes = numberOf(group, "memoryBytes");
+    if (group.find("memoryPeakBytes") != nullptr) {
+        counted.memory_peak_bytes = numberOf(group, "memoryPeakBytes");
+    }
+    counted.oom_kills = numberOf(group, "oomKills");
+    usage.group = counted;
+    return usage;
 }
 
 }  // namespace hearth::agent

@@ -54,7 +54,6 @@ FileList decodeList(const Json& json, std::size_t limit);
 FileChanges decodeChanges(const Json& json, std::size_t limit);
 std::uint64_t decodeBytes(const Json& json);
 ArchiveCount decodeArchiveCount(const Json& json);
-/// Total and used bytes of `{diskTotal, diskUsed}`.
-std::pair<std::uint64_t, std::uint64_t> decodeUsage(const Json& json);
+AgentUsage decodeUsage(const Json& json);
 
 }  // namespace hearth::agent

@@ -132,6 +132,23 @@ struct BindRequest {
     Deadlines deadlines;
 };
 
+/// What an agent tells of its sandbox. Its word: a tenant that has taken it over could tell
+/// anything.
+struct AgentUsage {
+    std::uint64_t disk_total = 0;
+    std::uint64_t disk_used = 0;
+    std::uint64_t processes = 0;
+    /// What the kernel counts of its control group.
+    struct Group {
+        std::uint64_t cpu_ns = 0;
+        std::uint64_t memory_bytes = 0;
+        std::uint64_t memory_peak_bytes = 0;  ///< 0: the kernel does not count it
+        std::uint64_t oom_kills = 0;
+    };
+    /// None where the agent is not to tell, cannot, or is of a version before 2026-11-28.
+    std::optional<Group> group;
+};
+
 struct BindReply {
     bool repeated = false;
     std::uint32_t attempt = 0;

@@ -17,6 +17,7 @@
 
 #include "base/Version.h"
 #include "pool/agent/program/TcpListener.h"
+#include "pool/agent/program/core/GroupUse.h"
 #include "pool/agent/program/egress/AptFiles.h"
 #include "pool/agent/program/egress/TrustFile.h"
 
@@ -490,6 +491,8 @@ void Agent::usage(Connection& connection, std::uint32_t stream, const JsonValue&
     JsonValue reply = JsonValue::object();
     reply.set("diskTotal", total).set("diskUsed", total - fs.f_bfree * fs.f_frsize);
     reply.set("processes", countTenantProcesses(settings_));
+    JsonValue group = groupUse(settings_.group);
+    if (group.isObject()) reply.set("group", std::move(group));
     connection.reply(stream, reply);
 }
 

@@ -34,10 +34,12 @@ int signalNumber(const std::string& name) {
 
 }  // namespace
 
-FakeAgent::FakeAgent(const Clock& clock, std::string sandbox, std::uint64_t capacity, bool plain)
+FakeAgent::FakeAgent(const Clock& clock, std::string sandbox, std::uint64_t capacity, bool plain,
+                     std::shared_ptr<const FakeGroup> group)
     : clock_(clock),
       sandbox_(std::move(sandbox)),
       languages_(plain ? std::set<std::string>{"bash"} : std::set<std::string>{"bash", "python"}),
+      group_(std::move(group)),
       files_(clock, capacity) {
     deadlines_.touch(now());
 }
@@ -117,9 +119,9 @@ void FakeAgent::request(FakePeer& peer, std::uint32_t stream, const Json& json) 
     if ((ahead || op == "prewarm") && lock_.holder()) {
         refuse("BAD_REQUEST", "the sandbox is bound already");
     }
-    if ((is_data || (op == "exec" && !ahead) || op == "context" || op == "contextEnd" ||
-         op == "contextRestart" || op == "interrupt" || op == "signal" || op == "resize" ||
-         op == "forget") &&
+    if (((is_data && op != "usage") || (op == "exec" && !ahead) || op == "context" ||
+         op == "contextEnd" || op == "contextRestart" || op == "interrupt" || op == "signal" ||
+         op == "resize" || op == "forget") &&
         !lock_.holder()) {
         refuse("NOT_BOUND", "the sandbox is not bound");
     }
@@ -137,6 +139,18 @@ void FakeAgent::request(FakePeer& peer, std::uint32_t stream, const Json& json) 
         const Json answer = simple(peer, op, json);
         peer.sendJson(FrameType::Reply, stream, answer);
     }
+}
+
+Json FakeAgent::usage() const {
+    Json told{
+        {"diskTotal", files_.capacity()}, {"diskUsed", files_.used()}, {"processes", running()}};
+    if (group_->agents_tell) {
+        told["group"] = {{"cpuNs", group_->cpu_ns.load()},
+                         {"memoryBytes", (1U << 20U) + files_.used()},
+                         {"memoryPeakBytes", (1U << 20U) + files_.used()},
+                         {"oomKills", group_->oom_kills.load()}};
+    }
+    return told;
 }
 
 Json FakeAgent::simple(FakePeer& peer, const std::string& op, const Json& json) {
@@ -173,11 +187,7 @@ Json FakeAgent::simple(FakePeer& peer, const std::string& op, const Json& json) 
         alive_ = false;
         return done;
     }
-    if (op == "usage") {
-        return {{"diskTotal", files_.capacity()},
-                {"diskUsed", files_.used()},
-                {"processes", running()}};
-    }
+    if (op == "usage") return usage();
     if (op == "stat") return {{"stat", files_.stat(text(json, "path"))}};
     if (op == "list") {
         return files_.list(text(json, "path"), json.value("recursive", false),

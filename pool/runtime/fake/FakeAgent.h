@@ -16,6 +16,7 @@
 #include "pool/agent/protocol/Frame.h"
 #include "pool/runtime/fake/FakeExecution.h"
 #include "pool/runtime/fake/FakeFiles.h"
+#include "pool/runtime/fake/FakeGroup.h"
 #include "pool/runtime/fake/FakeLoop.h"
 
 namespace hearth::pool {
@@ -25,7 +26,8 @@ namespace hearth::pool {
 class FakeAgent {
 public:
     /// `plain`: of an image without python.
-    FakeAgent(const Clock& clock, std::string sandbox, std::uint64_t capacity, bool plain);
+    FakeAgent(const Clock& clock, std::string sandbox, std::uint64_t capacity, bool plain,
+              std::shared_ptr<const FakeGroup> group);
 
     /// False if the frame breaks the protocol.
     bool frame(FakePeer& peer, const agent::FrameHeader& header, std::string_view payload);
@@ -47,6 +49,7 @@ public:
 private:
     void request(FakePeer& peer, std::uint32_t stream, const Json& json);
     Json simple(FakePeer& peer, const std::string& op, const Json& json);
+    Json usage() const;
     Json hello(FakePeer& peer, const Json& json);
     Json bind(const Json& json);
     Json deadlines(const Json& json);
@@ -77,6 +80,7 @@ private:
     const Clock& clock_;
     const std::string sandbox_;
     const std::set<std::string> languages_;
+    const std::shared_ptr<const FakeGroup> group_;
     bool alive_ = true;
     bool hangs_ = false;
     agent::BindLock lock_;

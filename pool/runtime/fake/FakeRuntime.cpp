@@ -32,7 +32,7 @@ ContainerRuntime::Started FakeRuntime::create(const SandboxId& id, const Sandbox
     }
     if (slow.count() > 0) std::this_thread::sleep_for(slow);
     auto agent = std::make_shared<FakeAgent>(clock_, id, spec.limits.workspace_bytes,
-                                             spec.image.starts_with("plain"));
+                                             spec.image.starts_with("plain"), group_);
     const MutexLock lock(mutex_);
     if (!agents_.emplace(id, std::move(agent)).second) {
         throw std::runtime_error("the sandbox " + id + " exists");
@@ -121,14 +121,18 @@ std::optional<SandboxUsage> FakeRuntime::usage(const SandboxId& id) {
         let_.wait(mutex_, [this]() HEARTH_REQUIRES(mutex_) { return !hold_usage_; });
         if (blind_) throw std::runtime_error("the fake runtime was told to fail");
     }
+    return in_cluster_ ? std::nullopt : used(id);
+}
+
+std::optional<SandboxUsage> FakeRuntime::used(const SandboxId& id) {
     const auto agent = findAgent(id);
     if (!agent) return std::nullopt;
     return loop_->quiet([&]() -> std::optional<SandboxUsage> {
         SandboxUsage usage;
-        usage.oom_kills = oom_kills_;
-        usage.cpu_ns = cpu_ns_;
+        usage.oom_kills = group_->oom_kills;
+        usage.cpu_ns = group_->cpu_ns;
         // Of the dead the count stays, as in a control group that is not removed yet.
-        if (!agent->alive()) return oom_kills_ > 0 ? std::optional(usage) : std::nullopt;
+        if (!agent->alive()) return usage.oom_kills > 0 ? std::optional(usage) : std::nullopt;
         usage.memory_bytes = usage.memory_peak_bytes = (1U << 20U) + agent->diskUsed();
         usage.processes = 1 + agent->running();
         return usage;
@@ -136,7 +140,7 @@ std::optional<SandboxUsage> FakeRuntime::usage(const SandboxId& id) {
 }
 
 std::optional<LimitInUse> FakeRuntime::narrow(const SandboxId& id, const SandboxLimits& limits) {
-    const std::optional<SandboxUsage> now = usage(id);
+    const std::optional<SandboxUsage> now = used(id);
     if (!now) throw Error(ErrorCode::NotFound, "the sandbox has gone");
     const MutexLock lock(mutex_);
     const auto found = limits_.find(id);
@@ -402,6 +406,20 @@ void FakeRuntime::kill(const SandboxId& id) {
         news = news_;
     }
     if (news) news(id);
+}
+
+void FakeRuntime::noteClaim(const SandboxId& id) {
+    const MutexLock lock(mutex_);
+    const auto found = infos_.find(id);
+    if (found != infos_.end()) found->second.claimed = in_cluster_;  // elsewhere marks are enough
+}
+
+void FakeRuntime::killForMemory(const SandboxId& id) {
+    {
+        const MutexLock lock(mutex_);
+        infos_.at(id).out_of_memory = true;
+    }
+    kill(id);
 }
 
 void FakeRuntime::cordon(const SandboxId& id) {

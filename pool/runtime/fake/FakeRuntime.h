@@ -12,6 +12,7 @@
 #include "base/Clock.h"
 #include "base/Mutex.h"
 #include "pool/runtime/ContainerRuntime.h"
+#include "pool/runtime/fake/FakeGroup.h"
 
 namespace hearth::pool {
 
@@ -45,6 +46,7 @@ public:
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
     std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
     bool goFirst(const SandboxId& id, bool first) override;
+    void noteClaim(const SandboxId& id) override;
     bool freezes() override { return !cannot_freeze_; }
     bool freeze(const SandboxId& id) override;
     bool thaw(const SandboxId& id) override;
@@ -68,21 +70,24 @@ public:
     void holdUsage();
     void letUse();
     /// The kernel has killed so often for memory in each sandbox that there is.
-    void oomKills(std::uint64_t kills) { oom_kills_ = kills; }
+    void oomKills(std::uint64_t kills) { group_->oom_kills = kills; }
     /// Processor time that each sandbox has used since its start.
     void setCpu(std::chrono::nanoseconds used) {
-        cpu_ns_ = static_cast<std::uint64_t>(used.count());
+        group_->cpu_ns = static_cast<std::uint64_t>(used.count());
     }
     /// narrow() finds this much memory in use from now on; else the value of usage().
     void useMemory(std::uint64_t bytes);
     /// freeze() fails from now on, and a plane that begins after this knows it.
     void failFreezes() { cannot_freeze_ = true; }
-    /// A cluster places its sandboxes, for planes that begin after this; `claim`: of the volume
-    /// that its servers share.
+    /// A cluster places its sandboxes, for planes that begin after this: usage() is unknown, and
+    /// the agents tell it. `claim`: of the volume that its servers share.
     void beCluster(std::string claim = {}) {
         own_claim_ = std::move(claim);
         in_cluster_ = true;
+        group_->agents_tell = true;
     }
+    /// The agents are of a version that does not tell it, or may not look.
+    void letAgentsTellNothing() { group_->agents_tell = false; }
     bool inCluster() const override { return in_cluster_; }
     std::string ownClaim() const override { return own_claim_; }
     /// Those that are frozen.
@@ -100,6 +105,8 @@ public:
     /// The sandbox's agent disappears as if its container had died; list() shows it until
     /// destroy().
     void kill(const SandboxId& id);
+    /// The same, because the kernel ended all of the container for memory.
+    void killForMemory(const SandboxId& id);
     /// The sandbox's node takes no more work, and its news says so.
     void cordon(const SandboxId& id);
     /// The sandbox's agent stops answering; and answers all that it was asked meanwhile.
@@ -126,6 +133,7 @@ public:
 
 private:
     std::shared_ptr<FakeAgent> findAgent(const SandboxId& id) const;
+    std::optional<SandboxUsage> used(const SandboxId& id);
 
     const Clock& clock_;
     std::unique_ptr<FakeLoop> loop_;
@@ -138,8 +146,7 @@ private:
     std::string own_claim_;
     std::atomic<bool> in_cluster_ = false;
     std::map<SandboxId, SandboxLimits> limits_ HEARTH_GUARDED_BY(mutex_);
-    std::atomic<std::uint64_t> oom_kills_ = 0;
-    std::atomic<std::uint64_t> cpu_ns_ = 0;
+    const std::shared_ptr<FakeGroup> group_ = std::make_shared<FakeGroup>();
     std::uint64_t memory_used_ HEARTH_GUARDED_BY(mutex_) = 0;  // 0: as usage()
     unsigned failing_ HEARTH_GUARDED_BY(mutex_) = 0;
     bool blind_ HEARTH_GUARDED_BY(mutex_) = false;

@@ -55,7 +55,7 @@ public:
     std::optional<SandboxInfo> find(const SandboxId& id) override;
     void onNews(const std::function<void(const SandboxId&)>& news) override;
     agent::AgentDialer dialer(const SandboxId& id) override;
-    /// The node is not ours to see.
+    /// The node is not ours to see: the agents tell it.
     std::optional<SandboxUsage> usage(const SandboxId& /*id*/) override { return std::nullopt; }
     std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
     std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) override;

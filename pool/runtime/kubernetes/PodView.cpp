@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -76,6 +77,14 @@ std::string troubleOf(const Json& pod, bool& hopeless) {
     return text(pod, {"status", "message"});
 }
 
+/// The reason alone is not enough: containerd gives it to each container in which the kernel has
+/// ended any process for memory, however the container itself has ended.
+bool endedForMemory(const Json& container) {
+    constexpr int kKilled = 128 + SIGKILL;
+    return text(container, {"state", "terminated", "reason"}) == "OOMKilled" &&
+           below(container, {"state", "terminated", "exitCode"}) == kKilled;
+}
+
 }  // namespace
 
 std::optional<PodView> viewOf(const Json& pod) {
@@ -94,6 +103,7 @@ std::optional<PodView> viewOf(const Json& pod) {
     const std::string phase = text(pod, {"status", "phase"});
     const Json& sandbox = container(pod, "containerStatuses", kSandboxContainer);
     const bool ended = !below(sandbox, {"state", "terminated"}).is_null();
+    view.info.out_of_memory = endedForMemory(sandbox);
     view.info.alive = (phase.empty() || phase == "Pending" || phase == "Running") && !ended &&
                       text(pod, {"metadata", "deletionTimestamp"}).empty();
     const std::string told = text(container(pod, "initContainerStatuses", kInitContainer),

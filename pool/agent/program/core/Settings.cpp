@@ -47,6 +47,9 @@ constexpr const char* kHelp =
     "  --uid N, --gid N  the tenant's identity (default 1000)\n"
     "  --version, --help\n";
 
+/// The group's own, where a container runtime mounts what the container is to see of its group.
+constexpr const char* kOwnGroup = "/sys/fs/cgroup";
+
 bool number(std::string_view text, std::int64_t& out) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
     return error == std::errc() && end == text.data() + text.size() && out >= 0;
@@ -155,6 +158,8 @@ int readSettings(int argc, char** argv, Settings& s) {
     bool unconfined = false;
     if (s.init) {
         s.listen.clear();
+        // Of any other sandbox the server reads the group itself.
+        if (s.server) s.group = kOwnGroup;
     } else {
         if (*env("HEARTH_AGENT_ROOT") != '\0') s.root = env("HEARTH_AGENT_ROOT");
         if (*env("HEARTH_AGENT_TMP") != '\0') s.tmp = env("HEARTH_AGENT_TMP");
@@ -162,6 +167,7 @@ int readSettings(int argc, char** argv, Settings& s) {
         if (number(env("HEARTH_AGENT_ORPHAN_MS"), n) && n > 0) s.orphan_ms = n;
         if (number(env("HEARTH_AGENT_PROOF_MS"), n) && n > 0) s.proof_ms = n;
         s.outside = env("HEARTH_AGENT_OUTSIDE");
+        s.group = env("HEARTH_AGENT_GROUP");
         s.keep_identity = std::string_view(env("HEARTH_AGENT_KEEP_IDENTITY")) == "1";
         unconfined = std::string_view(env("HEARTH_AGENT_UNCONFINED")) == "1";
     }

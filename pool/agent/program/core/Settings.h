@@ -54,6 +54,7 @@ struct Settings {
     /// Our own oom_score_adj, kept open where a child cannot open its own, and what was in it.
     int oom_fd = -1;
     std::string oom_own;
+    std::string group;                ///< our control group's files, as groupUse() takes it
     bool watch_scores = false;        ///< the kernel lets tenants take theirs below ours
     bool confined = true;             ///< false only in tests outside a sandbox
     std::vector<sock_filter> filter;  ///< the tenant's seccomp program; empty and confined: no exec

@@ -189,6 +189,53 @@ TEST_CASE("what was lost to memory is told so, also when its sandbox is destroye
     CHECK(second->view().status == ExecutionStatus::Oom);
 }
 
+TEST_CASE("in a cluster the agent tells what the kernel killed for memory", "[unit][controller]") {
+    Workbench open;
+    House& house = open.house;
+    open.runtime.beCluster();
+    const auto killed = [&] {
+        const auto execution =
+            house.executions.start(house.who, open.workspace, command("sleep 1000"));
+        house.executions.kill(house.who, execution->id());
+        REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+        return execution->view().status;
+    };
+    CHECK(killed() == ExecutionStatus::Killed);
+    open.runtime.oomKills(1);
+    CHECK(killed() == ExecutionStatus::Oom);
+    CHECK(killed() == ExecutionStatus::Killed);  // the kernel's kill was the one before
+    open.runtime.letAgentsTellNothing();
+    open.runtime.oomKills(2);
+    CHECK(killed() == ExecutionStatus::Killed);
+    CHECK(house.workspaces.get(house.who, open.workspace).phase == WorkspacePhase::Active);
+}
+
+TEST_CASE("a workspace whose whole container was ended for memory says so, and so does its work",
+          "[unit][controller]") {
+    Workbench open;
+    House& house = open.house;
+    open.runtime.beCluster();
+    const auto execution = house.executions.start(house.who, open.workspace, command("sleep 1000"));
+    const std::string sandbox = house.workspaces.get(house.who, open.workspace).sandbox_id;
+    const bool of_memory = GENERATE(true, false);
+    if (of_memory) {
+        open.runtime.killForMemory(sandbox);
+    } else {
+        open.runtime.kill(sandbox);
+    }
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    CHECK(execution->view().status == (of_memory ? ExecutionStatus::Oom : ExecutionStatus::Lost));
+    const Error gone = errorOf([&] { house.workspaces.get(house.who, open.workspace); });
+    CHECK(gone.code() == ErrorCode::Gone);
+    CHECK(gone.endedReason() == (of_memory ? "oom" : "lost"));
+    CHECK_THAT(gone.what(), Catch::Contains(of_memory ? "its sandbox ran out of memory"
+                                                      : "its sandbox was lost"));
+    const auto lost = house.logged("sandbox.lost");
+    REQUIRE(lost.size() == 1);
+    CHECK_THAT(lost[0], Catch::Contains(of_memory ? "its container ran out of memory"
+                                                  : "its container has ended"));
+}
+
 TEST_CASE("an execution that was killed ends although its runtime cannot tell why",
           "[unit][controller]") {
     Workbench open;

@@ -47,6 +47,35 @@ TEST_CASE("a workspace's time, processors and memory are counted once", "[unit][
     CHECK(filled.used(house.who).sandbox_ms == 15'000);
 }
 
+TEST_CASE("in a cluster a workspace's use is what its agent tells, without its start",
+          "[unit][controller]") {
+    Ground ground;
+    ground.runtime.beCluster();
+    ground.runtime.setCpu(100ms);
+    House house(ground);
+    house.declare("p", smallSpec(1));
+    REQUIRE(house.filled("p", 1));
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const auto used = [&] {
+        UsageQuery query;
+        query.since = ground.clock.wall() - 1h;
+        return house.usage_reports.report(house.who, query).at(0).sums;
+    };
+    ground.runtime.setCpu(250ms);
+    ground.manual.advance(10s);
+    house.usage.look();
+    CHECK(used().cpu_us == 150'000);
+    CHECK(used().memory_kib_secs > 0);
+    CHECK(house.workspaces.usage(house.who, view.id).cpu_ms == 250);
+    CHECK(house.workspaces.usage(house.who, view.id).memory_bytes > 0);
+    ground.runtime.setCpu(400ms);
+    ground.manual.advance(5s);
+    house.workspaces.close(house.who, view.id);
+    REQUIRE(house.settleUntil([&] { return !house.warm.find(view.sandbox_id); }));
+    CHECK(used().cpu_us == 300'000);
+    CHECK(used().sandbox_ms == 15'000);
+}
+
 TEST_CASE("a workspace that ends before anybody looks is counted, too", "[unit][controller]") {
     Metered filled;
     House& house = filled.house;

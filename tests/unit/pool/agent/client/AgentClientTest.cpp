@@ -98,6 +98,35 @@ TEST_CASE("what an agent says in its hello is read", "[unit][agent]") {
     CHECK(setup.lost == 0);
 }
 
+TEST_CASE("what an agent tells of its use is read, with its control group or without",
+          "[unit][agent]") {
+    const std::string disk = R"({"diskTotal":9,"diskUsed":8,"processes":7)";
+    Setup setup({frame(kReply, 2, disk + "}"),
+                 frame(kReply, 3,
+                       disk + R"(,"group":{"cpuNs":1,"memoryBytes":2,"memoryPeakBytes":3,)"
+                              R"("oomKills":4},"later":5})"),
+                 frame(kReply, 4, disk + R"(,"group":{"cpuNs":1,"memoryBytes":2,"oomKills":4}})")});
+    const AgentUsage before = setup.client.usage();  // an agent of an earlier version
+    CHECK((before.disk_total == 9 && before.disk_used == 8 && before.processes == 7));
+    CHECK_FALSE(before.group);
+    const auto group = setup.client.usage().group;
+    REQUIRE(group);
+    CHECK((group->cpu_ns == 1 && group->memory_bytes == 2 && group->memory_peak_bytes == 3));
+    CHECK(group->oom_kills == 4);
+    CHECK(setup.client.usage().group.value().memory_peak_bytes == 0);
+    CHECK(setup.lost == 0);
+}
+
+TEST_CASE("an agent whose word of its use does not fit is lost", "[unit][agent]") {
+    const std::string group =
+        GENERATE(as<std::string>(), R"("group":{"cpuNs":1,"memoryBytes":2})",
+                 R"("group":{"cpuNs":-1,"memoryBytes":2,"oomKills":4})",
+                 R"("group":{"cpuNs":1,"memoryBytes":"2","oomKills":4})", R"("group":[])");
+    Setup setup({frame(kReply, 2, R"({"diskTotal":9,"diskUsed":8,"processes":7,)" + group + "}")});
+    CHECK_THROWS_AS(setup.client.usage(), AgentLost);
+    CHECK(setup.broken);
+}
+
 TEST_CASE("a malformed answer to a call loses the agent", "[unit][agent]") {
     const std::vector<Case> cases{
         {"a payload over the limit", rawHeader(kMaxPayload + 1, 2, 2)},

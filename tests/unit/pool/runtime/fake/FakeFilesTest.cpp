@@ -58,7 +58,7 @@ TEST_CASE("files are written whole, read in parts and listed", "[unit][runtime][
     CHECK_FALSE(client->changes(TimePoint{}, 2).more);
     CHECK(client->changes(TimePoint{}, 1).more);
     CHECK(client->changes(TimePoint{}, 10, {"e*"}).items.size() == 1);
-    CHECK(client->diskUsage().second == big.size());
+    CHECK(client->usage().disk_used == big.size());
     client->remove("c", true);
     CHECK(agentCodeOf([&] { client->stat("c/d/big"); }) == "NOT_FOUND");
     CHECK(agentCodeOf([&] { get(*client, "nothing"); }) == "NOT_FOUND");

@@ -102,6 +102,23 @@ TEST_CASE("a Pod that has ended, or is being deleted, is not alive", "[unit][kub
     CHECK_FALSE(view->info.listening);
 }
 
+TEST_CASE("a Pod that the kernel ended for memory says so", "[unit][kubernetes]") {
+    Json pod = running(knownPod());
+    const auto ended = [&](const char* reason, int status) {
+        pod["status"]["containerStatuses"][0]["state"] = {
+            {"terminated", {{"reason", reason}, {"exitCode", status}}}};
+        return viewOf(pod)->info;
+    };
+    CHECK_FALSE(viewOf(pod)->info.out_of_memory);
+    const SandboxInfo of_memory = ended("OOMKilled", 137);
+    CHECK_FALSE(of_memory.alive);
+    CHECK(of_memory.out_of_memory);
+    CHECK(std::string(wordsOfEnd(of_memory)) == "its container ran out of memory");
+    CHECK_FALSE(ended("Error", 137).out_of_memory);
+    // It outlived a process that the kernel ended, and has ended by itself.
+    CHECK_FALSE(ended("OOMKilled", 0).out_of_memory);
+}
+
 TEST_CASE("what keeps a Pod from running is told", "[unit][kubernetes]") {
     Json pod = knownPod();
     std::string why;

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace hearth::pool {
+
+/// What the kernel counts of each sandbox of one fake runtime. Any thread.
+struct FakeGroup {
+    std::atomic<std::uint64_t> oom_kills = 0;
+    std::atomic<std::uint64_t> cpu_ns = 0;
+    std::atomic<bool> agents_tell = false;  ///< as those of Pods do
+};
+
+}  // namespace hearth::pool
