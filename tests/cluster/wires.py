@@ -97,4 +97,30 @@ def nobody_leads():
         assert follower.open_workspace()["pool"] == "shell"
 
 
-CASES = [nobody_leads]
+def cut_off_leader():
+    """a leader that is cut off from the API server loses to another one: what runs goes on, a keyed claim gives the first answer, nothing is handed out twice; then it ends"""
+    with replicas.replicas(kind=Wired) as r:
+        leader, follower = r.leader(), r.follower()
+        key = {"Idempotency-Key": "the-one"}
+        first = follower.post("/v1/workspaces", {"pool": "shell"}, headers=key).json
+        begun = follower.post(f"/v1/workspaces/{first['id']}/executions", replicas.lines(30)).json["id"]
+        leader.wire.cut()
+        wait_for("the other one leads", lambda: replicas.leads(follower), replicas.TAKEOVER)
+        follower.wait_ready(30)
+        assert follower.post("/v1/workspaces", {"pool": "shell"}, headers=key).json["id"] == first["id"]
+        hands = [first["sandboxId"]]
+        # The old one still has the warm Pods in its memory, and the agents refuse its number.
+        for server in (follower, leader, follower, leader):
+            with contextlib.suppress(OSError):
+                answer = server.post("/v1/workspaces", {"pool": "shell"})
+                if answer.status == 201:
+                    hands.append(answer.json["sandboxId"])
+        assert len(hands) > 1 and len(set(hands)) == len(hands), hands
+        replicas.whole(follower, begun, 30)
+        leader.wire.mend()
+        wait_for("the end of the old leader", lambda: leader.process.poll() is not None, 30)
+        assert leader.process.returncode == 75, leader.process.returncode
+        assert follower.run(first["id"], "echo on")["stdout"] == "on\n"
+
+
+CASES = [nobody_leads, cut_off_leader]

@@ -1,0 +1,78 @@
+#include <filesystem>
+#include <vector>
+
+#include "controller/Recovery.h"
+#include "tests/unit/controller/Support.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A cluster whose leader has gone, and with it the marks of its machine.
+struct Leaderless {
+    Ground ground;
+    std::vector<pool::SandboxId> warm;
+    WorkspaceView workspace;
+
+    Leaderless() {
+        ground.runtime.beCluster();
+        House leader(ground);
+        leader.declare("p", smallSpec(2));
+        leader.recover();
+        REQUIRE(leader.filled("p", 2));
+        workspace = leader.workspaces.create(leader.who, House::request());
+        REQUIRE(leader.filled("p", 2));
+        for (const pool::Member& member : leader.warm.members("p")) {
+            if (member.phase == pool::Phase::Ready) warm.push_back(member.id);
+        }
+        leader.journal.flush(1s);
+    }
+    /// The next leader is on another machine.
+    void forgetMarks() const { std::filesystem::remove_all(ground.dir.file("claimed")); }
+};
+
+}  // namespace
+
+TEST_CASE("a new leader retires an unbound Pod that says a claim was under way",
+          "[unit][controller]") {
+    Leaderless at;
+    at.ground.runtime.noteClaim(at.warm[0]);
+    at.forgetMarks();
+    House next(at.ground);
+    const Recovery::Outcome outcome = next.recover();
+    CHECK(outcome.workspaces == 1);
+    CHECK(outcome.warm == 1);
+    CHECK(outcome.swept == 1);
+    CHECK_FALSE(exists(at.ground, at.warm[0]));
+    REQUIRE(next.filled("p", 2));
+    CHECK(next.warm.find(at.warm[1])->phase == pool::Phase::Ready);
+    CHECK(next.workspaces.get(next.who, at.workspace.id).phase == WorkspacePhase::Active);
+}
+
+TEST_CASE("a new leader keeps a Pod that does not answer, which nobody claimed as far as it knows",
+          "[unit][controller]") {
+    Leaderless at;
+    at.ground.runtime.hang(at.warm[0]);
+    at.forgetMarks();
+    House next(at.ground);
+    const Recovery::Outcome outcome = next.recover();
+    CHECK(outcome.silent == std::vector<pool::SandboxId>{at.warm[0]});
+    CHECK(exists(at.ground, at.warm[0]));
+    CHECK(next.warm.find(at.warm[0])->phase == pool::Phase::Claimed);  // it is given to nobody
+}
+
+TEST_CASE("a workspace whose silent Pod ran out of memory after a change of leaders ends so",
+          "[unit][controller]") {
+    Leaderless at;
+    at.ground.runtime.hang(at.workspace.sandbox_id);
+    House next(at.ground);
+    REQUIRE(next.recover().silent.size() == 1);
+    at.ground.runtime.killForMemory(at.workspace.sandbox_id);
+    const auto reason = [&] {
+        return errorOf([&] { next.workspaces.get(next.who, at.workspace.id); }).endedReason();
+    };
+    CHECK(laterOn(next, [&] { return reason() == "oom"; }));
+}
