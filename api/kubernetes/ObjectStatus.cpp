@@ -87,6 +87,27 @@ Json statusPatch(const Json& object, const Json& status) {
             {"status", std::move(changed)}};
 }
 
+Json eventAbout(const Json& object, bool warning, const Refusal& why, const std::string& time) {
+    const std::string name = pool::kubernetes::valueAt(object, "/metadata/name").get<std::string>();
+    const Json& ns = pool::kubernetes::valueAt(object, "/metadata/namespace");
+    return {{"apiVersion", "v1"},
+            {"kind", "Event"},
+            {"metadata", {{"generateName", name + "."}, {"namespace", ns}}},
+            {"involvedObject",
+             {{"apiVersion", controller::kPoolApiVersion},
+              {"kind", pool::kubernetes::valueAt(object, "/kind")},
+              {"name", name},
+              {"namespace", ns},
+              {"uid", pool::kubernetes::valueAt(object, "/metadata/uid")}}},
+            {"type", warning ? "Warning" : "Normal"},
+            {"reason", why.reason},
+            {"message", why.message.substr(0, kLongestMessage)},
+            {"source", {{"component", "hearth"}}},
+            {"firstTimestamp", time},
+            {"lastTimestamp", time},
+            {"count", 1}};
+}
+
 std::vector<Json> eventsOf(const Json& object, const Json& before, const Json& now,
                            const std::string& time) {
     std::vector<Json> events;
@@ -100,26 +121,10 @@ std::vector<Json> eventsOf(const Json& object, const Json& before, const Json& n
             old->value("reason", "") == each.value("reason", "")) {
             continue;
         }
-        const std::string name =
-            pool::kubernetes::valueAt(object, "/metadata/name").get<std::string>();
-        const Json& ns = pool::kubernetes::valueAt(object, "/metadata/namespace");
-        events.push_back({{"apiVersion", "v1"},
-                          {"kind", "Event"},
-                          {"metadata", {{"generateName", name + "."}, {"namespace", ns}}},
-                          {"involvedObject",
-                           {{"apiVersion", controller::kPoolApiVersion},
-                            {"kind", pool::kubernetes::valueAt(object, "/kind")},
-                            {"name", name},
-                            {"namespace", ns},
-                            {"uid", pool::kubernetes::valueAt(object, "/metadata/uid")}}},
-                          {"type", holds == isBadNews(type) ? "Warning" : "Normal"},
-                          {"reason", each.value("reason", type)},
-                          {"message", type + " is " + (holds ? "true" : "false") + ": " +
-                                          each.value("message", "").substr(0, kLongestMessage)},
-                          {"source", {{"component", "hearth"}}},
-                          {"firstTimestamp", time},
-                          {"lastTimestamp", time},
-                          {"count", 1}});
+        const std::string words =
+            type + " is " + (holds ? "true" : "false") + ": " + each.value("message", "");
+        events.push_back(eventAbout(object, holds == isBadNews(type),
+                                    {each.value("reason", type), words}, time));
     }
     return events;
 }

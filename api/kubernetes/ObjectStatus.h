@@ -38,7 +38,10 @@ void completeConditions(Json& conditions, const Json& object, const std::string&
 /// A merge patch of the object's status: fields that it has no more are taken out.
 Json statusPatch(const Json& object, const Json& status);
 
-/// Events (core/v1) of what is new in `now`: conditions that became true or false, or have another
+/// An Event (core/v1) about the object.
+Json eventAbout(const Json& object, bool warning, const Refusal& why, const std::string& time);
+
+/// Events of what is new in `now`: conditions that became true or false, or have another
 /// reason. Ready and Progressing are left out: they change with every burst of claims.
 std::vector<Json> eventsOf(const Json& object, const Json& before, const Json& now,
                            const std::string& time);

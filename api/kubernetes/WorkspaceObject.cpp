@@ -15,6 +15,16 @@ namespace {
 /// Fields that hold secrets, or much: an object is stored in the clear, and sent to all who watch.
 constexpr const char* kNotHere[] = {"secrets", "files", "credentials"};
 
+constexpr const char* kClaimed = "Claimed";
+constexpr const char* kEnding = "Ending";
+constexpr const char* kEnded = "Ended";
+
+/// Why Ready is as it is; empty: nobody has said yet.
+std::string reasonOf(const Json& status) {
+    const Json* ready = conditionOf(status, "Ready");
+    return ready == nullptr ? "" : ready->value("reason", "");
+}
+
 Json conditionsOf(const Json& object, bool ready, const Refusal& why, const std::string& now) {
     const bool stalled = !ready && why.wrong;
     Json conditions{condition("Ready", ready, why, now),
@@ -92,7 +102,7 @@ Json pendingStatus(const Json& object, const Refusal& why, const std::string& no
 Json claimedStatus(const Json& object, const controller::WorkspaceView& view,
                    const std::string& url, const std::string& secret, const std::string& now) {
     const bool open = controller::isOpen(view.phase);
-    const Refusal claimed{"Claimed", "its address and token are in the Secret " + secret};
+    const Refusal claimed{kClaimed, "its address and token are in the Secret " + secret};
     Json status{{"observedGeneration", generationOf(object)},
                 {"phase", controller::kWorkspacePhases.of(view.phase)},
                 {"workspace", view.id},
@@ -111,7 +121,7 @@ Json claimedStatus(const Json& object, const controller::WorkspaceView& view,
         status["source"] = controller::kClaimSources.of(view.claim->source);
         status["claimMicroseconds"] = std::llround(view.claim->total_ms * 1000);
     }
-    const Refusal ending{"Ending", "the workspace is being ended"};
+    const Refusal ending{kEnding, "the workspace is being ended"};
     status["conditions"] = conditionsOf(object, open, open ? claimed : ending, now);
     return status;
 }
@@ -120,8 +130,22 @@ Json endedStatus(const Json& object, const std::string& why, const std::string& 
     Json status = object.value("status", Json::object());
     status["observedGeneration"] = generationOf(object);
     status["phase"] = "Gone";
-    status["conditions"] = conditionsOf(object, false, {"Ended", why}, now);
+    status["conditions"] = conditionsOf(object, false, {kEnded, why}, now);
     return status;
+}
+
+std::vector<Json> workspaceEvents(const Json& object, const Json& before, const Json& now,
+                                  const std::string& time) {
+    std::vector<Json> events = eventsOf(object, before, now, time);
+    const std::string reason = reasonOf(now);
+    const Json* stalled = conditionOf(now, "Stalled");
+    const bool told = stalled != nullptr && stalled->value("status", "") == "True";
+    // Its end follows soon, and says why.
+    if (told || reason == reasonOf(before) || reason == kEnding) return events;
+    const bool warning = reason != kClaimed && reason != kEnded;
+    events.push_back(eventAbout(
+        object, warning, {reason, conditionOf(now, "Ready")->value("message", reason)}, time));
+    return events;
 }
 
 }  // namespace hearth::kubernetes

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/kubernetes/ObjectStatus.h"
 #include "base/Json.h"
@@ -42,5 +43,10 @@ Json claimedStatus(const Json& object, const controller::WorkspaceView& view,
                    const std::string& url, const std::string& secret, const std::string& now);
 /// The status after the workspace's end, which is final.
 Json endedStatus(const Json& object, const std::string& why, const std::string& now);
+
+/// Events of what is new in `now`: of its claim, of another reason to wait, and of its end, one
+/// each, however often the claim is tried.
+std::vector<Json> workspaceEvents(const Json& object, const Json& before, const Json& now,
+                                  const std::string& time);
 
 }  // namespace hearth::kubernetes

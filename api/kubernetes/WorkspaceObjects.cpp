@@ -255,7 +255,7 @@ void WorkspaceObjects::publish(const Json& object, const Json& status, Followed&
         return;
     known.wrote = now;
     if (!follower_.writeStatus(object, status, known.trouble)) return;
-    follower_.tell(eventsOf(object, known.status, status, formatRfc3339(clock_.wall())));
+    follower_.tell(workspaceEvents(object, known.status, status, formatRfc3339(clock_.wall())));
     known.status = status;
 }
 

@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import tempfile
+import threading
 
 from harness import BUILD, Server, pool_yaml, wait_for
 from places import Trouble
-from sandboxes import AGENT, SHELL, examine, load_images, pods, token_of, write_kubeconfig
+from sandboxes import AGENT, SHELL, examine, load_images, pods, use_account, write_kubeconfig
 from session import NAMESPACE, apply, get, kubectl, refused, session
 
+PHASES = ["Pending", "Active", "Ending", "Gone"]
 CRDS = ["sandboxpools.hearth.dev", "workspaces.hearth.dev"]
 
 
@@ -35,12 +37,12 @@ def definition(level):
 
 @contextlib.contextmanager
 def following(runtime="fake", args=(), pools=None, account=None):
-    """A server that follows the objects of the tests' namespace, as this ServiceAccount or as who may do everything."""
+    """A server that follows the objects of the tests' namespace, with the rights of the cluster's administrator or of a ServiceAccount."""
     with tempfile.TemporaryDirectory() as folder:
         config = os.path.join(folder, "kubeconfig")
         write_kubeconfig(session.cluster, config)
         if account:
-            become(account, config)
+            use_account(session.cluster, config, account)
         subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
         server = Server(pools=pools, runtime=runtime, args=["--kubeconfig", config, "--custom-resources", *args])
         if pools is None:
@@ -51,12 +53,6 @@ def following(runtime="fake", args=(), pools=None, account=None):
             except BaseException:
                 print(server.log()[-4000:], flush=True)
                 raise
-
-
-def become(account, config):
-    command = [*session.cluster.kubectl_command()[:1], f"--kubeconfig={config}", "config"]
-    subprocess.run([*command, "set-credentials", account, f"--token={token_of(account)}"], check=True, capture_output=True)
-    subprocess.run([*command, "set-context", "--current", f"--user={account}"], check=True, capture_output=True)
 
 
 def pool(name):
@@ -271,6 +267,25 @@ def workspace_by_object():
         assert server.get(f"/v1/workspaces/{other}").status == 200
 
 
+@contextlib.contextmanager
+def watched(name):
+    """What `kubectl get ws NAME -w` has shown so far: its phases, each once."""
+    seen = []
+    words = session.cluster.kubectl_command("-n", NAMESPACE, "get", "ws", "-w", "--no-headers")
+
+    def read(stream):
+        for line in stream:
+            columns = line.split()
+            if columns[0] == name and columns[1] in PHASES and columns[1] not in seen[-1:]:
+                seen.append(columns[1])
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        threading.Thread(target=read, args=(process.stdout,), daemon=True).start()
+        try:
+            yield lambda: seen
+        finally:
+            process.kill()
+
+
 def secrets_refused():
     """kubectl does, once the API server has published the fields, seconds after the definition. Until then it drops them."""
     try:
@@ -283,9 +298,10 @@ def secrets_refused():
 
 def workspaces_that_wait():
     """objects whose claim cannot be met wait with the reason, and those that went while no server looked leave no workspace"""
-    with definition("control"), following() as server:
+    with definition("control"), following() as server, contextlib.ExitStack() as stack:
         apply(workspace("early", pool="shell"), workspace("wrong", pool="Not a pool"))
         wait_for("it waits", lambda: phase("early") == "Pending", 20)
+        watching = stack.enter_context(watched("early"))
         assert "NoPool" in json.dumps(get("workspace", "early")["status"]["conditions"])
         wait_for("it is refused", lambda: "pool" in json.dumps(get("workspace", "wrong")["status"]["conditions"]), 20)
         wait_for("secrets are refused", secrets_refused, 60)
@@ -301,6 +317,11 @@ def workspaces_that_wait():
         # It ends by itself: its object says so, and claims no other.
         server.call("DELETE", f"/v1/workspaces/{early}")
         wait_for("its object says so", lambda: phase("early") == "Gone", 20)
+        wait_for("who watches has seen it", lambda: [each for each in watching() if each != "Ending"] == ["Pending", "Active", "Gone"], 20)
+        # One event each, however often the claim was tried.
+        told = [f"{each['type']} {each['reason']}" for each in sorted(
+            get("events", "--field-selector=involvedObject.kind=Workspace,involvedObject.name=early")["items"], key=lambda each: each["metadata"]["creationTimestamp"])]
+        assert sorted(told) == ["Normal Claimed", "Normal Ended", "Warning NoPool"], told
         apply(workspace("left", pool="shell"))
         _, left, _ = claimed("left")
         server.kill9()

@@ -276,10 +276,7 @@ def doctor():
         kubectl("create", "serviceaccount", "weak")
         kubectl("create", "role", "weak", "--verb=get,list", "--resource=pods")
         kubectl("create", "rolebinding", "weak", "--role=weak", f"--serviceaccount={NAMESPACE}:weak")
-        command = [*cluster.kubectl_command()[:1], f"--kubeconfig={config}", "config"]
-        token = token_of("weak")
-        subprocess.run([*command, "set-credentials", "weak", f"--token={token}"], check=True, capture_output=True)
-        subprocess.run([*command, "set-context", "--current", "--user=weak"], check=True, capture_output=True)
+        use_account(cluster, config, "weak")
         checks = {each["name"]: each for each in examine(config)["checks"]}
         rights = checks["permissions"]
         assert rights["level"] == "fail" and "may not create,watch,patch,delete pods" in rights["message"], rights
@@ -296,22 +293,39 @@ def examine(config, *more):
     return json.loads(done.stdout)
 
 
+def use_account(cluster, config, account):
+    """From now on that kubeconfig has the rights of a ServiceAccount of the tests' namespace."""
+    command = [*cluster.kubectl_command()[:1], f"--kubeconfig={config}", "config"]
+    subprocess.run([*command, "set-credentials", account, f"--token={token_of(account)}"], check=True, capture_output=True)
+    subprocess.run([*command, "set-context", "--current", f"--user={account}"], check=True, capture_output=True)
+
+
 def token_of(account):
     answer = control_plane.request(session.cluster.own, "POST", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token",
                                    {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
     return json.loads(answer)["status"]["token"]
 
 
-def pod_writes():
-    """How many Pods were created, changed and deleted, by everybody: their status, which only the kubelet writes, apart."""
-    counts = {"POST": 0, "PATCH": 0, "PUT": 0, "DELETE": 0}
+WRITES = ("POST", "PATCH", "PUT", "DELETE")
+
+
+def writes():
+    """How often everybody has written to the API server, by resource (with its subresource) and verb."""
+    counts = {}
     for line in kubectl("get", "--raw", "/metrics").splitlines():
         if not line.startswith("apiserver_request_total{"):
             continue
         labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
-        if labels["resource"] == "pods" and labels["subresource"] == "" and labels["verb"] in counts:
-            counts[labels["verb"]] += int(float(line.rsplit(" ", 1)[1]))
+        if labels["verb"] in WRITES:
+            key = "/".join(filter(None, (labels["resource"], labels["subresource"]))), labels["verb"]
+            counts[key] = counts.get(key, 0) + int(float(line.rsplit(" ", 1)[1]))
     return counts
+
+
+def pod_writes():
+    """How many Pods were created, changed and deleted, by everybody: their status, which only the kubelet writes, apart."""
+    counts = writes()
+    return {verb: counts.get(("pods", verb), 0) for verb in WRITES}
 
 
 def counted_writes():
@@ -322,7 +336,7 @@ def counted_writes():
         def settled():
             return ready(s) == 2 and len(pods(s.instance)) == 2
         wait_for("warm Pods", settled, 60)
-        before = pod_writes()
+        before, everything = pod_writes(), writes()
         for _ in range(claims):
             one = s.open_workspace()["id"]
             assert s.run(one, "echo on")["stdout"] == "on\n"
@@ -332,6 +346,8 @@ def counted_writes():
         after = pod_writes()
         made = {verb: after[verb] - before[verb] for verb in after}
         print(f"      {claims} claims: {made}")
+        others = {" ".join(key): count - everything.get(key, 0) for key, count in sorted(writes().items())}
+        print("      all writes, by everybody:", {key: count for key, count in others.items() if count and re.match("pods|events", key)})
         assert made == {"POST": claims, "PATCH": claims, "PUT": 0, "DELETE": claims}, made
 
 

@@ -10,6 +10,7 @@ using namespace hearth::controller;
 using namespace hearth::controller::test;
 using namespace std::chrono_literals;
 using hearth::kubernetes::WorkspaceObjects;
+using hearth::kubernetes::test::kEvents;
 using hearth::kubernetes::test::kSecrets;
 using hearth::kubernetes::test::kWorkspaces;
 
@@ -53,6 +54,20 @@ struct Claims : kubernetes::test::Cluster {
     }
     std::string condition(const std::string& type) const {
         return Cluster::condition(kWorkspaces, "one", type);
+    }
+    /// "TYPE REASON: MESSAGE" of each event about the object, in order.
+    std::vector<std::string> told(const std::string& name = "one") const {
+        std::vector<std::string> events;
+        for (const auto& request : server.seen("create")) {
+            if (request.path.find("/events") == std::string::npos) continue;
+            const Json event = Json::parse(request.body);
+            if (event["involvedObject"]["name"] != name) continue;
+            CHECK(event["involvedObject"]["kind"] == "Workspace");
+            events.push_back(event["type"].get<std::string>() + " " +
+                             event["reason"].get<std::string>() + ": " +
+                             event["message"].get<std::string>());
+        }
+        return events;
     }
     bool isOpen(const std::string& id) {
         try {
@@ -227,4 +242,51 @@ TEST_CASE("a status that names somebody else's workspace is not believed", "[uni
     at.server.remove(kWorkspaces, "x/one");
     CHECK(at.settled([&] { return !at.isOpen(own); }));
     CHECK(at.isOpen(other));
+}
+
+TEST_CASE("events tell of a claim, of what it waits for and of its end, once each",
+          "[unit][resources]") {
+    Claims at;
+    const auto objects = at.follow();
+    at.server.put(kWorkspaces, wanting({{"pool", "small"}, {"tenant", "acme"}}));
+    REQUIRE(at.reaches("Pending"));
+    int looks = 0;
+    at.settled([&] { return ++looks > 200; });  // it is tried again all the time
+    REQUIRE(at.told().size() == 1);
+    CHECK_THAT(at.told()[0], Catch::StartsWith("Warning NoPool: ") && Catch::Contains("small"));
+
+    at.declareForOne("small", 1s);
+    WorkspaceRequest request;
+    request.pool = "small";
+    const std::string other = at.house->workspaces.create(acme(), request).id;
+    REQUIRE(at.settled([&] { return at.told().size() == 2; }));
+    CHECK_THAT(at.told()[1], Catch::StartsWith("Warning PoolExhausted: "));
+    at.settled([&] { return ++looks > 400; });
+    CHECK(at.told().size() == 2);
+
+    at.house->workspaces.close(acme(), other);
+    REQUIRE(at.reaches("Active"));
+    REQUIRE(at.settled([&] { return at.told().size() == 3; }));
+    CHECK_THAT(at.told()[2], Catch::StartsWith("Normal Claimed: "));
+    at.house->workspaces.close(acme(), at.status()["workspace"]);
+    REQUIRE(at.reaches("Gone"));
+    REQUIRE(at.settled([&] { return at.told().size() == 4; }));
+    CHECK_THAT(at.told()[3], Catch::StartsWith("Normal Ended: ") && Catch::Contains("has ended"));
+}
+
+TEST_CASE("an event of a wrong spec is one, and a server that starts again repeats none",
+          "[unit][resources]") {
+    Claims at;
+    {
+        const auto objects = at.follow();
+        at.server.put(kWorkspaces, wanting({{"pol", "p"}}));
+        at.server.put(kWorkspaces, wanting({{"pool", "p"}, {"tenant", "acme"}}, "two"));
+        REQUIRE(at.settled([&] { return !at.told().empty() && !at.told("two").empty(); }));
+        CHECK_THAT(at.told()[0], Catch::StartsWith("Warning InvalidSpec: "));
+    }
+    const auto objects = at.follow();
+    int looks = 0;
+    at.settled([&] { return ++looks > 50; });
+    CHECK(at.told().size() == 1);
+    CHECK(at.told("two").size() == 1);
 }
