@@ -56,7 +56,7 @@ void SandboxReconciler::look(const pool::Member& member) {
     const std::optional<pool::SandboxInfo> info = fleet_.runtime.find(id);
     if (!info || !info->alive) return endings_.lost(id, pool::wordsOfEnd(info));
     if (info->unfit.empty() || member.phase != pool::Phase::Ready) return;
-    if (endings_.retire(member, EndReason::Node)) {
+    if (endings_.retire(member, EndReason::Node, {}, info->unfit)) {
         supply_.work.add({WorkKind::Pool, member.pool});
     }
 }

@@ -142,14 +142,15 @@ bool WorkspaceTerminator::endExpected(const pool::SandboxId& sandbox, EndReason 
 }
 
 bool WorkspaceTerminator::retire(const pool::Member& member, EndReason reason,
-                                 const TraceContext& trace) {
+                                 const TraceContext& trace, const std::string& why) {
     if (!warm_.retire(member.id)) return false;
-    history_.events.publish({.type = "sandbox.retired",
-                             .resource = member.id,
-                             .pool = member.pool,
-                             .reason = kEndReasons.of(reason),
-                             .message = "a warm sandbox was retired",
-                             .trace_id = trace.trace_id});
+    history_.events.publish(
+        {.type = "sandbox.retired",
+         .resource = member.id,
+         .pool = member.pool,
+         .reason = kEndReasons.of(reason),
+         .message = "a warm sandbox was retired" + (why.empty() ? "" : ": " + why),
+         .trace_id = trace.trace_id});
     history_.log.debug(
         "sandbox.retired",
         {{"sandbox", member.id}, {"pool", member.pool}, {"reason", kEndReasons.of(reason)}});

@@ -41,8 +41,10 @@ public:
     bool endExpected(const pool::SandboxId& sandbox, EndReason reason,
                      const TraceContext& trace = {});
     /// A warm sandbox is not needed any more: shrink, age, replaced, shutdown, drain. False for one
-    /// that was claimed since `member` was seen: it stays its claim's.
-    bool retire(const pool::Member& member, EndReason reason, const TraceContext& trace = {});
+    /// that was claimed since `member` was seen: it stays its claim's. `why`: more than the reason,
+    /// for operators.
+    bool retire(const pool::Member& member, EndReason reason, const TraceContext& trace = {},
+                const std::string& why = {});
     /// The last step of a claim, after its workspace was inserted into the table: false if its
     /// sandbox's end had begun by then, and the workspace has ended as lost. The end of a sandbox
     /// looks into the table after it has moved the member, so one of both sees the other.

@@ -227,6 +227,12 @@ TEST_CASE("a warm sandbox on a node that takes no more work is replaced; a claim
         });
     }));
     CHECK(far.house.warm.find(claimed)->phase == pool::Phase::Claimed);
+    std::size_t named = 0;
+    for (const Event& event : far.house.events.list(far.house.who, {0, "sandbox.retired", ""})) {
+        CHECK(event.message == "a warm sandbox was retired: its node is cordoned");
+        ++named;
+    }
+    CHECK(named > 0);
     far.ground.runtime.letListen();
     CHECK(far.house.filled("p", 2));
 }
