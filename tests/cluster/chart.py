@@ -2,6 +2,8 @@
 
 import base64
 import contextlib
+import gzip
+import io
 import json
 import os
 import re
@@ -9,6 +11,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import tarfile
 import tempfile
 import time
 import urllib.error
@@ -26,6 +29,7 @@ CHART = os.path.join(ROOT, "helm/hearth")
 IMAGE = "localhost/hearth-server"
 ADDRESS = "10.96.77.7"
 trusted = []  # once the servers speak TLS, how they are known
+known = []  # the token of the installation
 KINDS = "pods,services,secrets,configmaps,deployments,replicasets,networkpolicies,leases,poddisruptionbudgets,serviceaccounts,roles,rolebindings"
 
 
@@ -94,8 +98,13 @@ def installed():
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         image = os.path.join(folder, "server.tar")
         run(os.path.join(ROOT, "helm/image/build"), image, "--reference", f"{IMAGE}:test", "--program", os.path.join(BUILD, "hearth"))
+        check_image(image)
         session.cluster.load(image)
-        file = values(folder, sharedVolume={"existingClaim": stack.enter_context(volume(folder))})
+        kubectl("create", "configmap", "more", f"--from-literal=pools.yaml={pool_yaml(name='extra', image=SHELL, warm=0)}")
+        file = values(folder, sharedVolume={"existingClaim": stack.enter_context(volume(folder))},
+                      extraEnv=[{"name": "HEARTH_POOLS_ONCE", "value": "/etc/more/pools.yaml"}],
+                      extraVolumes=[{"name": "more", "configMap": {"name": "more"}}],
+                      extraVolumeMounts=[{"name": "more", "mountPath": "/etc/more", "readOnly": True}])
         before = ours()  # of servers outside the cluster, in other cases
         try:
             helm("install", "one", "CHART", "-n", NAMESPACE, "-f", file, "--wait", "--timeout", "4m")
@@ -105,8 +114,10 @@ def installed():
                 print(kubectl("logs", "one-hearth-test"))
                 raise
             keys = get("secret", "one-hearth-keys")["data"]
+            assert {each["metadata"]["name"] for each in ask("GET", "/v1/pools")["items"]} == {"shell", "extra"}
             assert ask("GET", "/v1/quotas/shop")["quota"]["workspaces"] == 3
             official_clients()
+            by_curl()
             workspace = ask("POST", "/v1/workspaces", {"pool": "shell"}, seconds=60)
             run_in(workspace, "echo kept > f")
             kubectl("apply", "-f", "-", input=pool_yaml(name="object", image=SHELL, warm=1))
@@ -136,6 +147,7 @@ def installed():
             assert run_in(workspace, "cat f")["stdout"] == "kept\n"
         finally:
             trusted.clear()
+            known.clear()
             with contextlib.suppress(Trouble):
                 helm("uninstall", "one", "-n", NAMESPACE)
         wait_for("nothing of it is left", lambda: not ours() - before, 90)
@@ -144,14 +156,16 @@ def installed():
 
 
 def encrypt(file):
-    """An upgrade by which the servers speak TLS; `helm test` and all further calls know their authority."""
+    """An upgrade by which the servers speak TLS and have the same tokens from another Secret; `helm test` and all further calls know their authority."""
+    kubectl("create", "secret", "generic", "one-mine", f"--from-literal=admin={token()}",
+            "--from-literal=config.yaml=" + base64.b64decode(get("secret", "one-hearth-tokens")["data"]["config.yaml"]).decode())
     with Authority() as authority:
         certificate, key = authority.certificate("server", f"IP:{ADDRESS},IP:127.0.0.1")
         kubectl("create", "secret", "generic", "one-tls", "--type=kubernetes.io/tls", f"--from-file=tls.crt={certificate}",
                 f"--from-file=tls.key={key}", f"--from-file=ca.crt={authority.file}")
         trusted.append(ssl.create_default_context(cafile=authority.file))
     helm("upgrade", "one", "CHART", "-n", NAMESPACE, "-f", file, "--wait", "--timeout", "4m",
-         "--set", f"logLevel=debug,tls.existingSecret=one-tls,url=https://{ADDRESS}:8080")
+         "--set", f"logLevel=debug,tls.existingSecret=one-tls,tokens.existingSecret=one-mine,url=https://{ADDRESS}:8080")
     # Servers that are ready carry connections to the leader of before, which knows nothing of TLS, until it has ended.
     ask("GET", "/v1/pools", seconds=60)
     helm("test", "one", "-n", NAMESPACE, "--timeout", "2m")
@@ -167,8 +181,42 @@ def official_clients():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+MOST_OF_IMAGE = 60_000_000
+SHELLS = ("sh", "ash", "bash", "dash", "busybox", "zsh")
+
+
+def check_image(path):
+    """As a registry stores it, and what is in it: nothing that runs commands."""
+    with tarfile.open(path) as archive:
+        [layer] = [each for each in archive.getmembers() if each.name.endswith(".tar")]
+        content = archive.extractfile(layer).read()
+    packed = len(gzip.compress(content, 6))
+    assert packed < MOST_OF_IMAGE, f"{packed} bytes compressed"
+    with tarfile.open(fileobj=io.BytesIO(content)) as files:
+        names = [each.name for each in files.getmembers() if not each.isdir()]
+    found = [each for each in names if os.path.basename(each) in SHELLS]
+    assert "usr/bin/hearth" in names and not found, found
+
+
+def by_curl():
+    """What a newcomer types: a claim, a command and the end, over the service."""
+    with forwarded() as port:
+        def curl(method, path, body=None):
+            words = ["curl", "-sS", "--fail-with-body", "-X", method, f"http://127.0.0.1:{port}{path}", "-H", f"Authorization: Bearer {token()}"]
+            if body:
+                words += ["-H", "Content-Type: application/json", "-d", json.dumps(body)]
+            return run(*words)
+
+        workspace = json.loads(curl("POST", "/v1/workspaces", {"pool": "shell"}))
+        said = json.loads(curl("POST", f"/v1/workspaces/{workspace['id']}/executions", {"command": "echo hello"}))
+        assert said["stdout"] == "hello\n", said
+        curl("DELETE", f"/v1/workspaces/{workspace['id']}")
+
+
 def token():
-    return base64.b64decode(get("secret", "one-hearth-tokens")["data"]["admin"]).decode()
+    if not known:
+        known.append(base64.b64decode(get("secret", "one-hearth-tokens")["data"]["admin"]).decode())
+    return known[0]
 
 
 def ours():
