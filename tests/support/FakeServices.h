@@ -48,7 +48,8 @@ struct FakeServices {
     /// The capabilities of the server, without those that each door adds.
     Json capabilities{{"runtime", "oci"},
                       {"images", {{{"name", "python"}, {"languages", {"python", "sh"}}}}}};
-    controller::PackageService packages{executions, workspaces, {"pypi", "npm"}};
+    controller::PackageService packages{
+        executions, workspaces, {broker::IndexKind::Pypi, broker::IndexKind::Npm}};
     controller::Services services{pools,    workspaces, executions, contexts,
                                   packages, events,     tokens,     quotas,
                                   gpus,     timelines,  usage,      metrics,

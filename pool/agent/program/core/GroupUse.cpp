@@ -58,8 +58,9 @@ JsonValue groupUse(const std::string& place) {
     }
     if (!kills || !cpu_ns || !memory) return {};
     JsonValue use = JsonValue::object();
-    use.set("cpuNs", *cpu_ns).set("memoryBytes", *memory).set("oomKills", *kills);
+    use.set("cpuNs", *cpu_ns).set("memoryBytes", *memory);
     if (peak) use.set("memoryPeakBytes", *peak);
+    use.set("oomKills", *kills);
     return use;
 }
 
