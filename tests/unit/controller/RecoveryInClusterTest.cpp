@@ -20,7 +20,7 @@ struct Leaderless {
     Leaderless() {
         ground.runtime.beCluster();
         House leader(ground);
-        leader.declare("p", smallSpec(2));
+        leader.declare("p", pulledSpec(2));
         leader.recover();
         REQUIRE(leader.filled("p", 2));
         workspace = leader.workspaces.create(leader.who, House::request());

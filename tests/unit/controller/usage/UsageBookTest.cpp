@@ -53,7 +53,7 @@ TEST_CASE("in a cluster a workspace's use is what its agent tells, without its s
     ground.runtime.beCluster();
     ground.runtime.setCpu(100ms);
     House house(ground);
-    house.declare("p", smallSpec(1));
+    house.declare("p", pulledSpec(1));
     REQUIRE(house.filled("p", 1));
     const WorkspaceView view = house.workspaces.create(house.who, House::request());
     const auto used = [&] {
