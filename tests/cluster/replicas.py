@@ -74,7 +74,8 @@ class Replicas:
                 each.process.terminate()
         for each in self.all:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                each.process.wait(20)
+                if each.process:
+                    each.process.wait(20)
 
 
 def leads(server):
