@@ -100,6 +100,7 @@ def installed():
         run(os.path.join(ROOT, "helm/image/build"), image, "--reference", f"{IMAGE}:test", "--program", os.path.join(BUILD, "hearth"))
         check_image(image)
         session.cluster.load(image)
+        kubectl("delete", "configmap", "more", "--ignore-not-found")  # of a first try
         kubectl("create", "configmap", "more", f"--from-literal=pools.yaml={pool_yaml(name='extra', image=SHELL, warm=0)}")
         file = values(folder, sharedVolume={"existingClaim": stack.enter_context(volume(folder))},
                       extraEnv=[{"name": "HEARTH_POOLS_ONCE", "value": "/etc/more/pools.yaml"}],
