@@ -44,7 +44,8 @@ std::map<std::string, std::string> marksIn(const Json& served) {
 
 using VersionNumber = std::array<unsigned, 3>;
 
-/// Of "0.1.0", and of what follows the prefix of a mark: "0-1-0-…". Zeros where it has no number.
+/// Reads "0.1.0", and "0-1-0-…", which follows the prefix of a mark. Zeros stand for missing
+/// numbers.
 VersionNumber versionIn(std::string_view text) {
     VersionNumber numbers{};
     for (unsigned& number : numbers) {
@@ -91,7 +92,7 @@ void compare(const Json& clusters, const Json& ours, const std::string& path,
     }
 }
 
-/// Of the version that both have; null if there is none.
+/// The schema of the version that both have; null if there is none.
 const Json& schemaOf(const Json& definition) {
     static const Json none;
     const Json& versions = kube::valueAt(definition, "/spec/versions");
@@ -115,7 +116,7 @@ std::string listed(const std::vector<std::string>& lacking) {
     return text;
 }
 
-/// What is wrong with one; empty: nothing.
+/// The fault of one definition; empty: none.
 std::string troubleOf(const Json& ours, const std::string& mark, const ReadPath& read,
                       bool inside) {
     const bool same = mark == definitionMark(ours);

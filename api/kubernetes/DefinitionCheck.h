@@ -23,14 +23,14 @@ inline constexpr const char* kDefinitionFix =
     "hearth crds | kubectl apply -f -, or helm upgrade; then apply the objects again, for what was "
     "dropped is lost";
 
-/// What is wrong with the definitions of the cluster.
+/// The faults of the definitions of the cluster.
 struct DefinitionVerdict {
     bool known = false;        ///< false: the cluster does not say
     std::string trouble = {};  ///< for people; empty: they are ours, or of a newer version
 };
 
-/// Those of SandboxPool and Workspace. Any account may read the mark that each has: the list of
-/// resources has it. The definitions themselves are read where that is allowed, which then names
+/// Checks those of SandboxPool and Workspace. Any account may read the mark that each has: the list
+/// of resources has it. The definitions themselves are read where that is allowed, which then names
 /// the fields: with `inside` always, else only where a mark is not ours.
 DefinitionVerdict checkDefinitions(const ReadPath& read, bool inside);
 

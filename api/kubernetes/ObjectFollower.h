@@ -63,7 +63,7 @@ public:
     void tell(const std::vector<Json>& events);
     /// Of anything in the namespace. The failure as a text; "" where it is there now.
     std::string create(const pool::kubernetes::KubeResource& resource, const Json& object);
-    /// What the API server has at a path; nullopt where it does not answer or refuses.
+    /// The answer of the API server at a path; nullopt where it does not answer or refuses.
     std::optional<Json> read(const std::string& path);
     const std::string& ns() const { return resource_.ns; }
 

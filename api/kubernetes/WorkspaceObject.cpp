@@ -141,7 +141,7 @@ std::vector<Json> workspaceEvents(const Json& object, const Json& before, const 
     const Json* stalled = conditionOf(now, "Stalled");
     const bool told = stalled != nullptr && stalled->value("status", "") == "True";
     // Its end follows soon, and says why.
-    if (told || reason == reasonOf(before) || reason == kEnding) return events;
+    if (told || reason.empty() || reason == reasonOf(before) || reason == kEnding) return events;
     const bool warning = reason != kClaimed && reason != kEnded;
     events.push_back(eventAbout(
         object, warning, {reason, conditionOf(now, "Ready")->value("message", reason)}, time));

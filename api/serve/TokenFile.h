@@ -51,7 +51,7 @@ private:
     controller::TokenStore& tokens_;
     metrics::Metrics& metrics_;
     metrics::Log& log_;
-    // Of the thread.
+    // Members of the thread.
     std::vector<std::string> files_;  ///< of --config, then those that hold tokens
     std::string in_force_;            ///< states() of what was read
     std::string seen_;                ///< states() of the last look

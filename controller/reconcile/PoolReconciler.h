@@ -69,6 +69,8 @@ private:
     /// each alone; with none left, members that no claim waits for are given up.
     std::size_t roomFor(const Pool& pool);
     void publish(const Pool& pool, const PoolStatuses::Sized& sized);
+    /// Every pool is looked at anew, which shows in its status.
+    void lookAtAll();
 
     SpecStore& specs_;
     const Supply supply_;
@@ -77,8 +79,6 @@ private:
     const DiskBudget& disk_;
     PoolStatuses& statuses_;
     const History history_;
-    /// Every pool is looked at anew, which shows in its status.
-    void lookAtAll();
     enum class Refill { On, Drained, ShutDown };
     std::atomic<Refill> refill_{Refill::On};
     struct Swept {

@@ -9,7 +9,7 @@ import control_plane
 import fault
 from harness import pool_yaml, wait_for
 from resources import apply_text, condition, definition, following, pool
-from sandboxes import AGENT, SHELL, load_images, pod_writes, pods, ready, serving
+from sandboxes import AGENT, SHELL, claimed_and_warm, load_images, pod_writes, pods, ready, serving
 from session import NAMESPACE, apply, get, kubectl, own_cluster, session
 from stand_ins import standing_in
 
@@ -187,9 +187,7 @@ def evicted_and_drained():
     own_cluster("full")
     [mine, *_] = [each["metadata"]["name"] for each in get("nodes")["items"]]
     with serving(pool_yaml(image=SHELL, warm=1)) as s:
-        wait_for("a warm Pod", lambda: ready(s) == 1, 90)
-        workspace = s.open_workspace()
-        wait_for("a warm Pod again", lambda: ready(s) == 1, 90)
+        workspace = claimed_and_warm(s)
         evict(workspace["sandboxId"].replace("_", "-"))
         wait_for("the workspace's end", lambda: ended(s, workspace["id"]), 30)
         [warm] = [each["id"] for each in s.get("/v1/sandboxes").json["items"] if each["phase"] == "Ready"]

@@ -138,9 +138,7 @@ def cut_connections():
     """when the network cuts the connections to Pods, a workspace goes on with its execution, and warm Pods stay"""
     own_cluster("full")
     with serving(pool_yaml(image=SHELL, warm=1)) as s:
-        wait_for("a warm Pod", lambda: ready(s) == 1, 90)
-        workspace = s.open_workspace()
-        wait_for("a warm Pod again", lambda: ready(s) == 1, 90)
+        workspace = claimed_and_warm(s)
         begun = s.post(f"/v1/workspaces/{workspace['id']}/executions",
                        {"argv": ["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 1; done"], "background": True})
         assert begun.status == 202, begun
@@ -162,14 +160,20 @@ def cut_connections():
         assert s.open_workspace()["claim"]["source"] == "warm"
 
 
+def claimed_and_warm(server):
+    """A workspace on a Pod, with a warm one beside it."""
+    wait_for("a warm Pod", lambda: ready(server) == 1, 90)
+    workspace = server.open_workspace()
+    wait_for("a warm Pod again", lambda: ready(server) == 1, 90)
+    return workspace
+
+
 def cordoned_node():
     """a warm Pod leaves a node that is cordoned while another takes work; a claimed one stays"""
     own_cluster("full")
     [mine, *_] = [each["metadata"]["name"] for each in get("nodes")["items"]]
     with serving(pool_yaml(image=SHELL, warm=1)) as s:
-        wait_for("a warm Pod", lambda: ready(s) == 1, 90)
-        workspace = s.open_workspace()
-        wait_for("a warm Pod again", lambda: ready(s) == 1, 90)
+        workspace = claimed_and_warm(s)
         [warm] = [each for each in s.get("/v1/sandboxes").json["items"] if each["phase"] == "Ready"]
         kubectl("cordon", mine)
         try:

@@ -212,7 +212,7 @@ Findings judgeCluster(kube::KubernetesClient& client, const std::string& ns,
     } catch (const std::exception& e) {  // what else is wrong should be told, too
         findings.push_back({Level::Fail, "runtime classes",
                             std::string("the pools cannot be read: ") + e.what(),
-                            "mend the file of --pools or --pools-once"});
+                            "fix the file of --pools or --pools-once"});
     }
     findings.push_back(
         {Level::Ok, "network policies",

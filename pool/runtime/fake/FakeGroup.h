@@ -5,7 +5,7 @@
 
 namespace hearth::pool {
 
-/// What the kernel counts of each sandbox of one fake runtime. Any thread.
+/// The kernel's counts of each sandbox of one fake runtime. Any thread.
 struct FakeGroup {
     std::atomic<std::uint64_t> oom_kills = 0;
     std::atomic<std::uint64_t> cpu_ns = 0;

@@ -28,7 +28,7 @@ std::string poolName(unsigned number) {
     return "pool-" + std::to_string(number);
 }
 
-/// Of "2026-11-21T03:04:05.678Z".
+/// Reads "2026-11-21T03:04:05.678Z".
 WallTime whenOf(const std::string& text) {
     const std::size_t point = text.find('.');
     return controller::parseTime(text.substr(0, point) + "Z").value() +

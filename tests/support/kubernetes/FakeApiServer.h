@@ -38,7 +38,7 @@ public:
 
     /// Creates or changes an object as if somebody else did; gives it as it is stored.
     Json put(const std::string& collection, Json object);
-    /// What requests of this path are answered with, as "/apis/hearth.dev/v1alpha1"; null: nothing.
+    /// The answer to requests of this path, as "/apis/hearth.dev/v1alpha1"; null: nothing.
     void putDocument(const std::string& path, const Json& document);
     /// Deletes it; the same name may come again with another uid.
     void remove(const std::string& collection, const std::string& key);

@@ -158,7 +158,7 @@ int readSettings(int argc, char** argv, Settings& s) {
     bool unconfined = false;
     if (s.init) {
         s.listen.clear();
-        // Of any other sandbox the server reads the group itself.
+        // The server reads the group of any other sandbox itself.
         if (s.server) s.group = kOwnGroup;
     } else {
         if (*env("HEARTH_AGENT_ROOT") != '\0') s.root = env("HEARTH_AGENT_ROOT");
