@@ -7,8 +7,11 @@
 
 namespace hearth::cli {
 namespace {
-constexpr int kReconnects = 20;
+/// A cluster's lease of 15 s and the 5 s in which a follower takes over, and some more.
+constexpr std::chrono::seconds kReconnectTime{30};
 constexpr std::chrono::milliseconds kReconnectPause{500};
+constexpr int kReconnects = static_cast<int>(kReconnectTime / kReconnectPause);
+constexpr int kUnavailable = 503;
 }  // namespace
 
 void ExecutionFollower::follow(const RunRequest& request) {
@@ -63,6 +66,9 @@ void ExecutionFollower::attempt(const http::ClientRequest& request) {
     } catch (const Error& e) {
         // If the server never answered, fail at once; a lost connection may come back.
         if (e.code() != ErrorCode::Unavailable || !connected_) throw;
+    } catch (const RemoteError& e) {
+        // A server that has just started, or is about to lead, cannot serve the stream yet.
+        if (e.status() != kUnavailable || !connected_) throw;
     }
 }
 
