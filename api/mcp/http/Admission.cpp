@@ -47,8 +47,8 @@ std::variant<Json, api::Response> postedJson(api::Request& request, std::size_t 
 
 namespace {
 
-/// Applies a session's accepted message to what its streams get; the error that it has instead, if
-/// there is no place for it.
+/// Applies a session's accepted message (log level, subscription) to its streams. Returns the error
+/// that is the answer instead if there is no place for the subscription.
 std::optional<Json> noteSession(McpContext& hub, const Caller& caller, const Message& message) {
     const std::string& session = caller.context.session;
     if (message.method == "logging/setLevel") {

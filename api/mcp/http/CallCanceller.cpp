@@ -13,7 +13,7 @@ constexpr std::chrono::nanoseconds kLongestWait = std::chrono::seconds(60);
 constexpr controller::LaneRules kCancelLane{"cancels", 8, 6};
 constexpr unsigned kDoublings = 5;
 
-/// Whether another attempt would be told the same.
+/// True if another attempt would get the same error.
 bool isFinal(ErrorCode code) {
     return code == ErrorCode::NotFound || code == ErrorCode::Gone || code == ErrorCode::Conflict ||
            code == ErrorCode::Forbidden;
@@ -29,7 +29,7 @@ CallCanceller::CallCanceller(const Clock& clock, metrics::Log& log, std::chrono:
 }
 
 CallCanceller::~CallCanceller() {
-    // All at once: each may have to wait for an agent.
+    // Stops all before the first join, because each may have to wait for an agent.
     for (std::jthread& thread : threads_) thread.request_stop();
 }
 

@@ -17,24 +17,24 @@
 
 namespace hearth::mcp {
 
-/// Takes calls back that their clients have cancelled or hung up on. A cancel waits for the agent
-/// of a sandbox, which may be slow or gone: it has threads of its own, in which tenants take turns,
-/// and the last six free ones are for tenants that have none. One that fails is tried again after a
-/// pause, until its work has ended, kTries times at most. Thread-safe.
+/// Cancels calls that their clients have cancelled or hung up on. A cancel waits for the agent of a
+/// sandbox, which may be slow or gone, so it runs in threads of its own. Tenants take turns, and
+/// the last six free threads are for tenants that have none. A failed cancel is tried again after
+/// a pause until its work has ended, kTries times at most. Thread-safe.
 class CallCanceller {
 public:
     /// `pause` is doubled after each failure, up to 32 times its length.
     CallCanceller(const Clock& clock, metrics::Log& log,
                   std::chrono::milliseconds pause = std::chrono::seconds(1));
-    /// What has not been taken back by then goes on.
+    /// Calls that are not cancelled by then continue.
     ~CallCanceller();
     CallCanceller(const CallCanceller&) = delete;
     CallCanceller& operator=(const CallCanceller&) = delete;
 
-    /// Does not block. The call keeps its tenant's place until it has been taken back, so that
-    /// nobody gathers cancels without end.
+    /// Does not block. The call keeps its tenant's place until it is cancelled, so that a tenant's
+    /// waiting cancels are limited.
     void cancel(const PendingToolCall& call) { push(jobOf(call)); }
-    /// What does so when it is called; this object outlives that.
+    /// Returns a function that calls cancel(); this object must outlive it.
     std::function<void()> cancelLater(const PendingToolCall& call);
 
     static constexpr unsigned kTries = 20;
@@ -51,9 +51,9 @@ private:
     static Job jobOf(const PendingToolCall& call);
     void push(const Job& job);
     void run(const std::stop_token& stop);
-    /// True if it is to be tried again.
+    /// Cancels a call; returns true if that must be tried again.
     bool attempt(Job& job);
-    /// Puts jobs in line whose pause is over.
+    /// Puts jobs in line whose pause has ended.
     void ripen() HEARTH_REQUIRES(mutex_);
     std::chrono::nanoseconds untilNext() const HEARTH_REQUIRES(mutex_);
 

@@ -12,12 +12,12 @@
 namespace hearth::mcp {
 namespace {
 
-/// Between two looks at the events, so that a burst costs one.
+/// The pause before each look at the events, so that a burst costs one look.
 constexpr std::chrono::milliseconds kLookEvery{50};
-/// Between two notifications of a stream.
+/// The least time between two notifications of a stream.
 constexpr std::chrono::seconds kTellEvery{1};
 constexpr std::size_t kEventsAtOnce = 1'000;
-/// Warnings that a stream has still to be sent; a client that does not read loses the oldest.
+/// The most unsent warnings of a stream; a client that does not read loses the oldest.
 constexpr std::size_t kMostWarnings = 100;
 constexpr const char* kWarning = "warning";
 
@@ -156,7 +156,7 @@ ChangeNotifier::Forgotten ChangeNotifier::forget(
 }
 
 void ChangeNotifier::endSession(const std::string& session) {
-    // Outside the lock: ending a stream may come back here.
+    // Ended outside the lock, because ending a stream may call this object.
     std::vector<std::shared_ptr<Followed>> ended;
     Forgotten forgotten;
     {
@@ -221,7 +221,7 @@ bool ChangeNotifier::work() {
 }
 
 void ChangeNotifier::dropClosed() {
-    // End after the lock.
+    // Destroyed after the lock.
     std::list<std::shared_ptr<Followed>> closed;
     std::shared_ptr<void> events;
     const MutexLock lock(mutex_);
@@ -243,7 +243,7 @@ void ChangeNotifier::takeEvents() {
     for (const controller::Event& event : services_.events.list(everybody(), query)) {
         {
             const MutexLock lock(mutex_);
-            // A gap: what was in it is not known, so all lists may have changed.
+            // A gap: its events are unknown, so all lists may have changed.
             if (since_ != 0 && event.id > since_ + 1) mark("", true, true, "");
             since_ = event.id;
         }

@@ -9,17 +9,17 @@
 namespace hearth::mcp {
 namespace {
 
-/// Between a change and the look at the files, so that a burst costs one.
+/// The pause between a change and the look at the files, so that a burst costs one look.
 constexpr std::chrono::milliseconds kGather{50};
-/// For an agent to answer about a file; a silent one holds its tenant's thread no longer.
+/// How long an agent may take to answer about a file; a silent agent holds the thread no longer.
 constexpr std::chrono::seconds kPatience{2};
-/// After which a silent one is asked again.
+/// The pause before a silent agent is asked again.
 constexpr std::chrono::seconds kAskAgain{10};
 constexpr std::chrono::nanoseconds kLongestQuiet = std::chrono::seconds(60);
 
 }  // namespace
 
-/// One watched file; its owner's end takes it out of the table.
+/// One watched file; its destructor removes it from the table.
 struct FileWatch::Watched : std::enable_shared_from_this<FileWatch::Watched> {
     controller::Principal who;
     std::string uri;
@@ -45,7 +45,7 @@ struct FileWatch::Watched : std::enable_shared_from_this<FileWatch::Watched> {
 
 namespace {
 
-/// The ETag of the file, empty if there is none; nullopt if nobody can tell at the moment.
+/// Returns the file's ETag, empty if there is no file; nullopt if it is unknown at the moment.
 std::optional<std::string> tagOf(const controller::Services& services,
                                  const controller::Principal& who, const FileUri& file,
                                  std::chrono::milliseconds patience) {
@@ -127,7 +127,7 @@ FileWatch::FileWatch(const controller::Services& services, Changed changed)
 }
 
 FileWatch::~FileWatch() {
-    // All at once: each may have to wait for an agent.
+    // Stops all before the first join, because each may have to wait for an agent.
     for (std::jthread& thread : threads_) thread.request_stop();
 }
 
@@ -145,7 +145,7 @@ std::shared_ptr<void> FileWatch::watch(const controller::Principal& who, const s
         all.insert(watched.get());
         watched->state = state_;
     }
-    // Behind the entry: a change from now on leads to a look, which finds what is put down here.
+    // After the entry is in the table: a later change leads to a look, which compares this tag.
     const std::string now =
         tagOf(services_, watched->who, watched->file, agent::kDataPatience).value_or("");
     const MutexLock lock(watched->mutex);
@@ -182,7 +182,7 @@ bool FileWatch::compare(const Place& place) {
         if (found == state_->watched.end()) return true;
         for (Watched* one : found->second) {
             if (one->who.tenant != place.tenant) continue;
-            // One that ends at this moment waits for the lock to take itself out.
+            // An entry whose destructor has begun waits for the lock to remove itself.
             if (auto held = one->weak_from_this().lock()) all.push_back(std::move(held));
         }
     }

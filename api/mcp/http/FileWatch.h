@@ -19,33 +19,33 @@
 
 namespace hearth::mcp {
 
-/// The files of workspaces that streams are to hear of. Each is compared with what it was, by its
-/// ETag, when something may have changed it: a call of the API, or the end of what ran there. Its
-/// threads wait for agents: a tenant has one of the four, so its silent sandboxes delay its own
-/// notifications only. Thread-safe.
+/// The files of workspaces whose changes streams report. A file's ETag is compared with the last
+/// one when something may have changed the file: a call of the API, or the end of an execution.
+/// The four threads wait for agents. A tenant has at most one of them, so its silent sandboxes
+/// delay only its own notifications. Thread-safe.
 class FileWatch {
 public:
     using Changed = std::function<void(const std::string& tenant, const std::string& uri)>;
 
-    /// `services` outlive it. `changed` comes from its threads, and may block them for a moment.
+    /// `services` must outlive this object. Its threads call `changed`, which may block briefly.
     FileWatch(const controller::Services& services, Changed changed);
-    /// Ends its threads after the questions under way.
+    /// Ends the threads after their current questions to agents.
     ~FileWatch();
     FileWatch(const FileWatch&) = delete;
     FileWatch& operator=(const FileWatch&) = delete;
 
     /// Watches a file as long as the result is kept. Asks its workspace's agent. Null if the URI is
-    /// no file's (fileOf), or the workspace has no more places.
+    /// not a file's (fileOf), or the workspace has no more places.
     std::shared_ptr<void> watch(const controller::Principal& who, const std::string& uri);
-    /// Something in the workspace may have changed its files; does not block.
+    /// Notes that the files of the workspace may have changed; does not block.
     void look(const std::string& workspace) { state_->look(workspace); }
 
-    /// Files of one workspace: each costs a question to its agent after each run.
+    /// The most files of one workspace: each costs a question to its agent after each run.
     static constexpr std::size_t kMostOfWorkspace = 100;
 
 private:
     struct Watched;
-    /// A workspace as a tenant watches it.
+    /// A workspace that a tenant watches.
     struct Place {
         std::string tenant;
         std::string workspace;
@@ -54,16 +54,16 @@ private:
     using Time = std::chrono::steady_clock::time_point;
     static constexpr controller::LaneRules kTurns{"files", 4, 3};
 
-    /// Shared with the callbacks of foreign threads.
+    /// Shared with the callbacks that other threads run.
     struct State {
         Mutex mutex;
         StoppableCondition rung;
         std::uint64_t rings HEARTH_GUARDED_BY(mutex) = 0;
-        /// When a place is put in line; not while it is compared.
+        /// When a place is put in line; a place that is being compared stays here until done().
         std::map<Place, Time> due HEARTH_GUARDED_BY(mutex);
         controller::WorkLine<Place> line HEARTH_GUARDED_BY(mutex){kTurns};
         std::set<Place> in_line HEARTH_GUARDED_BY(mutex);
-        std::set<Place> compared HEARTH_GUARDED_BY(mutex);  ///< at the moment
+        std::set<Place> compared HEARTH_GUARDED_BY(mutex);  ///< being compared now
         /// By workspace.
         std::map<std::string, std::set<Watched*>> watched HEARTH_GUARDED_BY(mutex);
 
@@ -71,9 +71,9 @@ private:
         void ring() HEARTH_REQUIRES(mutex);
         /// The next place to compare, until done().
         std::optional<Place> next() HEARTH_REQUIRES(mutex);
-        /// `again`: it is to be compared once more, then.
+        /// `again`: when to compare the place once more; nullopt: not by itself.
         void done(const Place& place, std::optional<Time> again);
-        /// How long nothing comes due by itself.
+        /// Returns the time until the next place is due.
         std::chrono::nanoseconds quiet() const HEARTH_REQUIRES(mutex);
     };
 

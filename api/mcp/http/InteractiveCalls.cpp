@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::chrono::seconds kAnswerWithin{300};
 
-/// One call's side of the talk.
+/// The conversation of one call.
 class Talk final : public Conversation {
 public:
     Talk(const LiveReply& reply, std::string session, MessageSink& outlet, Questions& questions,

@@ -18,13 +18,13 @@ namespace hearth::mcp {
 /// Questions to clients that wait for an answer. Thread-safe.
 class Questions {
 public:
-    /// A question of a session: the id to ask it under, unique among all.
+    /// Opens a question of a session and returns its id, unique among all questions.
     std::string open(const std::string& session);
-    /// Waits for its answer; nullopt after `timeout`, or once `give_up` says so (asked again after
-    /// each wake()). Closes the question.
+    /// Waits for its answer; nullopt after `timeout`, or when `give_up` returns true (called again
+    /// after each wake()). Closes the question.
     std::optional<Message> wait(const std::string& id, std::chrono::milliseconds timeout,
                                 const std::function<bool()>& give_up);
-    /// A response that came in; false if it answers nothing that this session was asked.
+    /// Takes a response that came in; false if it answers no question to this session.
     bool answer(const std::string& session, const Message& response);
     void wake();
 
@@ -38,8 +38,8 @@ private:
     std::map<std::string, Question> open_ HEARTH_GUARDED_BY(mutex_);
 };
 
-/// Runs calls that talk with their clients, each in a thread of its own. Thread-safe. Its end
-/// cancels what still runs and waits for it.
+/// Runs calls that talk with their clients, each in a thread of its own. Thread-safe. Its
+/// destructor cancels calls that still run and waits for them.
 class InteractiveCalls {
 public:
     InteractiveCalls() = default;
@@ -47,7 +47,7 @@ public:
     InteractiveCalls& operator=(const InteractiveCalls&) = delete;
     ~InteractiveCalls();
 
-    /// Answers on `outlet`. Throws Error(Unavailable) at kMost.
+    /// Starts a call, which answers on `outlet`. Throws Error(Unavailable) if kMost calls run.
     void start(LiveReply reply, std::string session, std::shared_ptr<MessageSink> outlet);
     /// See Questions::answer().
     bool answer(const std::string& session, const Message& response) {

@@ -11,12 +11,12 @@
 
 namespace hearth::mcp {
 
-/// The level that each session has set by logging/setLevel: those of the last kMost sessions of a
-/// tenant, in memory; after a restart a session gets no log messages until it sets one again.
+/// The level that each session has set by logging/setLevel, kept in memory for the last kMost
+/// sessions of a tenant. After a restart a session gets no log messages until it sets one again.
 /// Thread-safe.
 class LogLevels {
 public:
-    /// Words that are no level change nothing.
+    /// A word that is not a level changes nothing.
     void set(const std::string& tenant, const std::string& session, std::string_view level) {
         const std::optional<int> severity = logSeverity(level);
         if (!severity) return;

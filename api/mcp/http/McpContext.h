@@ -21,12 +21,12 @@ struct McpOptions {
     /// an SSE stream.
     std::chrono::milliseconds inline_wait{1'000};
     std::size_t max_body = 4U << 20U;
-    /// Tool calls of one tenant that are not answered yet.
+    /// The most tool calls of one tenant that are not answered yet.
     std::size_t calls_of_tenant = 256;
 };
 
-/// Shared by the endpoints of one server. All references outlive it, and the front must stop before
-/// it goes.
+/// The state that the endpoints of one server share. All references must outlive it, and the front
+/// must stop before it is destroyed.
 struct McpContext {
     McpContext(const controller::Services& all, const auth::Authenticator& who,
                const auth::WorkerShares& workers, const auth::RateLimits& rates,

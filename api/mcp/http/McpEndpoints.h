@@ -15,22 +15,22 @@ namespace hearth::mcp {
 /// `{prefix}/messages`, each with or without a slash at its end; never a redirect.
 class McpEndpoints final : public api::Handler {
 public:
-    /// All references outlive the surface, and the front must stop before it goes.
+    /// All references must outlive this object; the front must stop before it is destroyed.
     McpEndpoints(const controller::Services& services, const auth::Authenticator& authenticator,
                  const auth::WorkerShares& shares, const auth::RateLimits& limits,
                  McpOptions options = {});
 
-    /// Offers a catalog under a prefix: "" or "/compat/s0". Before the first request; a prefix that
-    /// is mounted already is mounted anew.
+    /// Offers a catalog under a prefix: "" or "/compat/s0". Called before the first request. A
+    /// prefix that is mounted already gets the new catalog.
     void mount(const std::string& prefix, Catalog catalog);
-    /// Whether a path is one of its own.
+    /// True if a path belongs to one of the endpoints.
     bool takes(const std::string& path) const { return routes_.contains(path); }
     api::Response handle(api::Request& request) override;
 
     ChangeNotifier& notices() { return hub_.notices; }
 
 private:
-    std::vector<std::unique_ptr<McpServer>> servers_;  ///< before the hub: calls in work use them
+    std::vector<std::unique_ptr<McpServer>> servers_;  ///< before the hub: its calls use them
     McpContext hub_;
     std::vector<std::unique_ptr<api::Handler>> handlers_;
     std::map<std::string, api::Handler*, std::less<>> routes_;

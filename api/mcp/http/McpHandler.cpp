@@ -44,7 +44,7 @@ api::Response McpHandler::post(api::Request& request) {
         return mcpRefusal(406, {}, rpc::kTransport,
                           "Accept must allow application/json or text/event-stream");
     }
-    // Before the body is read: a slow one holds a worker of its tenant's share.
+    // Before the body is read, because a slow body holds a worker of its tenant's share.
     return hub_.shares.answer(request, who.tenant, [this, &request, who, accepts] {
         return posted(request, who, accepts);
     });
@@ -83,7 +83,7 @@ api::Response McpHandler::modern(api::Request& request, const controller::Princi
     Caller caller = callerOf(request, who);
     caller.version = classified.version;
     caller.context.modern = true;
-    // Tells apart what one principal's programs keep, and carries no right.
+    // Separates the data that one principal's programs keep; grants no rights.
     caller.context.session =
         request.header(kInstanceHeader).value_or("").substr(0, kLongestInstance);
     caller.context.client_capabilities = meta[envelope::kCapabilities];
@@ -206,7 +206,7 @@ api::Response McpHandler::legacy(api::Request& request, const controller::Princi
     ReplyAssembler answering(hub_, who.tenant, session->id, session->version, false);
     if (classified.batch) answering.setBatch();
     for (const Message& message : classified.messages) {
-        if (request.stopToken().stop_requested()) break;  // a batch of slow ones
+        if (request.stopToken().stop_requested()) break;  // a batch of slow calls
         if (message.kind == MessageKind::Response) hub_.live_calls->answer(session->id, message);
         answering.add(handled(hub_, server_, caller, message));
     }

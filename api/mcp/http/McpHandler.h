@@ -14,7 +14,7 @@ namespace hearth::mcp {
 /// DELETE (the end of a session).
 class McpHandler final : public api::Handler {
 public:
-    /// Both outlive the handler.
+    /// Both must outlive the handler.
     McpHandler(McpContext& hub, McpServer& server) : hub_(hub), server_(server) {}
 
     api::Response handle(api::Request& request) override;
@@ -27,7 +27,7 @@ private:
     };
 
     api::Response post(api::Request& request);
-    /// With a place of the tenant's share.
+    /// Handles a POST that holds a place of the tenant's share.
     api::Response posted(api::Request& request, const controller::Principal& who, Accepts accepts);
     api::Response listen(api::Request& request);
     api::Response endSession(api::Request& request);
@@ -39,10 +39,10 @@ private:
                          const Classified& classified, Accepts accepts);
     api::Response subscriptions(api::Request& request, const Caller& caller,
                                 const Message& message);
-    /// The session that the request names; else `refusal` is the answer.
+    /// Returns the session that the request names; if none, `refusal` is the answer.
     std::optional<Session> sessionOf(const api::Request& request, const controller::Principal& who,
                                      const Json& id, api::Response& refusal) const;
-    /// Adds a URI to what a listener hears of, if it is one of which it can be told.
+    /// Adds a URI to a listener's interest if streams can report its changes.
     void noteWanted(const CallContext& context, const std::string& uri,
                     ChangeNotifier::Listener& listener);
 

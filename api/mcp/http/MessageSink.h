@@ -13,8 +13,8 @@ namespace hearth::mcp {
 /// "event: message" with one JSON message.
 std::string sseEvent(const Json& message);
 
-/// The way back to the client of an answer that is still being made. Shared by the calls of a
-/// batch; the answer ends with the last pointer. Thread-safe.
+/// The way to the client for an answer that is not complete yet. Shared by the calls of a batch;
+/// the answer ends with the last pointer. Thread-safe.
 class MessageSink {
 public:
     MessageSink() = default;
@@ -22,14 +22,14 @@ public:
     MessageSink& operator=(const MessageSink&) = delete;
     virtual ~MessageSink() = default;
     virtual void send(const Json& message) = 0;
-    /// Nobody will ever read what is sent from now on.
+    /// True if messages sent from now on will never be read.
     virtual bool closed() const = 0;
-    /// Whether that is because the right to the answer ended: its client has not hung up.
+    /// True if it is closed because the right to the answer ended; the client has not hung up.
     virtual bool lapsed() const { return false; }
-    /// Called when that becomes so, from any thread, and at once if it is; must not block. Ends
-    /// with the returned object; a call may still be under way then.
+    /// Calls `callback` from any thread when the sink closes, or at once if it is closed. It must
+    /// not block. Destroying the result ends this; a call may still be in progress then.
     virtual std::shared_ptr<void> onClosed(std::function<void()> callback) = 0;
-    /// Ends the connection where the client can fetch the rest later; else does nothing.
+    /// Ends the connection if the client can fetch the rest later; else does nothing.
     virtual void hangUp() {}
 };
 

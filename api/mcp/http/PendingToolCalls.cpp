@@ -10,7 +10,7 @@ namespace hearth::mcp {
 namespace {
 
 constexpr std::chrono::nanoseconds kLongest = std::chrono::seconds(60);
-/// Output that is sent as log messages: in one, and of one call. The result has head and tail.
+/// The most output sent in one log message, and of one call. The result has head and tail.
 constexpr std::size_t kLogPiece = 16U << 10U;
 constexpr std::uint64_t kLogMost = 1U << 20U;
 
@@ -25,14 +25,14 @@ struct PendingToolCalls::Followed {
     std::shared_ptr<void> closing;
     std::shared_ptr<void> subscription;
     std::unique_ptr<StopCallback> on_stop;
-    // Of the thread that looks at it; while none does, of who holds the inbox's mutex.
+    // Owned by the thread that looks at the call; else by the holder of the inbox's mutex.
     TimePoint progress_at{};  ///< when the next progress is due without any news
     TimePoint reported_at{};
     std::int64_t progress = 0;
     std::uint64_t logged = 0;  ///< bytes of output sent as log messages
-    // Under the inbox's mutex, which the checker cannot name here.
+    // Guarded by the inbox's mutex, which the checker cannot name here.
     bool at_work = false;  ///< in line, or looked at
-    bool again = false;    ///< there was news meanwhile
+    bool again = false;    ///< news came meanwhile
     bool done = false;
 };
 
@@ -179,14 +179,14 @@ bool PendingToolCalls::look(Followed& followed, bool stopping) {
     MessageSink& outlet = *followed.outlet;
     if (call.call->cancelled()) return false;
     if (outlet.closed()) {
-        // What a revoked token began is its tenant's, and goes on.
+        // Work that a revoked token began belongs to its tenant and continues.
         if (followed.hang_up == HangUp::Cancels && !outlet.lapsed()) call.call->cancel();
         return false;
     }
     sendOutput(followed);
     const TimePoint now = clock_.now();
     if (stopping || call.pending.ready(now)) {
-        // Asked again: a cancel since then may be what ended it.
+        // Checked again, because a cancel since then may have ended it.
         if (!call.call->cancelled()) outlet.send(call.answer());
         return false;
     }
@@ -232,7 +232,7 @@ std::chrono::nanoseconds PendingToolCalls::untilNext() const {
     std::chrono::nanoseconds least = kLongest;
     const TimePoint now = clock_.now();
     for (const auto& [id, one] : followed_) {
-        if (one->at_work) continue;  // `looked` says when it is not
+        if (one->at_work) continue;  // `looked` reports when that ends
         least = std::min<std::chrono::nanoseconds>(least, one->progress_at - now);
         if (const auto& until = one->call.pending.until) {
             least = std::min<std::chrono::nanoseconds>(least, *until - now);

@@ -43,7 +43,7 @@ public:
 
     void attach(std::shared_ptr<api::Stream> stream, std::uint64_t after) {
         const MutexLock lock(mutex_);
-        // Only one reader: events that an earlier one has not taken are not kept twice.
+        // Only one reader, so that events an earlier reader has not taken are not kept twice.
         if (const auto earlier = reader_.lock()) earlier->cut();
         stream_.reset();
         reader_ = stream;
@@ -85,7 +85,7 @@ private:
     const Clock& clock_;
     mutable Mutex mutex_;
     std::shared_ptr<api::Stream> stream_ HEARTH_GUARDED_BY(mutex_);  ///< null while nobody listens
-    std::weak_ptr<api::Stream> reader_ HEARTH_GUARDED_BY(mutex_);    ///< the last that listened
+    std::weak_ptr<api::Stream> reader_ HEARTH_GUARDED_BY(mutex_);    ///< the newest reader
     std::deque<std::pair<std::uint64_t, std::string>> events_ HEARTH_GUARDED_BY(mutex_);
     std::uint64_t last_ HEARTH_GUARDED_BY(mutex_) = 0;
     std::optional<TimePoint> ended_at_ HEARTH_GUARDED_BY(mutex_);
@@ -94,14 +94,14 @@ private:
 
 namespace {
 
-/// What the calls of an answer hold.
+/// The sink that the calls of an answer hold.
 class ReplayOutlet final : public MessageSink {
 public:
     explicit ReplayOutlet(std::shared_ptr<ReplayLog> log) : log_(std::move(log)) {}
     ~ReplayOutlet() override { log_->end(); }
 
     void send(const Json& message) override { log_->send(message); }
-    bool closed() const override { return false; }  // somebody may fetch it until it is dropped
+    bool closed() const override { return false; }  // a client may fetch it until it is dropped
     std::shared_ptr<void> onClosed(std::function<void()>) override { return {}; }
     void hangUp() override { log_->hangUp(); }
 

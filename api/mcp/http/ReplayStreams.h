@@ -23,17 +23,17 @@ class ReplayStreams {
 public:
     explicit ReplayStreams(const Clock& clock) : clock_(clock) {}
 
-    /// A new answer of a tenant's session on `stream`. With `prime`, it begins with an event that
-    /// has an id and no data, so that even the first message can be fetched again.
+    /// Opens an answer of a tenant's session on `stream`. With `prime`, it begins with an event
+    /// that has an id and no data, so that even the first message can be fetched again.
     std::shared_ptr<MessageSink> open(const std::string& tenant, const std::string& session,
                                       std::shared_ptr<api::Stream> stream, bool prime);
-    /// Whether resume() would find it.
+    /// True if resume() would find the answer of this event.
     bool knows(const std::string& session, std::string_view last_event_id);
-    /// Sends what followed that event on `stream` and moves the answer there.
+    /// Sends the events after that one on `stream` and moves the answer there.
     void resume(const std::string& session, std::string_view last_event_id,
                 std::shared_ptr<api::Stream> stream);
 
-    /// Of one tenant: answers, and bytes of them.
+    /// The most answers of one tenant, and the most bytes of them.
     static constexpr std::size_t kMaxLogs = 500;
     static constexpr std::size_t kMaxBytes = 16U << 20U;
     static constexpr std::size_t kMaxBytesOfAll = 128U << 20U;
@@ -50,7 +50,7 @@ private:
     const Clock& clock_;
     Mutex mutex_;
     std::map<std::string, std::shared_ptr<ReplayLog>, std::less<>> logs_ HEARTH_GUARDED_BY(mutex_);
-    std::deque<std::string> order_ HEARTH_GUARDED_BY(mutex_);  ///< of logs_, oldest first
+    std::deque<std::string> order_ HEARTH_GUARDED_BY(mutex_);  ///< logs_'s ids, oldest first
 };
 
 }  // namespace hearth::mcp

@@ -9,7 +9,7 @@ namespace hearth::mcp {
 namespace {
 
 constexpr const char* kJsonType = "application/json";
-/// The answers to a batch together; each may be almost 1 MB.
+/// The most bytes of all answers to a batch; each answer may be almost 1 MB.
 constexpr std::size_t kMostOfBatch = 4U << 20U;
 
 Json idOf(const Json& reply) {
@@ -114,7 +114,7 @@ int ReplyAssembler::status() const {
 }
 
 api::Response ReplyAssembler::whole(Accepts accepts) const {
-    // A cancelled call gets no message at all: an event stream can say nothing, JSON cannot.
+    // A cancelled call gets no message at all: an event stream can be empty, JSON cannot.
     if (accepts != Accepts::EventsOnly && !done_.empty()) {
         return mcpAnswer(status(), batch_ ? dumpJson(Json(done_)) : dumpJson(done_.front()));
     }

@@ -11,15 +11,15 @@ namespace hearth::mcp {
 
 /// The forms of an answer that a client's Accept header allows.
 enum class Accepts { Json, EventsOnly, Both, Neither };
-/// Lenient: without the header JSON, and "*/*" is both.
+/// Lenient: without the header the form is JSON, and "*/*" allows both.
 Accepts acceptedForms(const api::Request& request);
 
-/// Joins the replies to one POST into an HTTP answer: JSON if all are there within the inline wait,
+/// Joins the replies to one POST into an HTTP answer: JSON if all are ready within the inline wait,
 /// else an SSE stream that needs no worker. A client that accepts no stream gets its JSON when all
-/// are there.
+/// are ready.
 class ReplyAssembler {
 public:
-    /// Of a tenant's session, with its version; or modern, with none.
+    /// For a tenant's session with its version; a modern request has no session.
     ReplyAssembler(McpContext& hub, std::string tenant, std::string session, std::string version,
                    bool modern)
         : hub_(hub),
@@ -31,17 +31,17 @@ public:
     void add(McpServer::Reply reply);
     void setBatch() { batch_ = true; }
     bool empty() const { return done_.empty() && slow_.empty() && live_.empty(); }
-    /// Once.
+    /// Called once.
     api::Response answer(api::Request& request, Accepts accepts) &&;
 
 private:
-    /// Of a batch, what would make its answers too long together becomes an error.
+    /// Keeps an answer. In a batch, an answer that makes the total too long becomes an error.
     void keep(Json done);
     void waitInline();
     api::Response later(api::Request& request) &&;
     api::Response stream(api::Request& request) &&;
     api::Response whole(Accepts accepts) const;
-    /// Of the one message; a legacy answer is always 200.
+    /// Returns the HTTP status of a single message; a legacy answer is always 200.
     int status() const;
 
     McpContext& hub_;

@@ -74,7 +74,7 @@ api::Response SseTransport::open(api::Request& request) {
                                  id = session->id] {
                 const std::shared_ptr<Table> sessions = weak.lock();
                 if (!sessions) return;
-                std::shared_ptr<Session> gone;  // goes after the lock
+                std::shared_ptr<Session> gone;  // destroyed after the lock
                 {
                     const MutexLock lock(sessions->mutex);
                     const auto found = sessions->sessions.find(id);
@@ -99,8 +99,8 @@ api::Response SseTransport::message(api::Request& request) {
         const auto found = table_->sessions.find(id);
         if (found != table_->sessions.end()) session = found->second;
     }
-    // The token that opened the stream: with another token, answers would go where the caller does
-    // not read.
+    // Only the token that opened the stream: the answers to another token would go to a stream that
+    // its caller does not read.
     if (!session || session->who.tenant != who.tenant || session->who.token_id != who.token_id) {
         return mcpRefusal(404, {}, rpc::kSessionNotFound, "Session not found");
     }

@@ -11,15 +11,15 @@
 
 namespace hearth::mcp {
 
-/// HTTP+SSE, the transport of 2024-11-05: a GET opens the stream that every message of the session
-/// comes by, and names the path to POST to, where each is answered 202. A session lives as long as
-/// its stream; calls in work do, too, when it ends.
+/// HTTP+SSE, the transport of 2024-11-05: a GET opens the stream that carries every message to the
+/// client, and names the path to POST to; each POST is answered 202. A session lives as long as its
+/// stream; started executions continue when it ends.
 class SseTransport final : public api::Handler {
 public:
-    /// `messages_path`: what POSTs go to, "/messages". Both references outlive the handler.
+    /// `messages_path`: the path of POSTs, "/messages". Both references must outlive the handler.
     SseTransport(McpContext& hub, McpServer& server, std::string messages_path);
 
-    /// GET opens, POST is a message.
+    /// GET opens a session, POST is a message.
     api::Response handle(api::Request& request) override;
 
 private:
@@ -31,7 +31,7 @@ private:
 
     api::Response open(api::Request& request);
     api::Response message(api::Request& request);
-    /// With a place of the tenant's share.
+    /// Handles a POST that holds a place of the tenant's share.
     api::Response posted(api::Request& request, const controller::Principal& who,
                          const std::shared_ptr<Session>& session);
     void take(api::Request& request, const std::shared_ptr<Session>& session,
@@ -40,7 +40,7 @@ private:
     McpContext& hub_;
     McpServer& server_;
     const std::string messages_path_;
-    const std::shared_ptr<Table> table_ = std::make_shared<Table>();  ///< callbacks see it, too
+    const std::shared_ptr<Table> table_ = std::make_shared<Table>();  ///< shared with callbacks
 };
 
 }  // namespace hearth::mcp

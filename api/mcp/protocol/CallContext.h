@@ -20,9 +20,9 @@ struct CallContext {
     controller::Principal who;
     TimePoint started_at{};
     std::string origin{};   ///< "http://host" as the client reaches this server; may be empty
-    std::string session{};  ///< of the revisions that have one, or of a stdio bridge; else empty
+    std::string session{};  ///< the session's id, or a stdio bridge's own; empty if there is none
     bool modern = false;    ///< 2026-07-28 or later
-    controller::ClaimPatience patience{.most = kClaimPatience};  ///< of what it claims
+    controller::ClaimPatience patience{.most = kClaimPatience};  ///< how a claim waits
     Json client_capabilities = Json::object();
     /// The client's answers to InputRequired, by key; an object.
     Json input_responses = Json::object();
@@ -34,14 +34,14 @@ struct CallContext {
     }
 };
 
-/// Instead of a result: questions to the client, which sends the same request again with its
-/// answers. 2026-07-28 or later.
+/// Questions to the client in place of a result; the client repeats the request with its answers.
+/// 2026-07-28 or later.
 struct InputRequired {
     Json requests = Json::object();  ///< by key: {"method", "params"}; may be empty
-    std::string state{};             ///< given back with the answers; empty: none
+    std::string state{};             ///< the client returns it with the answers; empty: none
 };
 
-/// The refusal of a call that needs what the client has not declared.
+/// Returns the refusal of a call that needs a capability the client has not declared.
 inline RpcFailure missingCapability(const std::string& capability) {
     return RpcFailure({rpc::kMissingCapability,
                        "Missing required client capability: " + capability,

@@ -44,7 +44,7 @@ std::shared_ptr<Call> CancellableCalls::begin(const std::string& session, const 
         const std::unique_ptr<Call> owned(gone);
         const MutexLock lock(registry->mutex);
         const auto found = registry->calls.find(key);
-        // A later call may have taken the same id over.
+        // A later call may have reused the same id.
         if (found != registry->calls.end() && found->second.expired()) registry->calls.erase(found);
     });
     const MutexLock lock(registry_->mutex);

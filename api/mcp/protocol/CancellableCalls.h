@@ -10,11 +10,11 @@
 
 namespace hearth::mcp {
 
-/// One request in work, so that notifications/cancelled can find it. Thread-safe.
+/// One request in progress, which notifications/cancelled can cancel. Thread-safe.
 class Call {
 public:
-    /// The action on cancellation; runs at once if that has already happened. Runs in the
-    /// canceller's thread.
+    /// Sets the action on cancellation, which runs in the canceller's thread. If the call is
+    /// already cancelled, the action runs at once.
     void onCancel(std::function<void()> action);
     void cancel();
     bool cancelled() const;
@@ -25,12 +25,12 @@ private:
     std::function<void()> action_ HEARTH_GUARDED_BY(mutex_);
 };
 
-/// The requests in work by session and request id. Thread-safe; a call leaves it when the last
-/// pointer to it goes, also after the registry itself.
+/// The requests in progress, by session and request id. Thread-safe. A call is removed when the
+/// last pointer to it is released, which may happen after this object is destroyed.
 class CancellableCalls {
 public:
     std::shared_ptr<Call> begin(const std::string& session, const Json& id);
-    /// False if no such call is in work.
+    /// False if no such call is in progress.
     bool cancel(const std::string& session, const Json& id);
 
 private:

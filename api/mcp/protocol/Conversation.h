@@ -6,7 +6,7 @@
 
 namespace hearth::mcp {
 
-/// How a call that runs in its own thread talks with its client. Used from that thread only.
+/// The talk of a call that runs in its own thread with its client. Used from that thread only.
 /// Messages that the client did not ask for (progress without a token, log below its level) are
 /// dropped.
 class Conversation {
@@ -15,13 +15,13 @@ public:
     virtual void progress(double done, double total) = 0;
     /// `level`: "debug" to "emergency".
     virtual void log(const std::string& level, const Json& data) = 0;
-    /// Asks the client and waits for its answer: the result. Revisions with a session only.
-    /// Throws RpcFailure where the client refuses, goes away or takes too long.
+    /// Asks the client, waits for its answer and returns the result. Revisions with a session only.
+    /// Throws RpcFailure if the client refuses, goes away or takes too long.
     virtual Json ask(const std::string& method, Json params) = 0;
     /// Ends the connection, not the answer: the client fetches the rest with Last-Event-ID. Does
-    /// nothing where the revision knows no such thing.
+    /// nothing if the revision has no Last-Event-ID.
     virtual void hangUp() = 0;
-    /// The client has taken the call back, or the server stops.
+    /// True if the client has cancelled the call or the server is stopping.
     virtual bool cancelled() const = 0;
 };
 

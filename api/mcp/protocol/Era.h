@@ -10,13 +10,13 @@
 
 namespace hearth::mcp {
 
-/// The revisions with a handshake and a session, newest first. Their places are part of session
-/// ids: add at the end only what is older, never reorder.
+/// The revisions with a handshake and a session, newest first. Session ids contain the index of a
+/// revision: add only older revisions, at the end, and never reorder.
 constexpr std::array<std::string_view, 5> kLegacyVersions = {
     "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"};
-/// The first revision without them.
+/// The first revision without handshake and session.
 constexpr std::string_view kFirstModern = "2026-07-28";
-/// The revisions without them, newest first: what server/discover names.
+/// The revisions without handshake and session, newest first; server/discover lists them.
 constexpr std::array<std::string_view, 1> kModernVersions = {"2026-07-28"};
 /// The first revision whose answers may be resumed with Last-Event-ID.
 constexpr std::string_view kFirstResumable = "2025-03-26";
@@ -35,18 +35,18 @@ constexpr const char* kServer = "io.modelcontextprotocol/serverInfo";
 constexpr const char* kSubscription = "io.modelcontextprotocol/subscriptionId";
 }  // namespace envelope
 
-/// By this header a bridge names itself in calls of revisions without sessions, so that what a tool
-/// keeps for "the caller" is the bridge's own.
+/// A bridge sends its own id in this header in calls of revisions without sessions, so that a tool
+/// keeps data for "the caller" separately for each bridge.
 inline constexpr const char* kInstanceHeader = "Hearth-Instance";
 
-/// How grave a log level is, 0 for "debug" to 7 for "emergency"; nullopt for another word.
+/// Returns the severity of a log level, 0 for "debug" to 7 for "emergency"; nullopt if unknown.
 std::optional<int> logSeverity(std::string_view level);
 bool isLegacyVersion(std::string_view version);
 bool isModernVersion(std::string_view version);
-/// The version that `initialize` answers: the requested one if it is a legacy one, else the newest.
+/// Returns the version that `initialize` answers: the requested one if legacy, else the newest.
 std::string_view negotiate(std::string_view requested);
 
-/// How one POST body (or one line of stdio) is to be treated.
+/// The treatment of one POST body (or one line of stdio).
 struct Classified {
     enum class Kind {
         Legacy,   ///< `messages`: handshake and session
@@ -63,8 +63,8 @@ struct Classified {
     RpcError error;
 };
 
-/// Decides the era of one request from its body; the MCP-Protocol-Version header (nullopt on stdio
-/// and where absent) is only cross-checked. The single place that tells the eras apart.
+/// The single place that decides the era: by the body's envelope. MCP-Protocol-Version (nullopt on
+/// stdio and if absent) is cross-checked, and decides for a notification without an envelope.
 Classified classify(const Json& body, const std::optional<std::string>& version_header);
 
 }  // namespace hearth::mcp

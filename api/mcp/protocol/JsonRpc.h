@@ -10,8 +10,8 @@
 
 namespace hearth::mcp {
 
-// How much of a client's own words is kept for the life of a call, and of a session, in bytes.
-inline constexpr std::size_t kLongestId = 256;  ///< also of a progress token
+// Limits of client-supplied text that is kept for the life of a call or of a session, in bytes.
+inline constexpr std::size_t kLongestId = 256;  ///< also for a progress token
 inline constexpr std::size_t kLongestUri = 512;
 
 /// The codes that MCP and JSON-RPC give to failures.
@@ -35,7 +35,7 @@ struct RpcError {
     Json data;  ///< null: left out
 };
 
-/// A request that is refused by the protocol itself, where an Error would be a tool's result.
+/// A refusal of a request by the protocol itself; a tool's Error becomes the tool's result instead.
 class RpcFailure : public std::runtime_error {
 public:
     explicit RpcFailure(RpcError error)
@@ -54,8 +54,8 @@ struct Message {
     Json id;  ///< string or integer of a request or response, exactly as sent; null otherwise
     std::string method;
     Json params = Json::object();
-    Json result;          ///< of a Response; null where it is an error
-    Json error;           ///< of a Response; null where it is a result
+    Json result;          ///< the Response's result; null if it is an error
+    Json error;           ///< the Response's error; null if it is a result
     std::string problem;  ///< why it is Invalid
 };
 
@@ -63,14 +63,14 @@ struct Message {
 Message readMessage(const Json& body);
 
 Json resultMessage(const Json& id, Json result);
-/// Without `id` where the request's is unknown: the schema allows no null.
+/// Omits `id` if the request's id is unknown: the schema allows no null.
 Json errorMessage(const Json& id, const RpcError& error);
 Json notificationMessage(const std::string& method, Json params);
 Json requestMessage(const Json& id, const std::string& method, Json params);
 
-/// A member by key, or nullptr where `value` is no object or has none.
+/// Returns a member by key, or nullptr if `value` is not an object or has no such member.
 const Json* member(const Json& value, const std::string& key);
-/// A string member; nullopt where absent or of another type.
+/// Returns a string member; nullopt if it is absent or of another type.
 std::optional<std::string> stringMember(const Json& value, const std::string& key);
 
 }  // namespace hearth::mcp

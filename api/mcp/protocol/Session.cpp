@@ -12,7 +12,7 @@ namespace hearth::mcp {
 namespace {
 
 constexpr char kLayout = 2;
-/// Their places are bits of session ids: add at the end, never reorder.
+/// Session ids contain one bit for each index: add at the end, never reorder.
 constexpr std::array<const char*, 3> kCapabilities = {"elicitation", "sampling", "roots"};
 constexpr std::size_t kRandomSize = 12;
 constexpr std::size_t kBodySize = 3 + 8 + kRandomSize;

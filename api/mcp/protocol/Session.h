@@ -51,7 +51,7 @@ private:
     const Clock& clock_;
     mutable Mutex mutex_;
     std::set<std::string, std::less<>> revoked_ HEARTH_GUARDED_BY(mutex_);
-    std::deque<std::string> order_ HEARTH_GUARDED_BY(mutex_);  ///< of revoked_, oldest first
+    std::deque<std::string> order_ HEARTH_GUARDED_BY(mutex_);  ///< revoked_'s ids, oldest first
 };
 
 }  // namespace hearth::mcp

@@ -9,14 +9,14 @@
 
 namespace hearth::mcp {
 
-/// The offers of one endpoint, in every era and transport.
+/// The tools, prompts and resources that one endpoint offers, in every era and transport.
 struct Catalog {
     Json server_info;  ///< "name", "version", "title"
     std::string instructions;
     Toolbox tools;
     std::optional<Prompts> prompts{};      ///< none: the endpoint has no such capability
     std::optional<Resources> resources{};  ///< likewise
-    // Whether streams report that the list has changed; that of resources always.
+    // True if streams report changes of the list. Changes of the resource list are always reported.
     bool tools_change = false;
     bool prompts_change = false;
 };

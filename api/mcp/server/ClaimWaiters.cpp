@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kTryAgain{5};
 
-/// How far a claim is, as words after what it waits for.
+/// Returns the claim's place in line as words that follow the reason of the wait; may be empty.
 std::string placeOf(const controller::ClaimWait& claim) {
     const auto progress = claim.progress();
     if (!progress || progress->place == 0) return {};
@@ -28,7 +28,7 @@ std::string placeOf(const controller::ClaimWait& claim) {
 
 }  // namespace
 
-/// One call: the result of its thread, and the messages of its caller meanwhile.
+/// One call: its thread makes the result, its caller may cancel or leave it meanwhile.
 class ClaimWaiters::Wait : public std::enable_shared_from_this<Wait> {
 public:
     Wait(std::string what_for, const Clock& clock)
@@ -37,7 +37,7 @@ public:
     std::stop_token token() const { return stop_.get_token(); }
     const std::shared_ptr<controller::ClaimWait>& claim() const { return claim_; }
 
-    /// In the thread, once: until there is nothing that could have to be ended again.
+    /// Runs in the call's thread, once. Returns when nothing is left that may have to be undone.
     void run(const std::function<ToolOutcome()>& handler) {
         try {
             settle(handler(), nullptr);
@@ -60,7 +60,7 @@ public:
         return subscribers_.add(std::move(changed));
     }
 
-    /// Of the execution that it has become; null before, and where it became none.
+    /// Returns the execution that the call has become; null before that, or if it became none.
     std::shared_ptr<PendingWork> running() const {
         const MutexLock lock(mutex_);
         const auto* pending = outcome_ ? std::get_if<PendingCall>(&*outcome_) : nullptr;
@@ -78,7 +78,7 @@ public:
         {
             UniqueMutexLock lock(mutex_);
             if (taken_back_) throw controller::takenBack();
-            if (!settled_) {  // only a server that stops asks so early
+            if (!settled_) {  // only a server that stops asks this early
                 lock.unlock();
                 takeBack();
                 throw Error(ErrorCode::Unavailable, "the server is shutting down")
@@ -93,7 +93,7 @@ public:
         return rest();
     }
 
-    /// The caller wants it no more.
+    /// The caller has cancelled the call.
     void takeBack() {
         std::optional<ToolOutcome> made;
         {
@@ -102,7 +102,7 @@ public:
             if (taken_back_ || (told_ && !begun)) return;
             taken_back_ = true;
             if (begun) {
-                made = *outcome_;  // still looked at
+                made = *outcome_;  // copied: others still read it
             } else {
                 made.swap(outcome_);
                 settled_ = true;
@@ -112,8 +112,8 @@ public:
         if (made) undo(*made);
     }
 
-    /// The caller is gone. An execution continues, because the client can find it again; anything
-    /// else that was made is ended by the thread, because the caller of this may be everybody's.
+    /// The client is gone. An execution continues, because the client can find it again. The call's
+    /// thread ends anything else that was made, because abandon() may run in a shared thread.
     void abandon() {
         {
             const MutexLock lock(mutex_);
@@ -139,7 +139,7 @@ private:
             const auto* result = outcome_ ? std::get_if<ToolResult>(&*outcome_) : nullptr;
             if (result == nullptr || !result->take_back) return;
             known_.wait(mutex_, [this]() HEARTH_REQUIRES(mutex_) { return told_ || taken_back_; });
-            if (taken_back_) made.swap(outcome_);  // empty if its canceller was first
+            if (taken_back_) made.swap(outcome_);  // empty if takeBack() was first
         }
         try {
             if (made) undo(*made);
@@ -183,17 +183,17 @@ private:
     const std::shared_ptr<controller::ClaimWait> claim_ = std::make_shared<controller::ClaimWait>();
     Subscribers subscribers_;
     mutable Mutex mutex_;
-    TimePoint since_ HEARTH_GUARDED_BY(mutex_);       ///< it does what it does
-    bool settled_ HEARTH_GUARDED_BY(mutex_) = false;  ///< there is nothing to wait for
-    Condition known_;                                 ///< whether it is told or taken back
-    bool told_ HEARTH_GUARDED_BY(mutex_) = false;     ///< its end is known to the caller
+    TimePoint since_ HEARTH_GUARDED_BY(mutex_);       ///< when doing() last changed
+    bool settled_ HEARTH_GUARDED_BY(mutex_) = false;  ///< nothing is left to wait for
+    Condition known_;                                 ///< told_ or taken_back_ was set
+    bool told_ HEARTH_GUARDED_BY(mutex_) = false;     ///< the caller knows its outcome
     bool taken_back_ HEARTH_GUARDED_BY(mutex_) = false;
     std::optional<ToolOutcome> outcome_ HEARTH_GUARDED_BY(mutex_);
     std::exception_ptr failure_ HEARTH_GUARDED_BY(mutex_);
-    std::shared_ptr<void> subscription_ HEARTH_GUARDED_BY(mutex_);  ///< to the execution
+    std::shared_ptr<void> subscription_ HEARTH_GUARDED_BY(mutex_);  ///< to the execution's changes
 };
 
-/// The caller's hold on a call: with its end, unanswered, the call has no caller.
+/// The caller's hold on a call. If it is destroyed before the answer, the call is abandoned.
 class ClaimWaiters::WaitWork final : public PendingWork {
 public:
     explicit WaitWork(std::shared_ptr<Wait> wait) : wait_(std::move(wait)) {}
@@ -247,7 +247,7 @@ PendingCall ClaimWaiters::begin(const CallContext& context, const Handler& handl
     std::erase_if(running_, [](const Running& one) { return one.done->load(); });
     const std::string& tenant = context.who.tenant;
     std::shared_ptr<void> place = places_.take(tenant);
-    // Nobody waits in a worker: those are everybody's.
+    // No call waits in a worker, because all tenants share the workers.
     if (!place && places_.hasItsShare(tenant)) {
         throw Error(ErrorCode::RateLimited,
                     "tenant " + tenant + " has " + std::to_string(places_.held(tenant)) +
@@ -273,7 +273,7 @@ PendingCall ClaimWaiters::begin(const CallContext& context, const Handler& handl
                                 wait->run([&] { return handler(patient); });
                                 *done = true;
                             })});
-    } catch (const std::system_error&) {  // the machine has no more threads for us
+    } catch (const std::system_error&) {  // the machine has no more threads
         throw crowded();
     }
     PendingCall pending;

@@ -18,29 +18,29 @@
 namespace hearth::mcp {
 
 /// Tool calls that wait for a sandbox, each in a thread of its own, so that none of them holds a
-/// worker. Each becomes a PendingCall: first it waits, then it stands for the started execution, or
+/// worker. Each becomes a PendingCall that first waits and then represents the started execution or
 /// the result. No thread is held while the execution runs.
 ///
-/// A caller that cancels leaves the claims' line at once, as does a call whose PendingCall is
-/// dropped because its client is gone; what it had made is ended. Thread-safe. The destructor
-/// cancels waiting calls and joins the threads.
+/// A call leaves the claims' line at once when its caller cancels it, or when its PendingCall is
+/// dropped because the client is gone. Anything it made is ended, except an execution whose client
+/// is gone. Thread-safe. The destructor cancels waiting calls and joins the threads.
 class ClaimWaiters {
 public:
-    /// `clock` outlives it, as does whatever the calls use.
+    /// `clock` and everything that the calls use must outlive this object.
     explicit ClaimWaiters(const Clock& clock) : clock_(clock) {}
     ClaimWaiters(const ClaimWaiters&) = delete;
     ClaimWaiters& operator=(const ClaimWaiters&) = delete;
     ~ClaimWaiters();
 
-    /// A tool's handler with its arguments. It claims as the context's patience says, before it
-    /// does anything else that would show, and owns what it needs.
+    /// A tool's handler with its arguments. It claims with the context's patience before it does
+    /// anything visible, because it may be called twice. It owns everything it needs.
     using Handler = std::function<ToolOutcome(const CallContext&)>;
-    /// Calls it, and once more in a thread where it would have to wait. Throws what the handler
-    /// throws, Error(RateLimited) where all threads of the tenant are taken, Error(Unavailable)
-    /// where all are.
+    /// Calls the handler; if it would have to wait, calls it once more in a thread. Throws what the
+    /// handler throws, Error(RateLimited) if all threads of the tenant are taken,
+    /// Error(Unavailable) if all threads are taken.
     ToolOutcome call(CallContext context, const Handler& handler);
 
-    /// Altogether, and of one tenant (TenantPlaces).
+    /// The most waiting calls, in total and of one tenant (TenantPlaces).
     static constexpr std::size_t kMost = 256;
     static constexpr std::size_t kMostOfTenant = 64;
 

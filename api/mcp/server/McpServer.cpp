@@ -10,12 +10,12 @@
 namespace hearth::mcp {
 namespace {
 
-/// How long a modern client may keep a list. Streams tell of changes earlier.
+/// How long a modern client may keep a list. Streams report changes earlier.
 constexpr std::int64_t kListTtlMs = 60'000;
 constexpr std::int64_t kFixedTtlMs = 300'000;
 /// The most values that MCP allows in one answer to completion/complete.
 constexpr std::size_t kMaxProposals = 100;
-/// Of what a caller names, in the audit log.
+/// The longest resource id from a caller in the audit log, in bytes.
 constexpr std::size_t kAuditedName = 64;
 
 bool isProgressToken(const Json& value) {
@@ -39,7 +39,7 @@ std::string required(const Json& params, const std::string& name) {
     return *text;
 }
 
-/// What a subscription is about: short enough to be kept.
+/// Returns the URI of a subscription; its length is limited, because it is kept.
 std::string uriOf(const Json& params) {
     std::string uri = required(params, "uri");
     if (uri.size() > kLongestUri) {
@@ -48,19 +48,19 @@ std::string uriOf(const Json& params) {
     return uri;
 }
 
-/// Lists come whole, so no cursor is ever given out.
+/// Refuses every cursor: lists are sent whole, so the server gives out none.
 void refuseCursor(const Json& params) {
     if (member(params, "cursor") != nullptr) refuseParams("unknown cursor");
 }
 
 }  // namespace
 
-/// One line of the table of methods; tools/call, which may outlive its request, is apart.
+/// One line of the table of methods, without tools/call, which may outlive its request.
 struct McpServer::Method {
     const char* name;
     bool legacy;
     bool modern;
-    std::optional<std::int64_t> ttl_ms;  ///< of a modern answer that may be kept; none: may not
+    std::optional<std::int64_t> ttl_ms;  ///< how long a modern answer may be kept; none: not at all
     Json (McpServer::*run)(const Caller&, const Message&);
 };
 
@@ -227,7 +227,7 @@ bool McpServer::willTell(const CallContext& context, const std::string& uri) con
     if (uri.size() > kLongestUri) return false;
     try {
         return resources().watchable(context, uri);
-    } catch (const Error&) {  // none that the caller can see
+    } catch (const Error&) {  // no resource that the caller can see
         return false;
     }
 }
@@ -313,7 +313,7 @@ McpServer::Reply McpServer::callTool(const Caller& caller, const Message& messag
                              {}});
     }
     const Json* given = member(message.params, "arguments");
-    // Its own, as the caller: where it has to wait the tool is called when the request has gone.
+    // Owns its arguments and the caller: a call that has to wait runs after the request has gone.
     const auto work =
         [this, caller, tool,
          arguments = std::make_shared<const Json>(given == nullptr ? Json::object() : *given)](

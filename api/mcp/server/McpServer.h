@@ -16,42 +16,42 @@ namespace hearth::mcp {
 
 struct CallEnd;
 
-/// Where a message came from.
+/// The sender of a message, and the HTTP request that carried it.
 struct Caller {
-    CallContext context;     ///< without what a single request adds
+    CallContext context;     ///< without the parts that a single request adds
     std::string version;     ///< negotiated, or named by the request
-    std::string request_id;  ///< of the HTTP request
+    std::string request_id;  ///< the HTTP request's id
     std::string trace_id;
-    std::string parent_span{};  ///< that the request is a part of
-    /// The HTTP request, where the client's `_meta` puts the call into another trace.
+    std::string parent_span{};  ///< the span that contains the request
+    /// The HTTP request's span, if the client's `_meta` puts the call into another trace.
     std::optional<TraceContext> http_span{};
-    std::string peer;         ///< address
-    std::string calls_scope;  ///< what a request id is unique in; empty: nothing cancels by id
-    /// The least level of log messages that the client wants; none: none of a modern client, all
-    /// of a legacy one.
+    std::string peer;         ///< the client's address
+    std::string calls_scope;  ///< a request id is unique in it; empty: nothing cancels by id
+    /// The lowest log level that the client wants. If unset, a modern client gets no log messages
+    /// and a legacy client gets all.
     std::optional<int> log_severity{};
 };
 
-/// The methods of every era, apart from any transport: messages in, answers or calls in work out.
-/// Thread-safe.
+/// The methods of every era, independent of any transport: takes messages, returns answers or calls
+/// in progress. Thread-safe.
 class McpServer {
 public:
-    /// `services` outlive the server, which outlives the calls that wait in `waiting`.
+    /// `services` must outlive the server, and the server the calls that wait in `waiting`.
     McpServer(const controller::Services& services, ClaimWaiters& waiting, Catalog catalog);
 
-    /// Nothing for a notification or response; a message; or a call that is still running.
+    /// Nothing for a notification or response; a message; or a call that still runs.
     using Reply = std::variant<std::monostate, Json, PendingToolCall, LiveReply>;
     Reply handle(const Caller& caller, const Message& message);
-    /// The result of `initialize`, or the error that refuses it. Sets `version`.
+    /// Returns the answer to `initialize`: a result, or the error that refuses it. Sets `version`.
     Json initialize(const Message& message, std::string& version);
 
     const Catalog& catalog() const { return catalog_; }
-    /// Whether streams can tell the caller of changes of a URI.
+    /// True if streams can report changes of a URI to the caller.
     bool willTell(const CallContext& context, const std::string& uri) const;
-    /// What a modern answer has in addition: resultType and the server's name.
+    /// Adds the fields that only a modern answer has: resultType and the server's name.
     void seal(Json& result) const;
 
-    /// Waits for what is left of a slow call up to `deadline`: its answer (null if cancelled), or
+    /// Waits for a slow call until `deadline` at most. Returns its answer (null if cancelled), or
     /// nullopt if it still runs.
     static std::optional<Json> settle(PendingToolCall& slow, const Clock& clock,
                                       TimePoint deadline);
@@ -72,26 +72,26 @@ private:
     Json readResource(const Caller& caller, const Message& message);
     Json complete(const Caller& caller, const Message& message);
 
-    /// The answer to a request, whose caller has a span of its own.
+    /// Returns the answer to a request; `caller` already has the request's own span.
     Reply answerTo(const Caller& caller, const Message& message);
     void cancel(const Caller& caller, const Message& message);
     Reply callTool(const Caller& caller, const Message& message);
-    /// Turns a tool's outcome into a message; closes metrics and logs internal errors.
+    /// Returns the message that `make` makes. Counts its failures and logs internal errors.
     Json toolAnswer(const Caller& caller, const std::string& tool, const Json& id,
                     const std::function<Json()>& make) const;
     /// Counts how a request ended, and records its span.
     void count(const Caller& caller, const Json& id, const CallEnd& end) const;
-    /// Tells the audit log of a call that may change something, or that was refused.
+    /// Writes a call that may change something, or that was refused, to the audit log.
     void audit(const Caller& caller, const Tool& tool, const Json& arguments,
                const ToolOutcome& outcome) const;
     Json resultOf(const Caller& caller, const std::string& tool, const Json& id,
                   const ToolResult& result) const;
-    /// The answer of a tool that failed, so that the model can act on it.
+    /// Returns a tool's failure as the tool's result, so that the model can act on it.
     Json refusal(const Caller& caller, const std::string& tool, const Json& id,
                  const Error& error) const;
     Json answer(const Caller& caller, const Json& id, Json result) const;
     Json capabilities() const;
-    /// RpcFailure without any.
+    /// Throws RpcFailure if the endpoint has no resources.
     const Resources& resources() const;
 
     const controller::Services& services_;
@@ -100,9 +100,9 @@ private:
     CancellableCalls calls_;
 };
 
-/// The context of one request: what `params` adds to the caller's.
+/// Returns the context of one request: the caller's, with the parts that `params` adds.
 CallContext contextOf(const Caller& caller, const Json& params);
-/// The result that asks the client for more.
+/// Returns the result that asks the client for more input.
 Json inputRequiredResult(const InputRequired& input);
 
 }  // namespace hearth::mcp

@@ -10,21 +10,21 @@
 
 namespace hearth::mcp {
 
-/// A tool call that has outlived its worker thread.
+/// A tool call that still runs after its worker thread has left it.
 struct PendingToolCall {
     Json id;
     Json progress_token;  ///< null: none given
     PendingCall pending;
     std::shared_ptr<Call> call;
     std::string tenant{};
-    std::shared_ptr<void> place{};  ///< of its tenant's calls
+    std::shared_ptr<void> place{};  ///< one place among the tenant's calls
     TimePoint started_at{};
-    /// The least level of log messages that the client has asked for; none: it has not. Output is
-    /// sent as such while it runs, stdout as "info", stderr as "warning".
+    /// The lowest log level that the client has asked for; none: no log messages. Output is sent as
+    /// log messages while the call runs, stdout as "info", stderr as "warning".
     std::optional<int> log_severity{};
     /// Makes the answering message; called at most once, never after a cancellation.
     std::function<Json()> answer;
-    /// The same, where the agent turned out not to run it.
+    /// Makes the answering message if the agent did not run the call.
     std::function<Json(const Error&)> refusal;
 };
 
@@ -34,9 +34,9 @@ struct LiveReply {
     Json progress_token;              ///< null: none given
     std::optional<int> log_severity;  ///< messages below it are not wanted
     bool log_wanted = true;
-    bool may_ask = false;  ///< whether the revision lets a server ask its client
+    bool may_ask = false;  ///< true if the revision lets a server ask its client
     std::shared_ptr<Call> call;
-    std::shared_ptr<void> place{};  ///< of its tenant's calls
+    std::shared_ptr<void> place{};  ///< one place among the tenant's calls
     /// Does the work and makes the answering message; never throws.
     std::function<Json(Conversation&)> answer;
 };

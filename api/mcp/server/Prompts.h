@@ -14,11 +14,11 @@ struct PromptArgument {
     std::string name;
     std::string description;
     bool required = false;
-    /// Values to propose; those that begin with the typed text are returned. Empty: none.
+    /// Values to propose; the client gets the ones that begin with the typed text. Empty: none.
     std::vector<std::string> proposals{};
 };
 
-/// `description` and `messages` of prompts/get, or questions first.
+/// The `description` and `messages` of prompts/get, or questions to the client first.
 using PromptOutcome = std::variant<Json, InputRequired>;
 
 /// One line of the table of prompts.
@@ -40,8 +40,8 @@ public:
     Json list() const;
     /// Throws RpcFailure for an unknown name and for missing arguments.
     PromptOutcome get(const CallContext& context, const Json& params) const;
-    /// Proposals for an argument; none for a prompt or an argument that there is not: a client asks
-    /// at each key stroke, and has nothing to do with an error.
+    /// Returns proposals for an argument; none if the prompt or the argument does not exist,
+    /// because a client asks at each key stroke and has no use for an error.
     std::vector<std::string> complete(const std::string& prompt, const std::string& argument) const;
 
 private:
@@ -50,8 +50,8 @@ private:
     std::vector<Prompt> prompts_;
 };
 
-/// Hearth's own: `sandbox_guide`, how to work with its tools, in English and Chinese, with the
-/// pools that the caller has.
+/// Returns Hearth's own prompt: `sandbox_guide`, which explains in English or Chinese how to work
+/// with its tools and lists the caller's pools.
 std::vector<Prompt> nativePrompts(const controller::Services& services);
 
 /// A message of a prompt.
