@@ -14,24 +14,24 @@ struct Announce {
     std::function<void()> prompts;
 };
 
-/// The native catalog and what the official MCP conformance suite (npm
+/// Returns the native catalog and the fixtures that the official MCP conformance suite (npm
 /// `@modelcontextprotocol/conformance`) expects of a server under test: tools, prompts and
-/// resources named `test_…` that answer fixed things, ask their client, and change. For
+/// resources named `test_…` that give fixed answers, ask their client, and change. For
 /// `hearth serve --conformance` only.
 Catalog catalog(const controller::Services& services, Announce announce);
 
-// Its parts, one file each.
+// The parts of the catalog, one file each.
 std::vector<Tool> contentTools();
 std::vector<Tool> talkingTools(const Announce& announce);
 std::vector<Tool> inputTools(const controller::Services& services);
 std::vector<Prompt> prompts();
 std::shared_ptr<const ResourceSource> resources();
 
-/// A form to be filled in by the user, as `elicitation/create` and `inputRequests` have it.
+/// Returns a form that the user fills in, as in `elicitation/create` and `inputRequests`.
 Json form(const std::string& message, Json properties, const std::vector<std::string>& required);
 using Handler = std::function<ToolOutcome(const CallContext&, const Arguments&)>;
 
-/// A line of the table: arguments by name with their type, all required.
+/// Returns a line of the table: arguments by name with their type, all required.
 Tool fixture(const std::string& name, const std::string& description,
              const std::vector<std::pair<std::string, std::string>>& arguments, Handler handler);
 /// The smallest PNG (one pixel) and a WAV without samples, as base64.

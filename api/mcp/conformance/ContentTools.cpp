@@ -3,7 +3,7 @@
 namespace hearth::mcp::conformance {
 namespace {
 
-/// A tool that answers the same blocks to everybody.
+/// Returns a tool that always answers the same blocks.
 Tool fixed(const std::string& name, const std::string& description, Json content,
            bool is_error = false) {
     ToolResult result;
@@ -21,7 +21,7 @@ Json embedded(const std::string& uri, const std::string& mime, const std::string
     return {{"type", "resource"}, {"resource", {{"uri", uri}, {"mimeType", mime}, {"text", text}}}};
 }
 
-/// Keywords of JSON Schema 2020-12 that a server has to hand through as they are.
+/// Returns a tool with keywords of JSON Schema 2020-12 that a server must pass on unchanged.
 Tool schemaTool() {
     Tool tool = fixture("json_schema_2020_12_tool", "Has a schema with rare keywords.", {},
                         [](const CallContext&, const Arguments&) { return textResult("ok"); });

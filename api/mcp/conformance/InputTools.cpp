@@ -26,13 +26,13 @@ Json nameForm() {
     return elicitation("What is your name?", "name", "string");
 }
 
-/// The client's answer of that key as an object; null if it is missing or not an object.
+/// Returns the client's answer of that key, an object; null if it is missing or not an object.
 Json answered(const CallContext& call, const std::string& key) {
     const Json* answer = member(call.input_responses, key);
     return answer != nullptr && answer->is_object() ? *answer : Json();
 }
 
-/// A field of a form that the user has accepted.
+/// Returns a field of a form that the user has accepted.
 std::optional<std::string> accepted(const CallContext& call, const std::string& key,
                                     const std::string& field) {
     const Json answer = answered(call, key);
@@ -54,8 +54,8 @@ public:
     std::string make(const CallContext& call, const std::string& step) const {
         return step + "." + sign(call, step);
     }
-    /// The step that a state stands for; none where the client sent none. Throws RpcFailure for
-    /// one that was changed, or is another tool's or tenant's.
+    /// Returns the step of the client's state; empty if the client sent none. Throws RpcFailure if
+    /// the state was changed, or belongs to another tool or tenant.
     std::string step(const CallContext& call) const {
         if (!call.request_state) return {};
         const std::size_t dot = call.request_state->find('.');
@@ -147,7 +147,7 @@ Handler stepByStep(const SignedState& state) {
     };
 }
 
-/// Asks for what its client can do, and no more.
+/// Asks only questions that the client can answer.
 ToolOutcome askWhatItCan(const CallContext& call, const Arguments&) {
     InputRequired wanted;
     if (call.clientCan("elicitation")) wanted.requests["user_name"] = nameForm();

@@ -62,7 +62,7 @@ std::optional<Json> PoolResources::read(const CallContext& context, const std::s
 
 bool PoolResources::watchable(const CallContext& context, const std::string& uri) const {
     if (!uri.starts_with(kPoolScheme)) return false;
-    services_.pools.get(context.who, uri.substr(kPoolScheme.size()));  // throws without it
+    services_.pools.get(context.who, uri.substr(kPoolScheme.size()));  // throws if there is none
     return true;
 }
 

@@ -4,7 +4,7 @@
 
 namespace hearth::mcp {
 
-/// `pool://{name}`: what a pool is and how it stands.
+/// `pool://{name}`: a pool's specification and state.
 class PoolResources final : public ResourceSource {
 public:
     explicit PoolResources(const controller::Services& services) : services_(services) {}

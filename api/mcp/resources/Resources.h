@@ -11,7 +11,7 @@
 
 namespace hearth::mcp {
 
-/// What a client has typed of a variable of a URI template, and the variables that it knows.
+/// The text that a client has typed for a variable of a URI template, and the known variables.
 struct Typed {
     std::string variable;
     std::string value{};
@@ -22,18 +22,18 @@ struct Typed {
 class ResourceSource {
 public:
     virtual ~ResourceSource() = default;
-    /// Appends what it has of the caller to `resources`: at most some hundred.
+    /// Appends the caller's resources to `resources`: a few hundred at most.
     virtual void list(const CallContext& context, Json& resources) const = 0;
     /// Appends its URI templates.
     virtual void templates(Json& templates) const = 0;
-    /// The contents of a URI, an array of one or more; nullopt if the URI is not one of these
-    /// resources. Throws Error if it is and cannot be read.
+    /// Returns the contents of a URI, an array of one or more; nullopt if the URI is not one of
+    /// these resources. Throws Error if it is one and cannot be read.
     virtual std::optional<Json> read(const CallContext& context, const std::string& uri) const = 0;
-    /// Whether the caller's streams can hear of changes of a URI (ChangeNotifier): it is one of
-    /// these resources and there is such a thing now.
+    /// True if the caller's streams can report changes of a URI (ChangeNotifier): the URI is one
+    /// of these resources and it exists now.
     virtual bool watchable(const CallContext& context, const std::string& uri) const = 0;
-    /// Proposals for a variable of one of its templates, which need not begin with what was typed;
-    /// nullopt for other templates.
+    /// Returns proposals for a variable of one of its templates, which need not begin with the
+    /// typed text; nullopt for other templates.
     virtual std::optional<std::vector<std::string>> complete(const CallContext& context,
                                                              const std::string& uri_template,
                                                              const Typed& typed) const = 0;
@@ -48,14 +48,14 @@ public:
     /// The results of resources/list and resources/templates/list.
     Json list(const CallContext& context) const;
     Json templates() const;
-    /// The result of resources/read. Throws RpcFailure(not found) in the words of the era.
+    /// Returns the result of resources/read. Throws RpcFailure(not found) in the form of the era.
     Json read(const CallContext& context, const std::string& uri) const;
-    /// As of its sources; false for a URI of none.
+    /// As ResourceSource::watchable(); false for a URI of no source.
     bool watchable(const CallContext& context, const std::string& uri) const;
     std::vector<std::string> complete(const CallContext& context, const std::string& uri_template,
                                       const Typed& typed) const;
 
-    /// The refusal of a URI that is no resource, in the words of the era.
+    /// Returns the refusal of a URI that is not a resource, in the form of the era.
     static RpcFailure notFound(const CallContext& context, const std::string& uri,
                                const std::string& why = {});
 

@@ -16,9 +16,9 @@ constexpr const char* kLogs = "workspace://{id}/logs";
 constexpr const char* kFiles = "workspace://{id}/files/{+path}";
 constexpr std::size_t kListed = 200;
 constexpr std::size_t kLoggedRuns = 20;
-/// Entries of a directory that completion looks at.
+/// The most entries of a directory that completion reads.
 constexpr std::size_t kProposed = 1'000;
-/// The most text to show.
+/// The most text that is shown, in bytes.
 constexpr std::size_t kFileTextCap = 100'000;
 /// How much of each run's output a log shows; none of it if the output is longer than kLongOutput.
 constexpr std::size_t kLoggedOutput = 2'000;
@@ -45,8 +45,8 @@ std::string rest(const std::string& path, std::size_t shown, std::uint64_t size)
            std::to_string(shown) + ", or GET /v1/workspaces/…/files/…)";
 }
 
-/// Text is cut between two characters and says so; other bytes come whole or not at all, for half a
-/// picture is none.
+/// Returns a file's contents. Text is cut between two characters, with a note; other bytes are
+/// given whole or not at all, because half a picture is useless.
 Json fileContents(const std::string& uri, const std::string& path, const std::string& bytes,
                   std::uint64_t size) {
     const std::string mime = controller::mediaType(path, bytes);
@@ -66,13 +66,13 @@ Json fileContents(const std::string& uri, const std::string& path, const std::st
     return Json::array({textContents(uri, "text/plain", rest(path, 0, size))});
 }
 
-/// Of a URI of this kind: the workspace, and which of its resources it is.
+/// The parts of a URI of this kind: the workspace, and the resource in it.
 struct Parts {
     std::string id;
     std::string_view what;  ///< empty: the workspace itself
 };
 
-/// Refers to `uri`.
+/// Returns parts that point into `uri`.
 std::optional<Parts> partsOf(const std::string& uri) {
     if (!uri.starts_with(kWorkspaceScheme)) return std::nullopt;
     const std::string_view rest = std::string_view(uri).substr(kWorkspaceScheme.size());
@@ -81,7 +81,7 @@ std::optional<Parts> partsOf(const std::string& uri) {
                  slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1)};
 }
 
-/// A one shot's ends with its run: a client that lists it finds it gone.
+/// Omits the workspace of a one shot: it ends with its run, before a client can read it.
 bool listed(const controller::WorkspaceView& view) {
     return controller::isOpen(view.phase) && !view.one_shot;
 }
@@ -152,7 +152,7 @@ bool WorkspaceResources::watchable(const CallContext& context, const std::string
     const std::optional<Parts> parts = partsOf(uri);
     if (!parts) return false;
     if (!parts->what.empty() && parts->what != "logs" && !fileOf(uri)) return false;
-    // Operators see other tenants' workspaces, but only their own tenant's are reported to them.
+    // Operators see other tenants' workspaces, but get only changes of their own tenant's.
     return services_.workspaces.get(context.who, parts->id).tenant == context.who.tenant;
 }
 
@@ -214,7 +214,7 @@ std::vector<std::string> WorkspaceResources::pathsLike(const CallContext& contex
             context.who, id, folder.empty() ? "." : folder, false, kProposed, "");
         for (const agent::FileStat& one : page.items) {
             const std::string name = one.path.substr(one.path.rfind('/') + 1);
-            // A directory's slash makes the next completion show what is in it.
+            // A directory's slash makes the next completion show its entries.
             paths.push_back(folder + name + (one.type == agent::FileType::Directory ? "/" : ""));
         }
     } catch (const Error& error) {

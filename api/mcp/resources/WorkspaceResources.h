@@ -9,11 +9,11 @@ struct FileUri {
     std::string workspace;
     std::string path;
 };
-/// The file of `workspace://{id}/files/{path}`; nullopt for another URI. Throws
+/// Returns the file of `workspace://{id}/files/{path}`; nullopt for another URI. Throws
 /// Error(InvalidArgument) if its path is badly encoded.
 std::optional<FileUri> fileOf(const std::string& uri);
 
-/// `workspace://{id}`, its `/logs` (what ran in it, with the end of each output) and its
+/// `workspace://{id}`, its `/logs` (its executions, each with part of its output) and its
 /// `/files/{path}` (a file's bytes, or a directory's entries). Only open workspaces are listed.
 class WorkspaceResources final : public ResourceSource {
 public:
@@ -27,8 +27,8 @@ public:
                                                      const std::string& uri_template,
                                                      const Typed& typed) const override;
 
-    /// The largest file that is given as a blob. Of long text the beginning is given, of what is
-    /// larger and no text nothing but how to get it.
+    /// The largest file that is given as a blob. For a long text, the beginning is given; for a
+    /// larger file that is not text, only how to get it.
     static constexpr std::uint64_t kFileCap = 700'000;
 
 private:
@@ -37,7 +37,7 @@ private:
     Json file(const CallContext& context, const std::string& uri, const std::string& id,
               const std::string& path) const;
 
-    /// The entries of the directory in which `typed` ends; none if it cannot be read.
+    /// Returns the entries of the directory in which `typed` ends; none if it cannot be read.
     std::vector<std::string> pathsLike(const CallContext& context, const std::string& id,
                                        const std::string& typed) const;
 

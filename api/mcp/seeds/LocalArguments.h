@@ -9,22 +9,22 @@
 
 namespace hearth::mcp::seeds {
 
-/// An argument of a seed's tool that is a path of the user's own disk, and what is moved for it. A
-/// server answers such a call with a URL; the stdio bridge, which runs where the disk is, does it.
+/// An argument of a seed's tool that is a path on the user's own disk, and the copy it asks for. A
+/// server answers such a call with a URL; the stdio bridge, which runs where the disk is, copies.
 struct LocalArgument {
     enum class Direction { Put, Get };  ///< into the sandbox, out of it
-    enum class Kind { File, Tree };     ///< with a tree a tar is moved: …/archive
+    enum class Kind { File, Tree };     ///< a tree goes to …/archive as a tar
     std::string_view seed;
     std::string_view tool;
     std::string_view argument;
     Direction direction;
     Kind kind;
     std::string_view remote;          ///< the argument with the path in the sandbox
-    std::string_view remote_default;  ///< where that is left out; "": the local path's own name
+    std::string_view remote_default;  ///< if that is left out; "": the local path's own name
     bool into_directory;              ///< the remote path is a directory that gets the file
 };
 
-/// The one of a tool; nullptr where it has none, so the call goes to the server as it is.
+/// Returns a tool's local argument; nullptr if it has none: the call goes to the server as it is.
 const LocalArgument* localArgument(std::string_view seed, std::string_view tool);
 
 /// The paths of one copy.
@@ -33,10 +33,10 @@ struct LocalMove {
     std::string local;
     std::string remote;  ///< relative to the workspace's root, or absolute beneath it
 };
-/// Of the call's arguments; nullopt where they name no local path, or no workspace.
+/// Reads the paths from the arguments; nullopt if they name no local path, or no workspace.
 std::optional<LocalMove> localMove(const LocalArgument& which, const Json& arguments);
-/// The tool's result when it is done: `local` is the path that was written or read, `bytes` the
-/// size of the file.
+/// Returns the tool's result after the copy: `local` is the path that was written or read, `bytes`
+/// the size of the file.
 Json localResult(const LocalArgument& which, const LocalMove& move, const std::string& local,
                  std::uint64_t bytes);
 

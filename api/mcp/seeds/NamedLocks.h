@@ -9,13 +9,13 @@
 
 namespace hearth::mcp::seeds {
 
-/// One at a time for each key: for calls that look whether something is there and make it if not.
-/// Callers of other keys never wait for each other. Thread-safe.
+/// One caller at a time for each key, for calls that check whether a thing exists and else make it.
+/// Callers of different keys never wait for each other. Thread-safe.
 class NamedLocks {
 public:
-    /// Blocks until no other turn of this key is held, if `patience` may; the turn ends with the
-    /// returned object, which the turns must outlive. Throws Error(Unavailable) where the wait is
-    /// taken back or has lasted for its most, MustWait where there must be none.
+    /// Blocks until no other turn of this key is held, if `patience` allows waiting. The turn ends
+    /// with the returned object, which must not outlive this one. Throws Error(Unavailable) if the
+    /// wait is cancelled or takes longer than allowed, MustWait if no wait is allowed.
     std::shared_ptr<void> take(const std::string& key, const controller::ClaimPatience& patience) {
         const MutexLock lock(mutex_);
         const auto free = [&]() HEARTH_REQUIRES(mutex_) { return !held_.contains(key); };

@@ -18,11 +18,11 @@ using controller::PackagesView;
 using controller::Services;
 
 constexpr std::string_view kNote = "hearth.dev/install.";
-/// Notes on one workspace: most of the labels that it may have, for others have to find room.
+/// The most notes on one workspace: fewer than its allowed labels, because others need room.
 constexpr std::size_t kMostNotes = 40;
 constexpr std::size_t kLongestNote = 200;
 
-/// As Python's indexes see names: "Foo_Bar" is "foo-bar".
+/// Returns the label, with the name in the form of Python's indexes: "Foo_Bar" is "foo-bar".
 std::string noteOf(const std::string& spec) {
     std::string name = toLower(nameIn(spec));
     std::replace_if(
@@ -75,7 +75,7 @@ PendingCall whenDone(const Services& services, const CallContext& call,
                      });
 }
 
-/// Without a network nothing can be installed.
+/// Marks packages that do not fit the request as failed: without a network none is installed.
 void judge(PackagesView& view, const std::vector<std::string>& specs) {
     for (const std::string& spec : specs) {
         controller::PackageState& package = view.packages[nameIn(spec)];
@@ -151,7 +151,7 @@ std::optional<NotedInstall> installNoted(const Services& services, const CallCon
     try {
         noted.execution = services.executions.find(call.who, found->second.substr(0, at));
     } catch (const Error& error) {
-        // The execution was forgotten since: the environment shows its result.
+        // The execution is no longer known; the environment shows its result.
         if (error.code() != ErrorCode::NotFound && error.code() != ErrorCode::Gone) throw;
         return std::nullopt;
     }

@@ -18,7 +18,7 @@ using TellPackages =
 ToolOutcome installPackages(const controller::Services& services, const CallContext& call,
                             const std::string& workspace, const std::vector<std::string>& specs,
                             std::optional<std::chrono::milliseconds> wait, TellPackages tell);
-/// Looks them up in the environment itself.
+/// Looks packages up in the environment itself.
 ToolOutcome checkPackages(const controller::Services& services, const CallContext& call,
                           const std::string& workspace, const std::vector<std::string>& specs,
                           TellPackages tell);
@@ -33,9 +33,9 @@ std::optional<NotedInstall> installNoted(const controller::Services& services,
                                          const CallContext& call, const std::string& workspace,
                                          const std::string& spec);
 
-/// Why packages failed, in one line; untrusted text.
+/// Returns why packages failed, in one line; untrusted text.
 std::string packageFault(const controller::PackagesView& view);
-/// The name in a specifier, as checkPackages() returns it; the text itself if it has none.
+/// Returns the name in a specifier, as checkPackages() returns it; the text itself if it has none.
 std::string nameIn(const std::string& spec);
 
 }  // namespace hearth::mcp::seeds

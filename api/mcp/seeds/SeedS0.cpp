@@ -23,9 +23,9 @@ constexpr std::size_t kMostCommands = 200;
 constexpr std::size_t kMostLogs = 50;
 constexpr std::size_t kLongestLogs = 256U << 10U;
 
-/// The workspace that a call means: the one of workspace_id where that is given. Then the
-/// container may be another of the caller's, since in the seed all workspaces had one container;
-/// one that is not the caller's is refused in either place.
+/// Returns the workspace that a call means: workspace_id if that is given. Then container_id may
+/// name another workspace of the caller, because the seed had one container for all workspaces. An
+/// id that is not the caller's is refused in either argument.
 std::string workspaceOf(const Services& services, const CallContext& call,
                         const Arguments& arguments) {
     const std::string container = *arguments.text("container_id");
@@ -48,7 +48,7 @@ std::string workspaceOf(const Services& services, const CallContext& call,
 ToolOutcome initialize(const Services& services, const CallContext& call,
                        const Arguments& arguments) {
     Wish wish;
-    // The default image is not a request for it: a caller that leaves it out gets a warm Python at
+    // A left-out image does not become the default image: such a caller gets a warm Python at
     // once.
     wish.image = arguments.text("image");
     wish.default_image = kDefaultImage;
@@ -65,7 +65,7 @@ ToolOutcome initialize(const Services& services, const CallContext& call,
     return tellingOf(view, services, call, valueResult(out));
 }
 
-/// Whether the command line has Python run something: "python x.py", "cd a && python3 -m b".
+/// True if the command line starts Python: "python x.py", "cd a && python3 -m b".
 bool startsPython(const std::string& command) {
     bool at_start = true;
     for (std::size_t at = 0; at < command.size();) {
@@ -98,7 +98,7 @@ std::string_view trimmedLine(std::string_view line) {
     return line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
 }
 
-/// The packages of a requirements.txt; its options and URLs are ignored, as everywhere here.
+/// Returns the packages of a requirements.txt. Options and URLs are refused.
 std::vector<std::string> requirementsIn(std::string_view text) {
     std::vector<std::string> specs;
     while (!text.empty()) {
@@ -115,8 +115,8 @@ std::vector<std::string> requirementsIn(std::string_view text) {
     return specs;
 }
 
-/// The packages to install before the commands. Without a network none can be, but the image may
-/// have them all: if not, Python reports what is missing.
+/// Returns the packages to install before the commands. Without a network it returns none, because
+/// the image may have them all; if not, Python reports the missing ones.
 std::vector<std::string> requirementsFor(const Services& services, const CallContext& call,
                                          const std::string& workspace,
                                          const std::vector<std::string>& commands) {
@@ -232,11 +232,11 @@ ToolOutcome copyFromSandbox(const Services& services, const CallContext& call,
         {{"success", true}, {"local_path", nullptr}, {"file_size", stat.size}, {"url", url}});
 }
 
-/// Either order of clean_workspace and sandbox_stop, and either of them alone, ends the sandbox.
+/// Ends the sandbox for clean_workspace and sandbox_stop, alone or in either order.
 ToolOutcome close(const Services& services, const CallContext& call, const Arguments& arguments) {
     const std::string workspace = workspaceOf(services, call, arguments);
     try {
-        // Closing is idempotent: only a look before it shows whether the workspace existed.
+        // Closing is idempotent: only get() shows whether the workspace still exists.
         services.workspaces.get(call.who, workspace);
         services.workspaces.close(call.who, workspace);
     } catch (const Error& error) {

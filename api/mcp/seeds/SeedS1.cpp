@@ -17,9 +17,9 @@ using controller::WorkspaceView;
 
 constexpr std::size_t kPage = 1000;
 constexpr std::size_t kMostListed = 10'000;
-constexpr std::size_t kShortId = 12;  // as the container engine's
+constexpr std::size_t kShortId = 12;  // as in the container engine
 
-/// The caller's own, also where an operator may see every tenant's.
+/// Returns the caller's own workspaces only, although an operator may see every tenant's.
 std::vector<WorkspaceView> own(const Services& services, const CallContext& call) {
     std::vector<WorkspaceView> all;
     controller::ListQuery query;

@@ -4,8 +4,8 @@
 
 // S2: one sandbox that no call names. It belongs to the principal and the session (without
 // sessions, to the bridge that carries the call), never to the server. A label of the workspace
-// names the owner, so that it is found again after a restart and nothing here has to be bounded or
-// can be lost.
+// names the owner. So the sandbox is found again after a restart, and this code keeps no state that
+// could grow or be lost.
 
 namespace hearth::mcp::seeds {
 namespace {
@@ -19,7 +19,7 @@ constexpr const char* kCurrent = "hearth.dev/current-of";
 constexpr const char* kImage = "hearth.dev/current-image";
 constexpr const char* kAlpine = "alpine:latest";
 
-/// The session is its client's secret: a label shows only a digest of it.
+/// The session id is its client's secret, so a label shows only its digest.
 std::string keyOf(const CallContext& call) {
     const std::string who = std::to_string(call.who.token_id.size()) + ":" + call.who.token_id;
     return toHex(sha256(who + call.session)).substr(0, 32);
@@ -98,7 +98,7 @@ ToolOutcome stop(const Services& services, const CallContext& call) {
 }
 
 Json s2Failure(const Error& error) {
-    // The one error type that the seed names; other errors use our own codes.
+    // The only error type that the seed names; other errors use Hearth's codes.
     const bool state = error.code() == ErrorCode::Conflict;
     return {{"status", "error"},
             {"error_type", state ? "StateError" : std::string(errorCodeName(error.code()))},

@@ -65,7 +65,7 @@ ToolOutcome checkPackage(const Services& services, const CallContext& call,
             controller::PackageService::viewOf(*noted->execution, {nameIn(spec)});
         if (last.status == PackagesStatus::Failed) fault = packageFault(last);
     }
-    // An installed package may have been removed since, and the other way round.
+    // An installed package may have been removed since, or a missing one installed.
     return checkPackages(
         services, call, workspace, {spec},
         [spec, fault](const PackagesView& view, const ExecutionView&) {

@@ -16,8 +16,8 @@ using controller::Services;
 constexpr std::int64_t kLinkSeconds = 3600;
 /// A request to an agent may have 256 KiB, including everything besides the code.
 constexpr std::size_t kLongCode = 200'000;
-/// Of the JSON that a tool tells, within kResultCap: as a text in JSON its quotes are escaped
-/// again.
+/// The most JSON text of a tool. It is far below kResultCap, because the quotes are escaped again
+/// when the text is put into JSON.
 constexpr std::size_t kTextsCap = 400'000;
 
 bool offersPackages(const Services& services, const CallContext& call) {
@@ -28,7 +28,7 @@ bool offersPackages(const Services& services, const CallContext& call) {
     });
 }
 
-/// With packages rather than without, with the narrowest network that gives them.
+/// Claims with packages rather than without, with the narrowest network that gives them.
 controller::WorkspaceView claim(const Services& services, const CallContext& call,
                                 controller::WorkspaceRequest request, bool packages) {
     if (packages && offersPackages(services, call)) {
@@ -44,7 +44,7 @@ controller::WorkspaceView claim(const Services& services, const CallContext& cal
     return services.workspaces.create(call.who, request);
 }
 
-/// No caller can get this image.
+/// True if the error means that no caller can get this image.
 bool imageMissing(const Error& error) {
     return error.code() == ErrorCode::InvalidSpec || error.code() == ErrorCode::Unavailable;
 }
@@ -72,7 +72,7 @@ void addShownImages(ToolResult& result, const ExecutionView& view) {
     }
 }
 
-/// Each text in it cut to `most` bytes.
+/// Returns the value with each text cut to `most` bytes.
 Json withShortTexts(const Json& value, std::size_t most) {
     if (value.is_string()) return clip(value.get_ref<const std::string&>(), most).text;
     Json out = value;
@@ -105,14 +105,14 @@ std::string inWords(const Error& error) {
 ToolResult valueResult(const Json& value) {
     ToolResult result;
     std::string text = value.is_string() ? value.get<std::string>() : dumpJson(value);
-    // The text stays JSON that a client can read: what is long in it is cut, not its end.
+    // Cuts the long texts inside, not the end, so that the result stays JSON that clients can read.
     for (std::size_t most = kTextsCap; text.size() > kTextsCap && most > 0; most /= 2) {
         Json fitting = withShortTexts(value, most);
         if (fitting.is_object()) fitting["truncated"] = true;
         text = fitting.is_string() ? fitting.get<std::string>() : dumpJson(fitting);
     }
     result.text(text);
-    // structuredContent is an object by its definition.
+    // structuredContent is an object by definition.
     result.structured = value.is_object() ? value : Json{{"result", value}};
     return result;
 }

@@ -18,10 +18,10 @@
 
 namespace hearth::mcp::seeds {
 
-/// How long one call may run. The seeds had no limit; a call without an end would hold its client.
+/// How long one call may run. A call without an end would block its client.
 inline constexpr auto kLongestRun = std::chrono::minutes(10);
 
-/// A tool, and its seed's form of a failure; none: as a failed tool of MCP.
+/// A tool, and its seed's form of a failure; none: a failed tool of MCP.
 struct SeedTool {
     Tool tool;
     std::function<Json(const Error&)> failure = {};
@@ -32,8 +32,8 @@ std::vector<SeedTool> s1Tools(const controller::Services& services);
 std::vector<SeedTool> s2Tools(const controller::Services& services);
 std::vector<SeedTool> s3Tools(const controller::Services& services);
 
-/// A caller named a path of its own disk, which this server never touches: the same can be done by
-/// the URL, or by the stdio bridge, which runs where the disk is.
+/// A caller named a path on its own disk, which this server never touches. The URL does the same,
+/// and so does the stdio bridge, which runs where the disk is.
 class LocalPathError : public Error {
 public:
     /// `key` is "upload_url" or "download_url".
@@ -47,47 +47,47 @@ private:
     std::string url_;
 };
 
-/// Code, text, fields and hint of an error in one line.
+/// Returns code, text, fields and hint of an error in one line.
 std::string inWords(const Error& error);
 
-/// The value as JSON text, as the seeds gave it, and for programs; a text stays as it is.
+/// Returns the value as JSON text in the seeds' form, and as JSON for programs; a text stays as is.
 ToolResult valueResult(const Json& value);
 
-/// An argument that may be left out or null.
+/// The schema of a text argument that may be left out or null.
 Json optionalText(const std::string& description);
-/// An argument with a default.
+/// The schema of an argument with a default.
 Json withDefault(Json schema, Json value);
 
 /// The properties of a workspace for a seed's client.
 struct Wish {
     std::optional<std::string> image;
-    std::string default_image;  ///< what the seed's tool takes where none is named
+    std::string default_image;  ///< the image of the seed's tool if none is named
     std::optional<std::string> name;
     std::map<std::string, std::string> labels;
-    bool packages = true;  ///< with a way to the package mirror, where a pool has one
+    bool packages = true;  ///< with access to the package mirror, if a pool has it
 };
-/// Opens it. The seed's default image means "any Python": if no pool has that image and it may not
-/// be fetched, a pool with Python is used. Any other missing image is refused, and the error lists
-/// those that exist.
+/// Opens a workspace. The seed's default image means "any Python": if no pool has that image and it
+/// may not be fetched, a pool with Python is used. Any other missing image is refused, and the
+/// error lists the images that exist.
 controller::WorkspaceView openWorkspace(const controller::Services& services,
                                         const CallContext& call, const Wish& wish);
 
-/// The path as its programs see it.
+/// Returns the path as programs in the workspace see it.
 std::string pathInSandbox(const controller::WorkspaceView& view, const std::string& path);
 
 /// Writes a file as a whole.
 agent::FileStat writeText(const controller::Services& services, const CallContext& call,
                           const std::string& workspace, const std::string& path,
                           const std::string& text);
-/// A URL on this server that gives the file for an hour, without a token.
+/// Returns a URL on this server that gives the file for an hour, without a token.
 std::string fileLink(const controller::Services& services, const CallContext& call,
                      const std::string& workspace, const std::string& path);
 
-/// Where bytes are PUT to become the file, with the caller's own token.
+/// Returns the URL to PUT the file's bytes to, with the caller's own token.
 std::string uploadUrl(const CallContext& call, const std::string& workspace,
                       const std::string& path);
 
-/// Where a tar is PUT to become the directory.
+/// Returns the URL to PUT a tar to, which becomes the directory.
 std::string archiveUrl(const CallContext& call, const std::string& workspace,
                        const std::string& path);
 
@@ -96,26 +96,26 @@ PendingCall whenEnded(const controller::Services& services, const CallContext& c
                       const std::shared_ptr<controller::Execution>& execution,
                       std::function<ToolResult(const controller::ExecutionView&)> finish);
 
-/// Both channels in the order in which they were written; bytes that were not kept, and those
-/// beyond `most`, are counted in the text.
+/// Returns both channels in the order in which they were written. The text says how many bytes were
+/// not kept, and that bytes beyond `most` are left out.
 std::string mergedOutput(const controller::Execution& execution, std::uint64_t most);
 
-/// Why a run did not end by itself, in words; nullopt if it did.
+/// Returns in words why a run did not end by itself; nullopt if it did.
 std::optional<std::string> brokenOff(const controller::ExecutionView& view);
-/// The exit status; -1 if there is none.
+/// Returns the exit status; -1 if there is none.
 int exitCode(const controller::ExecutionView& view);
 
-/// Gives the request the code. Python that is too long for one request to the agent comes by a
-/// file, which is gone before its first line runs; other languages are refused with their size.
+/// Sets the request's code. Python code that is too long for one request to the agent is sent as a
+/// file, which is deleted before its first line runs. Other languages: Error(PayloadTooLarge).
 void setCode(const controller::Services& services, const CallContext& call,
              const std::string& workspace, const std::string& code,
              controller::ExecutionRequest& request);
 
-/// execute_python_code of S1 and S3.
+/// Runs execute_python_code of S1 and S3.
 enum class FileLinks { Texts, Objects };
 ToolOutcome runPython(const controller::Services& services, const CallContext& call,
                       const std::string& workspace, const std::string& code, FileLinks links);
-/// Its form of a failure.
+/// Returns that tool's form of a failure.
 Json pythonFailure(const Error& error, FileLinks links);
 
 }  // namespace hearth::mcp::seeds

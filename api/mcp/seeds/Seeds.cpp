@@ -13,8 +13,8 @@ using controller::Services;
 
 struct Known {
     const char* name;
-    const char* server;  ///< by which its clients may know it
-    std::uint16_t port;  ///< 0: it speaks by stdio
+    const char* server;  ///< the name its clients may expect
+    std::uint16_t port;  ///< 0: it uses stdio
     const char* instructions;
     std::vector<SeedTool> (*tools)(const Services&);
 };
@@ -68,8 +68,8 @@ ToolResult failed(const std::function<Json(const Error&)>& failure, const Error&
     return valueResult(value);
 }
 
-/// The tool with errors in the seed's form. They are no errors of MCP: the seeds' clients read
-/// them as results.
+/// Returns the tool with errors in the seed's form. These are not MCP errors: the seeds' clients
+/// read them as results.
 Tool shaped(const SeedTool& seed) {
     Tool tool = seed.tool;
     if (!seed.failure) return tool;

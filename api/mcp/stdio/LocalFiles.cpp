@@ -112,7 +112,7 @@ Fd LocalFiles::beneath(const std::string& path, int flags) const {
 }
 
 LocalFiles::Opened LocalFiles::open(const std::string& path) const {
-    // O_NONBLOCK: a FIFO must not hold us.
+    // O_NONBLOCK: open() must not block on a FIFO.
     Opened out{beneath(relative(path), O_RDONLY | O_NONBLOCK), 0};
     if (!out.fd) refuse(errno, path);
     struct stat info {};

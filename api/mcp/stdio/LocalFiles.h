@@ -11,32 +11,32 @@
 
 namespace hearth::mcp {
 
-/// The user's own files beneath one directory: what a client may read and write through the stdio
-/// bridge. Nothing outside is reached, whatever "..", absolute path or symlink is given: the kernel
-/// resolves every path beneath the root (openat2, RESOLVE_BENEATH).
+/// The user's own files beneath one directory, which a client may read and write through the stdio
+/// bridge. Nothing outside is reached by "..", an absolute path or a symlink: the kernel resolves
+/// every path beneath the root (openat2, RESOLVE_BENEATH).
 ///
 /// Throws Error: Forbidden (outside the root), NotFound, InvalidArgument, DiskFull.
 class LocalFiles {
 public:
-    /// Opens the root. Error(NotFound) where it is no directory, Error(InvalidArgument) for "/".
+    /// Opens the root. Error(NotFound) if it is not a directory, Error(InvalidArgument) for "/".
     explicit LocalFiles(const std::string& root);
 
     struct Opened {
         Fd fd;
         std::uint64_t size = 0;
     };
-    /// A regular file for reading.
+    /// Opens a regular file for reading.
     Opened open(const std::string& path) const;
 
-    /// The regular files of a directory and those below it, as paths from that directory; links are
-    /// not followed. Error(InvalidArgument) past kMostFiles.
+    /// Returns the regular files in a directory and below it, as paths from that directory; links
+    /// are not followed. Error(InvalidArgument) past kMostFiles.
     std::vector<std::string> tree(const std::string& directory) const;
     static constexpr std::size_t kMostFiles = 20'000;
 
     using Append = std::function<void(std::string_view)>;
-    /// Writes a file whole or not at all: `fill` is given a function that appends. Makes parent
-    /// directories. A path that is a directory or ends in '/' takes `default_name` in it. Gives the
-    /// path written, relative to the root, and its size.
+    /// Writes a file whole or not at all: `fill` gets a function that appends. Makes parent
+    /// directories. For a path that is a directory or ends in '/', the file is `default_name` in
+    /// it. Returns the path written, relative to the root, and its size.
     std::pair<std::string, std::uint64_t> save(
         const std::string& path, const std::string& default_name,
         const std::function<void(const Append&)>& fill) const;

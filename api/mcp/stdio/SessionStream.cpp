@@ -15,7 +15,7 @@ SessionStream::SessionStream(Upstream& upstream, Upstream::Deliver deliver)
 SessionStream::~SessionStream() {
     thread_.request_stop();
     client_.interrupt();
-    // A connection that was being made at that moment is found by the keepalives of the server.
+    // interrupt() misses a connection that is being made; its stream ends with that connection.
 }
 
 void SessionStream::loop(const std::stop_token& stop) {
@@ -25,7 +25,7 @@ void SessionStream::loop(const std::stop_token& stop) {
                 if (!stop.stop_requested()) deliver_(message);
             });
             if (!there) return;
-        } catch (const Error&) {  // the server restarts, or is gone: calls tell of that
+        } catch (const Error&) {  // the server restarts, or is gone: calls report that
             client_.close();
         }
         const MutexLock lock(mutex_);

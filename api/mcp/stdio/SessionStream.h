@@ -8,11 +8,11 @@
 
 namespace hearth::mcp {
 
-/// Passes on the messages that the server sends unasked (changed lists, questions) as they come:
-/// one thread with one connection, reconnected when it breaks. Ends with the object.
+/// Passes on the messages that the server sends without a request (changed lists, questions) as
+/// they come. One thread with one connection, reconnected when it breaks; ends with the object.
 class SessionStream {
 public:
-    /// `upstream` outlives it; `deliver` is called in its thread.
+    /// `upstream` must outlive this object; `deliver` is called in its thread.
     SessionStream(Upstream& upstream, Upstream::Deliver deliver);
     SessionStream(const SessionStream&) = delete;
     SessionStream& operator=(const SessionStream&) = delete;

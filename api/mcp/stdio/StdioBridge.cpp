@@ -132,7 +132,7 @@ void StdioBridge::take(std::string line) {
         enqueue(std::move(message));
         return;
     }
-    // Here and not in a thread: what follows needs its session.
+    // In this thread and not in another, because the next messages need its session.
     stream_.reset();
     try {
         upstream_.initialize(reader_client_, message, [this](const Json& one) { write(one); });
@@ -166,7 +166,7 @@ bool StdioBridge::cancel(const Json& id) {
     const auto found = in_work_.find(dumpJson(id));
     if (found == in_work_.end()) return false;
     cancelled_.insert(found->first);
-    // Its server takes the end of the connection for the end of the call.
+    // The server takes the end of the connection as a cancel of the call.
     if (found->second.carrier != nullptr) found->second.carrier->interrupt();
     return found->second.carrier != nullptr;
 }
@@ -241,7 +241,7 @@ void StdioBridge::answer(http::HttpClient& client, const Json& message) {
     bool answered = batch;
     const Upstream::Deliver deliver = [&](const Json& one) {
         Json out = one;
-        // A refusal that came before the message was read lacks the id.
+        // A refusal that the server sent before it read the message lacks the id.
         if (!batch && out.is_object() && out.contains("error") && !out.contains("id")) {
             out["id"] = read.id;
         }

@@ -24,27 +24,27 @@ namespace hearth::mcp {
 struct BridgeOptions {
     std::string url = "http://127.0.0.1:8080";
     std::string token;             ///< empty: none
-    http::ClientOptions client{};  ///< how the server is reached, by TLS and proxies
+    http::ClientOptions client{};  ///< TLS and proxies on the way to the server
     std::string compat{};  ///< "s0" to "s3": that seed's endpoint and tools; empty: Hearth's own
-    std::string root;      ///< what local_path and save_to may reach; empty: no local file
-    /// After the end of input, how long calls still in work may take to be answered.
+    std::string root;      ///< local_path and save_to stay beneath it; empty: no local file
+    /// How long running calls may take to be answered after the end of input.
     std::chrono::milliseconds grace{1'500};
 };
 
 /// `hearth mcp`: MCP of both eras on stdin and stdout, carried to a server's /mcp. Calls run at
-/// once, each in a thread of its own; stdout carries nothing but protocol, one message a line. With
-/// a root, file_put gains `local_path` and file_get gains `save_to`, which are done here, on the
-/// user's own disk; without one both are refused.
+/// once, each in a thread of its own; stdout carries only protocol, one message a line. With a
+/// root, file_put gains `local_path` and file_get gains `save_to`. The bridge does both on the
+/// user's own disk; without a root both are refused.
 class StdioBridge {
 public:
-    /// Does not own the descriptors. Error where the URL or the root is bad.
+    /// Does not own the descriptors. Throws Error if the URL or the root is bad.
     StdioBridge(const BridgeOptions& options, int in, int out, metrics::Log& log);
     StdioBridge(const StdioBridge&) = delete;
     StdioBridge& operator=(const StdioBridge&) = delete;
 
-    /// Serves until the input ends and gives the exit status. Where a call is still unanswered
-    /// after `grace`, nobody can hear it any more and its thread sits in a read that nothing else
-    /// ends: then this ends the process, status 0.
+    /// Serves until the input ends and returns the exit status. If a call is still unanswered after
+    /// `grace`, its client is gone and its thread is blocked in a read that nothing else ends; then
+    /// this ends the process with status 0.
     int run();
 
     static constexpr std::size_t kMaxThreads = 32;
@@ -54,19 +54,19 @@ private:
     void take(std::string line);
     void takeNotification(const Json& message, const Message& read);
     void enqueue(Json message);
-    /// Takes a request back; true if that is done here.
+    /// Cancels a request; true if this needs no message to the server.
     bool cancel(const Json& id);
-    /// Takes back what would never end by itself.
+    /// Cancels subscriptions, which would never end by themselves.
     void endSubscriptions();
     void work(const std::stop_token& stop);
     void answer(http::HttpClient& client, const Json& message);
-    /// The answer of a call that is done here; null for one that is the server's.
+    /// Answers a call that the bridge does itself; null if the server has to do it.
     Json answerHere(http::HttpClient& client, const Message& message);
-    /// Notes what carries a modern request; false if that was taken back already.
+    /// Notes the connection of a modern request; false if the request is already cancelled.
     bool carry(const Json& id, http::HttpClient& client);
-    /// A seed's call that names a path of the user's disk, done here; null for any other.
+    /// Does a seed's call that names a path on the user's disk; null for any other.
     Json answerSeed(http::HttpClient& client, const Message& message, const Json& arguments);
-    /// The shared directory. Throws Error(Forbidden) without one.
+    /// Returns the shared directory. Throws Error(Forbidden) if there is none.
     const LocalFiles& files() const;
     bool takenBack(const Json& id);
     void write(const Json& message);
@@ -78,7 +78,7 @@ private:
     metrics::Log& log_;
     std::optional<LocalFiles> files_;  ///< none without a root
     Upstream upstream_;
-    http::HttpClient reader_client_;  ///< of run()'s thread
+    http::HttpClient reader_client_;  ///< used by run()'s thread
     Mutex out_mutex_;                 ///< keeps lines whole
     Mutex mutex_;
     StoppableCondition changed_;
@@ -89,15 +89,15 @@ private:
         bool subscription = false;
     };
     std::map<std::string, Request> in_work_ HEARTH_GUARDED_BY(mutex_);  ///< by id as JSON
-    std::set<std::string> cancelled_ HEARTH_GUARDED_BY(mutex_);  ///< those of them taken back
+    std::set<std::string> cancelled_ HEARTH_GUARDED_BY(mutex_);  ///< the cancelled ones of them
     std::size_t busy_ HEARTH_GUARDED_BY(mutex_) = 0;             ///< messages queued or running
     std::size_t idle_ HEARTH_GUARDED_BY(mutex_) = 0;             ///< threads that wait
-    std::unique_ptr<SessionStream> stream_;                      ///< of run()'s thread
+    std::unique_ptr<SessionStream> stream_;                      ///< used by run()'s thread
     std::vector<std::jthread> threads_;
 };
 
-/// Adds `local_path` and `save_to` to the tools of a tools/list answer; with an empty root only
-/// says that there are none.
+/// Adds `local_path` and `save_to` to the tools of a tools/list answer. With an empty root it only
+/// adds that they do not exist.
 void addLocalArguments(Json& answer, const std::string& root);
 
 }  // namespace hearth::mcp

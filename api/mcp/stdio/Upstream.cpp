@@ -32,7 +32,7 @@ http::SseReader messagesOf(const Upstream::Deliver& deliver) {
     });
 }
 
-/// The document, or null where the text is none.
+/// Returns the document, or null if the text is not JSON.
 Json parsedOrNull(const std::string& text) {
     try {
         return parseJson(text, answerLimits());
@@ -64,13 +64,13 @@ ErrorCode codeOfStatus(int status) {
     }
 }
 
-/// The problem details of an HTTP error, as our Error.
+/// Returns the problem details of an HTTP error as an Error.
 Error problemOf(int status, const std::string& body) {
     const Json problem = parsedOrNull(body);
     Error error(codeOfStatus(status),
                 stringMember(problem, "detail")
                     .value_or("the server answered HTTP " + std::to_string(status)));
-    if (status == 401) {  // the server speaks of headers
+    if (status == 401) {  // the server's hint is about headers
         error.hint("Set HEARTH_TOKEN to a valid token where the MCP client starts `hearth mcp`.");
     } else if (const auto hint = stringMember(problem, "hint")) {
         error.hint(*hint);
@@ -82,7 +82,7 @@ std::string fileTarget(const std::string& workspace, const std::string& path) {
     return "/v1/workspaces/" + percentEncode(workspace) + "/files/" + percentEncode(path, true);
 }
 
-/// Of file_put and file_get: the workspace and the path in it.
+/// Returns the workspace and the path in it from the arguments of file_put and file_get.
 std::pair<std::string, std::string> placeOf(const Json& arguments) {
     const auto workspace = stringMember(arguments, "workspace_id");
     const auto path = stringMember(arguments, "path");
@@ -97,7 +97,7 @@ std::string lastName(const std::string& path) {
     return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-/// A header's value as 2026-07-28 has it: as it is where that is safe, else in base64.
+/// Returns a header's value in the form of 2026-07-28: unchanged if that is safe, else in base64.
 std::string headerText(const std::string& value) {
     const bool plain =
         !value.empty() && value.front() != ' ' && value.back() != ' ' &&
@@ -123,7 +123,7 @@ Upstream::Upstream(std::string url, std::string token, std::string endpoint,
 
 http::HttpClient Upstream::connect() const {
     http::ClientOptions options = client_;
-    // A slow call is kept alive every 15 s; opening a workspace may wait in a queue before that.
+    // A slow call gets a keepalive every 15 s; opening a workspace may wait in a queue before.
     options.timeout = std::chrono::minutes(2);
     if (!token_.empty()) options.headers.emplace_back("Authorization", "Bearer " + token_);
     return http::HttpClient(url_, options);
@@ -274,7 +274,7 @@ std::uint64_t Upstream::put(http::HttpClient& client, const std::string& workspa
     request.headers = {{"Content-Type", "application/octet-stream"}};
     if (mode) request.headers.emplace_back("X-File-Mode", *mode);
     const LocalFiles::Opened opened = files.open(local);
-    std::uint64_t left = opened.size;  // a file that grows meanwhile is sent as it was
+    std::uint64_t left = opened.size;  // a file that grows meanwhile is sent up to its old size
     request.source = [&](char* out, std::size_t size) -> std::size_t {
         const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(size, left));
         if (most == 0) return 0;

@@ -51,8 +51,8 @@ public:
     }
 
 private:
-    /// Of several faults only the first is reported: it belongs to the form that is meant most
-    /// often.
+    /// Checks anyOf. If no form fits, only the faults of the first form are reported: that form is
+    /// meant most often.
     void checkAny(const Json& forms, const Json& value, const std::string& name) {
         std::vector<std::string> first;
         for (const Json& form : forms) {

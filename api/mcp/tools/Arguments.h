@@ -11,13 +11,13 @@
 
 namespace hearth::mcp {
 
-/// The faults of a tool's arguments under its input schema, one sentence each; empty if there are
-/// none. Knows the keywords that our schemas use: type, enum, minimum, maximum, minLength,
+/// Returns the faults of a tool's arguments under its input schema, one sentence each, or none.
+/// Knows the keywords that Hearth's schemas use: type, enum, minimum, maximum, minLength,
 /// maxLength, minItems, maxItems, items, properties, required, additionalProperties, anyOf.
 std::vector<std::string> argumentProblems(const Json& schema, const Json& arguments);
 
-/// The arguments without those that are null where the schema has no null and does not need them:
-/// many clients write null for what they leave out.
+/// Returns the arguments without nulls that the schema does not allow and does not require: many
+/// clients write null for arguments that they leave out.
 Json withoutNulls(const Json& schema, Json arguments);
 
 /// Typed reading of arguments that have passed argumentProblems().

@@ -19,7 +19,7 @@ std::string_view suffixOf(std::string_view bytes, std::size_t size) {
 
 constexpr std::size_t kRoomForWords = 200;
 
-/// As JSON. Base64 is not looked at: nothing in it is escaped.
+/// Returns the size as JSON. Base64 is not serialized, because nothing in it is escaped.
 std::size_t sizeOf(const Json& value) {
     if (!value.is_structured()) return dumpJson(value).size();
     std::size_t size = 2;
@@ -73,7 +73,7 @@ Json ToolResult::message() const {
             continue;
         }
         const auto& text = block.at("text").get_ref<const std::string&>();
-        // Each character left out frees a byte at least; the rest is for the words about it.
+        // Each character left out frees at least one byte; the rest is for the note about the cut.
         const std::size_t less = std::min(text.size(), over + kRoomForWords);
         block = {{"type", "text"}, {"text", clip(text, text.size() - less).text}};
     }

@@ -77,7 +77,7 @@ ToolOutcome listDirectory(const Services& services, const CallContext& call,
         last = one.path;
     }
     if (list.items.empty()) text += "\n(empty)";
-    // The agent's own mark where the whole page was shown, the last shown entry where it was not.
+    // Uses the agent's own mark if the whole page was shown, else the last shown entry.
     if (cut) {
         const bool whole = !list.items.empty() && last == list.items.back().path;
         text += "\nMore: after=\"" + (whole && !list.next.empty() ? list.next : last) + "\".";

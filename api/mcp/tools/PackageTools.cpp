@@ -1,6 +1,6 @@
 #include "api/mcp/tools/Toolbox.h"
 
-// The tool `packages`: installs them in a workspace and tells of them.
+// The tool `packages`: installs packages in a workspace and reports their state.
 
 namespace hearth::mcp {
 namespace {

@@ -18,12 +18,12 @@ class PendingWork {
 public:
     virtual ~PendingWork() = default;
     virtual bool finished() const = 0;
-    /// Blocks until it has finished or `timeout` has passed; not while it waits for a sandbox, for
-    /// which no thread need wait. Throws the Error for a client if its sandbox refused to run it.
+    /// Blocks until it has finished or `timeout` has passed. Does not block while it waits for a
+    /// sandbox. Throws the Error for a client if its sandbox refused to run it.
     virtual void wait(std::chrono::milliseconds timeout) = 0;
     /// As Execution::subscribe().
     virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
-    /// As Execution::read(); nullopt while nothing is run.
+    /// As Execution::read(); nullopt while there is no execution.
     virtual std::optional<controller::OutputChunk> read(std::uint64_t offset,
                                                         std::size_t most) const = 0;
     /// The execution's id; empty while there is none.
@@ -31,7 +31,7 @@ public:
 
     struct Doing {
         std::string what;                ///< "running"
-        std::optional<TimePoint> since;  ///< none: since the call came
+        std::optional<TimePoint> since;  ///< none: since the call began
     };
     virtual Doing doing() const = 0;
 };

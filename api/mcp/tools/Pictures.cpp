@@ -9,7 +9,7 @@
 namespace hearth::mcp {
 namespace {
 
-/// The sizes that one result comes in, the largest first.
+/// The sizes of one result's picture, the largest first.
 struct Sizes {
     std::size_t result = 0;
     std::vector<Picture> pictures;

@@ -9,21 +9,21 @@
 
 namespace hearth::mcp {
 
-/// A picture as a client gets it.
+/// A picture in the form that a client gets.
 struct Picture {
     std::string type;
     std::string base64;
 };
 
-/// What an execution showed as PNG or JPEG.
+/// The PNG and JPEG pictures that an execution showed.
 struct ShownPictures {
     std::map<std::size_t, Picture> of_result;  ///< by the result's number
-    std::map<std::string, int> left_out;       ///< by type: of other types, or without room
+    std::map<std::string, int> left_out;       ///< by type: other types, or no room
 };
 
-/// At most kImagesCap pictures that together have at most `room` bytes of base64. A result that
-/// comes in two sizes, as drivers send large figures, gives the smaller one where the larger ones
-/// would not all fit.
+/// Returns at most kImagesCap pictures that together have at most `room` bytes of base64. Drivers
+/// send large figures in two sizes; if the larger ones do not all fit, each result's smaller one is
+/// used.
 ShownPictures picturesOf(const controller::ExecutionView& view, std::size_t room);
 
 }  // namespace hearth::mcp

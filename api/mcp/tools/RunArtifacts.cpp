@@ -13,10 +13,10 @@ using controller::Artifact;
 constexpr std::size_t kMostPictures = 4;
 constexpr std::size_t kMostListed = 40;
 constexpr std::size_t kRoomForList = 150'000;  ///< 40 names and links
-/// What a driver saves of a figure that it also shows smaller.
+/// The name's beginning of a file that a driver saves of a figure it also shows smaller.
 constexpr std::string_view kSavedFigure = "hearth-figure-";
 
-/// The kept copy; empty if it is gone or larger than `most`.
+/// Returns the kept copy; empty if it is gone or larger than `most`.
 std::string copyOf(const controller::Services& services, const Artifact& artifact,
                    std::size_t most) {
     constexpr std::string_view kPrefix = "/v1/links/";

@@ -7,8 +7,8 @@
 
 namespace hearth::mcp {
 
-/// Adds what a run made: small images as pictures, every file as a line with its link. `origin`
-/// ("http://host") goes before the links; the view's own texts are untrusted and stay text.
+/// Adds the files that a run made: small images as pictures, every file as a line with its link.
+/// `origin` ("http://host") goes before the links. The view's texts are untrusted and stay text.
 void addArtifacts(ToolResult& result, const controller::Services& services,
                   const controller::ExecutionView& view, const std::string& origin);
 

@@ -53,10 +53,10 @@ struct Shown {
     ShownPictures pictures;
 };
 
-/// The text of one result: plain text if it has some, else a substitute.
+/// Returns the text of one result: plain text if it has some, else a substitute.
 std::string textOf(const Json& mime, bool main, bool has_image) {
     if (const auto plain = stringMember(mime, "text/plain")) {
-        // "<Figure size 640x480 with 1 Axes>" says nothing beside the figure.
+        // "<Figure size 640x480 with 1 Axes>" adds nothing to the figure.
         return has_image && !main ? std::string() : *plain;
     }
     for (const char* type : {"text/markdown", "text/html", "text/latex", "text/csv"}) {
@@ -100,7 +100,7 @@ std::string contextHint(const ExecutionView& view) {
            "it starts afresh.";
 }
 
-/// The outcome of the packages that it asked for. Untrusted text.
+/// Returns the outcome of the packages that the run asked for. Untrusted text.
 std::string packagesText(const ExecutionView& view) {
     if (!view.packages) return {};
     std::string text;
@@ -112,7 +112,7 @@ std::string packagesText(const ExecutionView& view) {
     return clip(text, 2'000).text;
 }
 
-/// The report of the language's runner that stderr does not show already. Untrusted text.
+/// Returns the error report of the language's runner, if stderr is empty. Untrusted text.
 std::string errorText(const ExecutionView& view) {
     if (!view.error || !view.stderr_bytes.empty()) return {};
     const std::string traceback = stringMember(*view.error, "traceback").value_or("");
@@ -146,7 +146,7 @@ std::string runStatusLine(const ExecutionView& view) {
 }
 
 ToolResult runResult(const ExecutionView& view) {
-    // Each channel may use what the other leaves; stderr is promised a third.
+    // Each channel may use the room that the other leaves; stderr always has a third.
     const Shown shown = showResults(view, kTextCap / 2);
     const std::size_t room = kTextCap - 1'000 - std::min(shown.text.size(), kTextCap / 2);
     const std::size_t for_stderr =
@@ -187,7 +187,7 @@ ToolResult runResult(const ExecutionView& view) {
 }
 
 ToolResult runOutputFrom(const controller::Execution& execution, std::uint64_t since) {
-    // Whether it had finished is asked first, so that "no more" is never said too early.
+    // Reads the status before the output, so that "no more" is never said too early.
     const ExecutionView view = execution.viewUpTo(0);
     const bool finished = view.status != ExecutionStatus::Running;
     std::string body;

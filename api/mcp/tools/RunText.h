@@ -7,13 +7,13 @@
 
 namespace hearth::mcp {
 
-/// The status of an execution on one line: "ok, exit 0, 3.1 ms; run_id ex_…".
+/// Returns the status of an execution on one line: "ok, exit 0, 3.1 ms; run_id ex_…".
 std::string runStatusLine(const controller::ExecutionView& view);
-/// An execution as text for a model: status line, results, stdout, stderr; capped at kTextCap, with
-/// the way to the rest. PNG and JPEG images follow the text as images, the first kImagesCap of up
-/// to kImageCap bytes each; others are only counted.
+/// Returns an execution as text for a model: status line, results, stdout, stderr; capped at
+/// kTextCap, with the way to the rest. PNG and JPEG images follow the text, at most kImagesCap with
+/// kPicturesCap bytes of base64 together; others are only counted.
 ToolResult runResult(const controller::ExecutionView& view);
-/// A running or ended execution's output from `since` on (bytes over both channels), capped.
+/// Returns a running or ended execution's output from `since` on (bytes of both channels), capped.
 ToolResult runOutputFrom(const controller::Execution& execution, std::uint64_t since);
 
 }  // namespace hearth::mcp

@@ -50,7 +50,7 @@ ExecutionRequest executionRequest(const Services& services, const CallContext& c
     request.stdin_bytes = arguments.text("stdin");
     request.timeout = arguments.seconds("timeout_s").value_or(std::chrono::seconds(60));
     request.background = arguments.flag("background");
-    // A model that made a file wants it seen, and has no other way once a one shot has ended.
+    // A model wants the files it made shown, and after a one shot has ended there is no other way.
     request.collect =
         arguments.has("collect") ? arguments.textList("collect") : std::vector<std::string>{"**"};
     request.packages = arguments.textList("packages");

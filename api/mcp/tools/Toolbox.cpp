@@ -9,7 +9,7 @@
 namespace hearth::mcp {
 namespace {
 
-/// Of a description, for its list of pools.
+/// The most bytes of a description's list of pools.
 constexpr std::size_t kPoolsLine = 400;
 
 void addTo(std::vector<Tool>& all, std::vector<Tool> more) {
@@ -32,7 +32,7 @@ std::vector<std::string> textsOf(const Json& array) {
     return out;
 }
 
-/// The pools in one line. A model pays for it in each conversation, and two tools have it.
+/// Returns the pools in one line. A model pays for it in each conversation, and two tools have it.
 std::string poolsLine(const controller::Services& services, const controller::Principal& who) {
     const Json capabilities = services.capabilities();
     std::string line;
@@ -41,7 +41,7 @@ std::string poolsLine(const controller::Services& services, const controller::Pr
         if (view.pool->deleting) continue;
         const std::string facts =
             poolFacts(view, imageLanguages(capabilities, view.pool->spec.image));
-        // Only whole entries, and none after one that did not fit: the first are the oldest.
+        // Adds whole entries only, and none after one that did not fit: the first are the oldest.
         if (left_out > 0 || (!line.empty() && line.size() + facts.size() > kPoolsLine)) {
             ++left_out;
         } else {

@@ -18,15 +18,15 @@
 
 namespace hearth::mcp {
 
-/// A tool call that waits for its work. Holds no thread: its carrier waits or subscribes, then
-/// calls finish().
+/// A tool call that waits for its work. Holds no thread: the code that carries it waits or
+/// subscribes, then calls finish().
 struct PendingCall {
     std::shared_ptr<PendingWork> work;
     /// When to answer even though it still runs; none: only when it has finished.
     std::optional<TimePoint> until;
-    /// Makes the result of what there is now; may throw Error.
+    /// Makes the result of the present state; may throw Error.
     std::function<ToolResult()> finish;
-    /// The caller has taken the call back.
+    /// Cancels the call for its caller.
     std::function<void()> cancel;
 
     bool ready(TimePoint now) const { return work->finished() || (until && now >= *until); }
@@ -40,7 +40,7 @@ struct LiveCall {
 
 using ToolOutcome = std::variant<ToolResult, PendingCall, LiveCall, InputRequired>;
 
-/// One line of the table of tools. Everything that clients and validation need stands in it.
+/// One line of the table of tools, with everything that clients and validation need.
 struct Tool {
     std::string name;
     std::string title;
@@ -48,22 +48,22 @@ struct Tool {
         description;  ///< "{pools}" and "{default}" are filled in from the pools' real limits
     Json schema;      ///< flat, without $ref
     Json annotations;
-    /// Gets arguments that fit the schema. Error becomes a result the model reads, RpcFailure an
-    /// error of the protocol.
+    /// Gets arguments that fit the schema. An Error becomes a result that the model reads, an
+    /// RpcFailure an error of the protocol.
     std::function<ToolOutcome(const CallContext&, const Arguments&)> handler;
 };
 
 /// One endpoint's tools and their use, for every transport. Thread-safe once made.
 class Toolbox {
 public:
-    /// `services` outlive the toolbox. The order of `tools` is the order of the list.
+    /// `services` must outlive the toolbox. The order of `tools` is the order of the list.
     Toolbox(const controller::Services& services, std::vector<Tool> tools);
 
-    /// The result of tools/list; its order is fixed.
+    /// Returns the result of tools/list; its order is fixed.
     Json list(const controller::Principal& who) const;
     const Tool* find(const std::string& name) const;
     std::string names() const;
-    /// Checks arguments and runs the tool. Never throws Error: that is a result with isError.
+    /// Checks arguments and runs the tool. Never throws Error: it becomes a result with isError.
     /// Throws RpcFailure.
     ToolOutcome call(const Tool& tool, const CallContext& context, const Json& arguments) const;
 
@@ -75,23 +75,23 @@ private:
 /// Hearth's own ten tools.
 std::vector<Tool> nativeTools(const controller::Services& services);
 
-// The groups that make them up, one file each.
+// The groups of these tools, one file each.
 std::vector<Tool> workspaceTools(const controller::Services& services);
 std::vector<Tool> runTools(const controller::Services& services);
 std::vector<Tool> packageTools(const controller::Services& services);
 std::vector<Tool> fileTools(const controller::Services& services);
 
-/// "python: languages python, sh; 1 cpu, 512Mi memory, …": what a pool really gives.
+/// Returns a pool's real limits: "python: languages python, sh; 1 cpu, 512Mi memory, …".
 std::string poolFacts(const controller::PoolView& pool, const std::vector<std::string>& languages);
-/// The languages of an image as the capabilities document names them; empty where it does not.
+/// Returns an image's languages as the capabilities document names them; empty if it does not.
 std::vector<std::string> imageLanguages(const Json& capabilities, const std::string& image);
 
-/// The parameter `gpus` of the tools that claim, and what it asks for; none without it.
+/// The parameter `gpus` of the tools that claim, and the GPUs it asks for; none without it.
 Json gpusParam();
 std::optional<controller::GpuWish> gpuWish(const Arguments& arguments);
-/// A claim for a call, which waits as the call may.
+/// Returns a claim for a call, which waits as long as the call may.
 controller::WorkspaceRequest claimFor(const CallContext& call);
-/// `result` names a new workspace, which ends if the client never gets it.
+/// Returns `result`, which names a new workspace. It is closed if the client never gets the result.
 ToolResult tellingOf(const controller::WorkspaceView& made, const controller::Services& services,
                      const CallContext& call, ToolResult result);
 
@@ -105,12 +105,12 @@ Json textMapParam(const std::string& description);
 Json textListParam(const std::string& description, std::size_t most);
 Json workspaceParam();
 Json filesParam(const std::string& description);
-/// `open_world`: it may reach what is outside the sandbox.
+/// `open_world`: the tool may reach things outside the sandbox.
 Json toolHints(bool read_only, bool destructive, bool idempotent, bool open_world = false);
 
-/// The `files` argument; Error(InvalidArgument) for bad base64 or both of text and base64.
+/// Reads the `files` argument; Error(InvalidArgument) for bad base64 or both of text and base64.
 std::vector<controller::InlineFile> inlineFiles(const Arguments& arguments);
-/// `text` or `base64` of an object as bytes; nullopt without either.
+/// Returns `text` or `base64` of an object as bytes; nullopt without either.
 std::optional<std::string> inlineBytes(const Json& object);
 
 }  // namespace hearth::mcp

@@ -35,7 +35,7 @@ std::string listed(const std::vector<std::string>& texts) {
     return out;
 }
 
-/// As the server's configuration says it; empty if there are none.
+/// Returns the patterns of the server's configuration; empty if there are none.
 std::string allowedImages(const Json& capabilities) {
     const auto rules = capabilities.find("onDemand");
     if (rules == capabilities.end() || !rules->contains("allow")) return {};
@@ -68,7 +68,7 @@ ToolOutcome poolList(const Services& services, const CallContext& call) {
     return textResult(text);
 }
 
-/// The credentials that code need not bring, and cannot read.
+/// Lists the credentials that code need not have and cannot read.
 std::string credentialsText(const WorkspaceView& view) {
     std::string out;
     for (const Json& credential : view.credentials) {
@@ -114,7 +114,7 @@ ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
                         : std::string("network ") + broker::kNetworkModes.of(view.network)) +
                    "\n" + credentialsText(view) + deadlines(view) +
                    "\nPass workspace_id to run, file_put and file_get; close it when done.");
-    // By its key it is found again.
+    // With an idempotency key the workspace is found again.
     if (!request.idempotency_key.empty()) return result;
     return tellingOf(view, services, call, std::move(result));
 }

@@ -41,7 +41,7 @@ void count(const Services& services, const std::string& tool, const char* how) {
     services.metrics.mcp("tools/call", tool, how);
 }
 
-/// A header's quoted text: what could end it or is no plain character becomes '_'.
+/// Makes a name safe for a header's quoted text: quotes and unusual characters become '_'.
 std::string quotable(std::string name) {
     std::replace_if(
         name.begin(), name.end(),
@@ -155,7 +155,7 @@ api::Response PlainTools::called(api::Request& request, const std::string& seed,
             if (held->until) suspension.until = *held->until;
             suspension.resume = [this, held, name = tool->name] {
                 try {
-                    // Throws what the sandbox refused it with.
+                    // Throws the sandbox's refusal, if there is one.
                     if (!held->work->finished()) held->work->wait(std::chrono::milliseconds(0));
                     api::Response answer = answered(held->finish());
                     count(services_, name, "ok");

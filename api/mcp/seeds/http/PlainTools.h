@@ -16,31 +16,31 @@
 namespace hearth::mcp {
 
 /// The seeds' tools without MCP: `POST /compat/{seed}/tools/{tool}` and `POST /mcp/tools/{tool}`
-/// take the arguments as a JSON object (no body: none) and answer the result as JSON, whatever that
-/// is: an object, an array, a text. `GET /sandbox/file` gives a file of a sandbox. Failures are
-/// problem details. A call that waits for an execution or a sandbox holds no worker.
+/// take the arguments as a JSON object (no body: none) and answer with the result as JSON: an
+/// object, an array or a text. `GET /sandbox/file` gives a file of a sandbox. Failures are problem
+/// details. A call that waits for an execution or a sandbox holds no worker.
 class PlainTools final : public api::Handler {
 public:
-    /// `seed` selects the tools at /mcp/tools: "s0" to "s3". All references outlive the handler,
-    /// and the front must stop before it goes.
+    /// `seed` selects the tools at /mcp/tools: "s0" to "s3". All references must outlive the
+    /// handler, and the front must stop before it is destroyed.
     PlainTools(const controller::Services& services, const auth::Authenticator& authenticator,
                const auth::WorkerShares& shares, const auth::RateLimits& limits,
                const std::string& seed = "s1");
 
-    /// Whether a path is one of these.
+    /// True if this handler serves the path.
     static bool takes(const std::string& path);
     api::Response handle(api::Request& request) override;
 
-    /// The largest body: a program of 10 MB comes as JSON.
+    /// The largest body: room for a program of 10 MB as JSON.
     static constexpr std::size_t kMaxBody = 24U << 20U;
-    /// From this size on a body takes one of its tenant's kLargeAtOnce places.
+    /// A body of this size or more takes one of its tenant's kLargeAtOnce places.
     static constexpr std::uint64_t kLargeBody = 1U << 20U;
     static constexpr std::size_t kLargeAtOnce = 2;
 
 private:
     api::Response callTool(api::Request& request, const std::string& seed,
                            const std::string& name) const;
-    /// With a place of the tenant's share.
+    /// Handles a call that holds a place of the tenant's share.
     api::Response called(api::Request& request, const std::string& seed, const std::string& name,
                          const CallContext& call) const;
     api::Response sandboxFile(api::Request& request) const;
