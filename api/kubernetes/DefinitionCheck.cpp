@@ -19,10 +19,10 @@ namespace kube = pool::kubernetes;
 constexpr const char* kServed = "/apis/hearth.dev/v1alpha1";
 constexpr std::string_view kAll = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
 constexpr const char* kKeepsAll = "x-kubernetes-preserve-unknown-fields";
-/// Fields that are named; the others are counted.
+/// The most fields that are named; the others are counted.
 constexpr std::size_t kNamed = 6;
 
-/// The mark among these categories; empty if there is none.
+/// Returns the mark among these categories; empty if there is none.
 std::string markIn(const Json& categories) {
     if (!categories.is_array()) return "";
     for (const Json& each : categories) {
@@ -31,7 +31,7 @@ std::string markIn(const Json& categories) {
     return "";
 }
 
-/// The marks of the kinds that are served, by plural.
+/// Returns the marks of the kinds that are served, by plural.
 std::map<std::string, std::string> marksIn(const Json& served) {
     std::map<std::string, std::string> marks;
     const Json& resources = kube::valueAt(served, "/resources");
@@ -92,7 +92,7 @@ void compare(const Json& clusters, const Json& ours, const std::string& path,
     }
 }
 
-/// The schema of the version that both have; null if there is none.
+/// Returns the schema of version kObjectVersion; null if there is none.
 const Json& schemaOf(const Json& definition) {
     static const Json none;
     const Json& versions = kube::valueAt(definition, "/spec/versions");
@@ -116,7 +116,7 @@ std::string listed(const std::vector<std::string>& lacking) {
     return text;
 }
 
-/// The fault of one definition; empty: none.
+/// Returns the fault of one definition; empty if it has none.
 std::string troubleOf(const Json& ours, const std::string& mark, const ReadPath& read,
                       bool inside) {
     const bool same = mark == definitionMark(ours);

@@ -15,42 +15,42 @@
 /// fields that it does not know, and nobody is told.
 namespace hearth::kubernetes {
 
-/// Gives what the API server has at a path; nullopt where it does not answer or refuses.
+/// Returns the API server's document at a path; nullopt if the server does not answer or refuses.
 using ReadPath = std::function<std::optional<Json>(const std::string& path)>;
 
-/// How to mend it, for people.
+/// How to fix outdated definitions, for people.
 inline constexpr const char* kDefinitionFix =
     "hearth crds | kubectl apply -f -, or helm upgrade; then apply the objects again, for what was "
     "dropped is lost";
 
 /// The faults of the definitions of the cluster.
 struct DefinitionVerdict {
-    bool known = false;        ///< false: the cluster does not say
-    std::string trouble = {};  ///< for people; empty: they are ours, or of a newer version
+    bool known = false;        ///< false: the cluster gave no answer
+    std::string trouble = {};  ///< for people; empty: they are this program's, or newer
 };
 
-/// Checks those of SandboxPool and Workspace. Any account may read the mark that each has: the list
-/// of resources has it. The definitions themselves are read where that is allowed, which then names
-/// the fields: with `inside` always, else only where a mark is not ours.
+/// Checks the definitions of SandboxPool and Workspace. Any account may read their marks, which are
+/// in the list of resources. The definitions themselves are read if that is allowed, so that the
+/// fields can be named: with `inside` always, else only if a mark differs from this program's.
 DefinitionVerdict checkDefinitions(const ReadPath& read, bool inside);
 
-/// The fields, and words of fields, that `ours` has and the cluster's does not: "spec.warm.min",
+/// Returns the fields and enum values that `ours` has and the cluster's does not: "spec.warm.min",
 /// "spec.template.storage=Disk". Both are whole definitions.
 std::vector<std::string> fieldsLackingIn(const Json& clusters, const Json& ours);
 
-/// Looks at the definitions again and again, for a server that follows their objects. Of one
+/// Checks the definitions repeatedly, for a server that follows their objects. Used by one
 /// thread.
 class DefinitionWatch {
 public:
     static constexpr std::chrono::seconds kLook{15};
 
-    /// References outlive it.
+    /// References must outlive it.
     DefinitionWatch(const Clock& clock, metrics::Log& log) : clock_(clock), log_(log) {}
 
-    /// Looks, unless it has just done so; blocks for the calls. What a cluster that does not answer
-    /// has said before stays true.
+    /// Checks the definitions if the last check is older than kLook; blocks for the calls. If the
+    /// cluster does not answer, its last answer stays valid.
     void look(const ReadPath& read);
-    /// As DefinitionVerdict::trouble, of the last answer.
+    /// DefinitionVerdict::trouble of the last answer.
     const std::string& trouble() const { return trouble_; }
 
 private:

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kReference = "#/components/schemas/";
 constexpr const char* kAnything = "x-kubernetes-preserve-unknown-fields";
 
-/// Sizes and durations, which a manifest may give as numbers: memory: 536870912, maxAge: 0.
+/// True for sizes and durations; a manifest may give them as numbers: memory: 536870912, maxAge: 0.
 bool takesNumber(std::string_view field) {
     constexpr std::array kFields{"memory",         "workspace",  "tmp",         "timeout",
                                  "maxAge",         "maxWait",    "idleTimeout", "maxLifetime",
@@ -26,7 +26,7 @@ bool takesNumber(std::string_view field) {
     return std::ranges::find(kFields, field) != kFields.end();
 }
 
-/// A schema of OpenAPI 3.1 as a structural one: without references, and pruning instead of
+/// Turns a schema of OpenAPI 3.1 into a structural one: without references, and pruning instead of
 /// refusing. https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources has the rules.
 Json structural(const Json& schema, const Json& components) {
     if (schema.contains("$ref")) {
@@ -141,7 +141,7 @@ Json workspaceSpecSchema() {
     Json components = Json::object();
     const Json shape = rest::workspaceRequestSchema().toOpenApi(components);
     Json spec = structural(shape, components);
-    // They would be stored in the clear, and sent to all who watch.
+    // These fields would be stored unencrypted and sent to every watcher.
     for (const char* field : {"secrets", "files", "credentials"}) spec["properties"].erase(field);
     spec["properties"]["tenant"] = {
         {"type", "string"}, {"description", "Whose it is; default: default"}, {"nullable", true}};
@@ -176,7 +176,7 @@ Json workspaceColumns() {
             column("Reason", "string", ".status.conditions[?(@.type==\"Ready\")].message", 1)};
 }
 
-/// Names of a kind of objects.
+/// The names of a kind of objects.
 struct Names {
     std::string kind;
     std::string plural;
@@ -219,7 +219,7 @@ Json definitionOf(const Names& names, Json subresources, Json columns, Json spec
     return definition;
 }
 
-/// Words for people: a change of them changes nothing of what a cluster does.
+/// Removes descriptions, which are text for people: they do not change a cluster's behaviour.
 void eraseDescriptions(Json& value) {
     if (value.is_object()) {
         const auto words = value.find("description");

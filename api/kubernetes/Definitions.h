@@ -7,19 +7,19 @@
 
 namespace hearth::kubernetes {
 
-/// The CustomResourceDefinition of SandboxPool, with the fields that REST has, as Kubernetes from
-/// 1.20 on takes it. Rules that such a schema cannot say are the server's: it refuses an object
-/// with a condition.
+/// Returns the CustomResourceDefinition of SandboxPool, with the fields of REST, in the form that
+/// Kubernetes 1.20 and later accepts. The server checks the rules that such a schema cannot
+/// express: it refuses an object with a condition.
 Json sandboxPoolDefinition();
-/// The same of Workspace.
+/// The same for Workspace.
 Json workspaceDefinition();
 
 inline constexpr const char* kObjectVersion = "v1alpha1";
 inline constexpr std::string_view kMarkPrefix = "hearth-definition-";
 
-/// The mark of a definition, "hearth-definition-0-1-0-4be2a06ac3f1": the version of the program and
-/// a hash of all but descriptions. It is one of the definition's categories, for these stand in the
-/// list of resources, which any account may read; a definition itself few may.
+/// Returns the mark of a definition, "hearth-definition-0-1-0-4be2a06ac3f1": the program's version
+/// and a hash of everything except descriptions. It is one of the definition's categories, because
+/// any account may read them in the list of resources; few accounts may read a definition itself.
 std::string definitionMark(const Json& definition);
 
 }  // namespace hearth::kubernetes

@@ -136,7 +136,7 @@ void ObjectFollower::sync(const std::string& name) {
     }
 }
 
-/// One object that cannot be worked on must not stop the others.
+/// Runs `act`; an object that fails must not stop the others.
 void ObjectFollower::guarded(const std::string& name, const std::function<void()>& act) {
     try {
         act();

@@ -23,20 +23,20 @@
 
 namespace hearth::kubernetes {
 
-/// Follows the objects of one kind of hearth.dev in one namespace, and writes what they are told:
-/// statuses and events. Two threads, which end with it: one follows, one works.
+/// Follows the objects of one kind of hearth.dev in one namespace, and writes their statuses and
+/// events. Two threads, which end with it: one follows, one works.
 class ObjectFollower {
 public:
-    /// Callbacks of the worker.
+    /// Callbacks that the worker runs.
     struct Work {
-        /// An object that is new, has changed, or is looked at again, as each is once a second.
-        /// Null: it has gone, or is going. Returns whether to look at this name again.
+        /// Syncs an object that is new or has changed, and each object once a second. Null: the
+        /// object is gone, or is being deleted. Returns whether to look at this name again.
         std::function<bool(const std::string& name, const Json* object)> sync;
-        /// Once all of the first list have been synced, and then each minute.
+        /// Runs when the whole first list has been synced, and then every minute.
         std::function<void()> round;
     };
 
-    /// `plural`: "sandboxpools". References outlive it, and what `work` uses too. Throws
+    /// `plural`: "sandboxpools". References and everything that `work` uses must outlive it. Throws
     /// Error(InvalidArgument) for a cluster that cannot be used.
     ObjectFollower(pool::kubernetes::ClusterConfig cluster, std::string plural, const Clock& clock,
                    metrics::Log& log, Work work);
@@ -46,32 +46,32 @@ public:
 
     /// Call once.
     void begin();
-    /// Waits until all that there is has been synced, or the kind is not defined: then there is
-    /// nothing. False: the stop came first.
+    /// Waits until all existing objects have been synced, or the kind is not defined and so has no
+    /// objects. False: the stop came first.
     bool awaitRound(std::stop_token stop);
     /// Ends both threads. Statuses stay as they are.
     void stop();
-    /// Has the worker look at this object soon. Any thread.
+    /// Makes the worker look at this object soon. Any thread.
     void lookAt(const std::string& name);
-    /// The uids of all objects in the cache.
+    /// Returns the uids of all objects in the cache.
     std::set<std::string> uids() const;
 
-    /// Returns whether the status was written. Sets `trouble` to the failure, or clears it; a
-    /// failure that is new is logged.
+    /// Returns whether the status was written. Sets `trouble` to the failure, or clears it; logs a
+    /// new failure.
     bool writeStatus(const Json& object, const Json& status, std::string& trouble);
-    /// Events are a help, and the conditions are the truth: one that fails is left out.
+    /// Writes events. Conditions are authoritative, so a failed event is only logged.
     void tell(const std::vector<Json>& events);
-    /// Of anything in the namespace. The failure as a text; "" where it is there now.
+    /// Creates any object in the namespace. Returns the failure; "" if the object exists now.
     std::string create(const pool::kubernetes::KubeResource& resource, const Json& object);
-    /// The answer of the API server at a path; nullopt where it does not answer or refuses.
+    /// Returns the API server's answer at a path; nullopt if it does not answer or refuses.
     std::optional<Json> read(const std::string& path);
     const std::string& ns() const { return resource_.ns; }
 
 private:
     pool::kubernetes::ReflectorOptions following();
     void worker(const std::stop_token& stop);
-    /// What has changed, and once a second everything, each time from another one on: where not all
-    /// can be served at once, nobody is always the last.
+    /// Returns changed objects, and once a second all objects, each time from another one on: so no
+    /// object is always the last if not all can be served at once.
     std::vector<std::string> nextNames(const std::stop_token& stop);
     void sync(const std::string& name);
     void guarded(const std::string& name, const std::function<void()>& act);
@@ -86,17 +86,17 @@ private:
     pool::kubernetes::ObjectCache cache_;
     pool::kubernetes::Reflector reflector_;
     std::atomic<bool> stopped_{false};
-    std::map<std::string, std::string> failing_;  ///< of the worker: what was logged
-    std::set<std::string> known_;                 ///< of the worker: objects that are there
-    std::optional<TimePoint> round_;              ///< the last one
-    std::optional<TimePoint> swept_;              ///< when everything was looked at
+    std::map<std::string, std::string> failing_;  ///< worker only: the logged failures
+    std::set<std::string> known_;                 ///< worker only: objects that exist
+    std::optional<TimePoint> round_;              ///< the last round
+    std::optional<TimePoint> swept_;              ///< the last look at all objects
     std::size_t sweeps_ = 0;
 
     Mutex mutex_;
     StoppableCondition wake_;
     std::set<std::string> changed_ HEARTH_GUARDED_BY(mutex_);
-    bool listed_ HEARTH_GUARDED_BY(mutex_) = false;   ///< the first list has come, unread
-    bool settled_ HEARTH_GUARDED_BY(mutex_) = false;  ///< nothing to wait for any more
+    bool listed_ HEARTH_GUARDED_BY(mutex_) = false;   ///< a list has come, unread
+    bool settled_ HEARTH_GUARDED_BY(mutex_) = false;  ///< nothing is left to wait for
     std::shared_ptr<void> subscription_;
     std::jthread follower_;
     std::jthread worker_;

@@ -9,7 +9,7 @@ namespace hearth::kubernetes {
 
 namespace {
 
-/// The API server takes more, but nobody reads it.
+/// The longest message, in bytes. The API server takes more, but people do not read more.
 constexpr std::size_t kLongestMessage = 1000;
 
 /// True for conditions that are bad news when they hold.
@@ -20,7 +20,7 @@ bool isBadNews(std::string_view type) {
 
 std::string wordsOf(const Error& error) {
     std::string words = error.what();
-    // what() has the first of them already.
+    // what() has the first field already.
     for (std::size_t i = 1; i < error.fields().size(); ++i) {
         words.append("; ").append(error.fields()[i].pointer).append(" ");
         words.append(error.fields()[i].reason);
@@ -82,7 +82,7 @@ Json statusPatch(const Json& object, const Json& status) {
             if (!changed.contains(key)) changed[key] = nullptr;
         }
     }
-    // With another uid it is another object of that name: the API server then refuses.
+    // If the uid differs, the name belongs to another object and the API server refuses the patch.
     return {{"metadata", {{"uid", pool::kubernetes::valueAt(object, "/metadata/uid")}}},
             {"status", std::move(changed)}};
 }

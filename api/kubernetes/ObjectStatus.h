@@ -17,31 +17,31 @@ namespace hearth::kubernetes {
 struct Refusal {
     std::string reason;  ///< "InvalidSpec", "Ending", "Failed"
     std::string message;
-    bool wrong = false;  ///< it stays so until somebody changes the object
+    bool wrong = false;  ///< it stays so until the object is changed
 };
-/// `busy`: the reason of a conflict with what there is.
+/// `busy`: the reason for a conflict with existing things.
 Refusal refusalOf(const Error& error, const char* busy);
 
-/// metadata.generation, which the API server raises with each change of the spec.
+/// Returns metadata.generation, which the API server raises with each change of the spec.
 std::int64_t generationOf(const Json& object);
 
-/// Null if the status has none of this type.
+/// Returns the condition of this type; null if the status has none.
 const Json* conditionOf(const Json& status, std::string_view type);
 
-/// A condition as of `now`.
+/// Returns a condition as of `now`.
 Json condition(std::string_view type, bool holds, const Refusal& why, const std::string& now);
 
-/// Sets the generation of each condition; keeps the times of those whose status is as it was in the
-/// object.
+/// Sets the generation of each condition. Keeps the time of a condition whose status is the same in
+/// the object.
 void completeConditions(Json& conditions, const Json& object, const std::string& now);
 
-/// A merge patch of the object's status: fields that it has no more are taken out.
+/// Returns a merge patch of the object's status: removes the fields that `status` does not have.
 Json statusPatch(const Json& object, const Json& status);
 
-/// An Event (core/v1) about the object.
+/// Returns an Event (core/v1) about the object.
 Json eventAbout(const Json& object, bool warning, const Refusal& why, const std::string& time);
 
-/// Events of what is new in `now`: conditions that became true or false, or have another
+/// Returns events for the changes in `now`: conditions that became true or false, or have another
 /// reason. Ready and Progressing are left out: they change with every burst of claims.
 std::vector<Json> eventsOf(const Json& object, const Json& before, const Json& now,
                            const std::string& time);

@@ -13,11 +13,11 @@
 namespace hearth::kubernetes {
 namespace {
 
-/// The fields of the status that REST has, too.
+/// The status fields that REST has, too.
 constexpr std::array kCounts{"ready",  "claimed", "creating", "draining",
                              "failed", "desired", "waiting"};
 
-/// Of a refused object: Ready is false, whatever the pool of before does.
+/// Sets Ready to false for a refused object, whatever the earlier pool does.
 void refuse(Json& conditions, const Refusal& refusal, const std::string& now) {
     const auto is_ready = [](const Json& each) { return each.value("type", "") == "Ready"; };
     conditions.erase(std::remove_if(conditions.begin(), conditions.end(), is_ready),
@@ -59,7 +59,7 @@ Json poolStatusOf(const Json& object, const std::optional<controller::PoolView>&
         now));
     completeConditions(conditions, object, now);
     status["conditions"] = std::move(conditions);
-    // Until the pool was looked at with this spec, what is told of it is about the one before.
+    // Until the reconciler has looked at the pool with this spec, its status is about the old spec.
     const bool looked =
         refusal || (view && view->status.observed_generation >= view->pool->generation);
     const Json& before = pool::kubernetes::valueAt(object, "/status/observedGeneration");

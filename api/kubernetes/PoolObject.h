@@ -10,17 +10,17 @@
 
 namespace hearth::kubernetes {
 
-/// The manifest in a SandboxPool object: what parsePool() takes. Metadata is the cluster's, except
-/// for the name.
+/// Returns the manifest in a SandboxPool object, for parsePool(). Of the metadata it has only the
+/// name; the rest is the cluster's.
 Json manifestOf(const Json& object);
 
-/// The status that a SandboxPool object is to have. `view`: its pool, if there is one; of a refused
-/// object that is the pool as it was declared before. `definition_trouble`: of DefinitionWatch.
+/// Returns the status for a SandboxPool object. `view`: its pool, if there is one; for a refused
+/// object the pool as it was declared before. `definition_trouble`: DefinitionWatch::trouble().
 Json poolStatusOf(const Json& object, const std::optional<controller::PoolView>& view,
                   const std::optional<Refusal>& refusal, const std::string& now,
                   const std::string& definition_trouble = {});
 
-/// Whether they differ in more than counts, which change with every claim.
+/// True if the statuses differ in more than counts, which change with every claim.
 bool tellsMore(const Json& before, const Json& now);
 
 }  // namespace hearth::kubernetes

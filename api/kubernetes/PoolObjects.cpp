@@ -8,12 +8,12 @@
 namespace hearth::kubernetes {
 namespace {
 
-/// Between two writes of one status: of conditions, and of counts, which change with every claim.
+/// The least time between writes of one status: of conditions, and of counts (each claim).
 constexpr auto kCalm = std::chrono::seconds(1);
 constexpr auto kCountsCalm = std::chrono::seconds(5);
-/// Between two rounds of events about one pool.
+/// The least time between two rounds of events about one pool.
 constexpr auto kEventsCalm = std::chrono::seconds(10);
-/// Until a refused object is tried again: it may be wrong only as things are.
+/// The pause before a refused object is tried again: the refusal may be temporary.
 constexpr auto kSoon = std::chrono::seconds(5);
 constexpr auto kLater = std::chrono::seconds(60);
 
@@ -61,7 +61,7 @@ bool PoolObjects::sync(const std::string& name, const Json* object) {
     if (known.generation != generationOf(*object) || due) declare(*object, known);
     if (!all_declared_) return true;
     lookAtDefinitions();
-    Json seen = *object;  // with the status that we know of: the watch may lag
+    Json seen = *object;  // with the last known status: the watch may lag
     seen["status"] = known.status;
     publish(seen, known);
     return true;
@@ -77,7 +77,7 @@ void PoolObjects::declare(const Json& object, Followed& known) {
         pools_.declare(pool);
         return;
     } catch (const Error& e) {
-        known.refusal = refusalOf(e, "Ending");  // the pool of before still has sandboxes
+        known.refusal = refusalOf(e, "Ending");  // the earlier pool still has sandboxes
     } catch (const std::exception& e) {
         known.refusal = Refusal{"Failed", e.what()};
     }
@@ -87,7 +87,7 @@ void PoolObjects::declare(const Json& object, Followed& known) {
                                           {"error", known.refusal->message}});
 }
 
-/// Only what such an object declared: a file may have a pool of that name. False: not yet.
+/// Withdraws a pool that an object declared; a file may have a pool of that name. False: not yet.
 bool PoolObjects::withdraw(const std::string& name) {
     const std::optional<controller::PoolView> view = find(name);
     if (!view || view->pool->object.empty() || view->pool->deleting) return true;
@@ -100,7 +100,7 @@ bool PoolObjects::withdraw(const std::string& name) {
     }
 }
 
-/// Pools whose objects went while no server looked, or another one led.
+/// Withdraws pools whose objects were deleted while no server ran, or another replica led.
 void PoolObjects::withdrawLeftovers() {
     for (const controller::PoolView& view : pools_.list(ourselves())) {
         if (!view.pool->object.empty() && !followed_.contains(view.pool->name)) {
@@ -116,7 +116,7 @@ void PoolObjects::lookAtDefinitions() {
 void PoolObjects::publish(const Json& object, Followed& known) {
     const std::optional<controller::PoolView> view =
         find(pool::kubernetes::metadataText(object, "name"));
-    // Nobody has looked at it yet since the start: what the object says is newer.
+    // The pool was not looked at since the start, so the object's status is newer.
     if (!known.refusal && (!view || view->status.conditions.empty())) return;
     const Json status = poolStatusOf(object, view, known.refusal, formatRfc3339(clock_.wall()),
                                      definitions_.trouble());
@@ -125,7 +125,7 @@ void PoolObjects::publish(const Json& object, Followed& known) {
     const TimePoint now = clock_.now();
     if (known.wrote && now < *known.wrote + (more ? kCalm : kCountsCalm)) return;
     known.wrote = now;
-    if (!follower_.writeStatus(object, status, known.trouble)) return;  // once more after the calm
+    if (!follower_.writeStatus(object, status, known.trouble)) return;  // again after the pause
     const std::vector<Json> events =
         eventsOf(object, known.status, status, formatRfc3339(clock_.wall()));
     known.status = status;

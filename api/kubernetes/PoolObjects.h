@@ -18,16 +18,16 @@
 
 namespace hearth::kubernetes {
 
-/// The SandboxPool objects of one namespace: each declares a pool, and has in its status what
-/// became of it. An object that goes takes its pool with it, also one that went while no server
-/// looked: the pool remembers the object's uid. There is no finalizer for that reason: it would
-/// keep objects, their namespace and their CRD from going where no server is left.
+/// The SandboxPool objects of one namespace: each declares a pool and has the result in its status.
+/// A deleted object takes its pool with it, even if no server was running then, because the pool
+/// remembers the object's uid. So there is no finalizer: it would keep objects, their namespace and
+/// their CRD from being deleted if no server is left.
 ///
 /// While the cluster's definitions are older than this program's, each object has the condition
-/// DefinitionOutdated, which names them; an Event tells of it.
+/// DefinitionOutdated, which names them; an Event reports it.
 class PoolObjects {
 public:
-    /// References outlive it. Throws Error(InvalidArgument) for a cluster that cannot be used.
+    /// References must outlive it. Throws Error(InvalidArgument) for a cluster that cannot be used.
     PoolObjects(pool::kubernetes::ClusterConfig cluster, controller::PoolService& pools,
                 const Clock& clock, metrics::Log& log);
 
@@ -36,7 +36,7 @@ public:
         follower_.begin();
         return follower_.awaitRound(std::move(stop));
     }
-    /// Before the pools end.
+    /// Call before the pools end.
     void stop() { follower_.stop(); }
 
 private:
@@ -49,7 +49,7 @@ private:
         Json status;                     ///< as last written, or found
         std::optional<TimePoint> wrote;
         std::optional<TimePoint> told;  ///< the last event
-        std::string trouble;            ///< with the last write, logged once
+        std::string trouble;            ///< the last write's failure, logged once
     };
 
     bool sync(const std::string& name, const Json* object);
@@ -63,9 +63,9 @@ private:
     controller::PoolService& pools_;
     const Clock& clock_;
     metrics::Log& log_;
-    DefinitionWatch definitions_;  ///< of the worker
+    DefinitionWatch definitions_;  ///< worker only
     std::map<std::string, Followed> followed_;
-    bool all_declared_ = false;  ///< of the worker: statuses are written from then on
+    bool all_declared_ = false;  ///< worker only: statuses are written from then on
     ObjectFollower follower_;    ///< last: its threads use all of the above
 };
 

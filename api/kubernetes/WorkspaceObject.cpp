@@ -12,14 +12,14 @@
 namespace hearth::kubernetes {
 namespace {
 
-/// Fields that hold secrets, or much: an object is stored in the clear, and sent to all who watch.
+/// Fields with secrets or much data: an object is stored unencrypted and sent to every watcher.
 constexpr const char* kNotHere[] = {"secrets", "files", "credentials"};
 
 constexpr const char* kClaimed = "Claimed";
 constexpr const char* kEnding = "Ending";
 constexpr const char* kEnded = "Ended";
 
-/// Why Ready is as it is; empty: nobody has said yet.
+/// Returns the reason of the condition Ready; empty if there is none yet.
 std::string reasonOf(const Json& status) {
     const Json* ready = conditionOf(status, "Ready");
     return ready == nullptr ? "" : ready->value("reason", "");
@@ -68,7 +68,7 @@ WorkspaceWish wishOf(const Json& object, std::string_view secret_key) {
 }
 
 std::string secretName(const Json& object, std::string_view secret_key) {
-    constexpr std::size_t kMostOfName = 200;  // of 253
+    constexpr std::size_t kMostOfName = 200;  // a name may have 253
     constexpr std::size_t kDigits = 10;
     const std::string uid = pool::kubernetes::valueText(object, "/metadata/uid");
     return pool::kubernetes::valueText(object, "/metadata/name").substr(0, kMostOfName) + "-" +
@@ -112,7 +112,7 @@ Json claimedStatus(const Json& object, const controller::WorkspaceView& view,
                 {"url", url},
                 {"secret", secret},
                 {"claimedAt", view.created_at}};
-    // Only the answer to the claim has them.
+    // Only the answer to the claim has these fields.
     for (const char* field : {"source", "claimMicroseconds"}) {
         const Json& before = pool::kubernetes::valueAt(object, "/status");
         if (before.is_object() && before.contains(field)) status[field] = before[field];
@@ -140,7 +140,7 @@ std::vector<Json> workspaceEvents(const Json& object, const Json& before, const 
     const std::string reason = reasonOf(now);
     const Json* stalled = conditionOf(now, "Stalled");
     const bool told = stalled != nullptr && stalled->value("status", "") == "True";
-    // Its end follows soon, and says why.
+    // The end of the workspace follows soon and has the reason.
     if (told || reason.empty() || reason == reasonOf(before) || reason == kEnding) return events;
     const bool warning = reason != kClaimed && reason != kEnded;
     events.push_back(eventAbout(

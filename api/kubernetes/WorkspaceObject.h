@@ -12,39 +12,39 @@
 
 namespace hearth::kubernetes {
 
-/// The label of a workspace that an object asked for: the object's uid. By it a server that has
-/// never seen the object finds that it has gone.
+/// The label with the uid of the object that asked for a workspace. A server that has never seen
+/// the object finds by it that the object is gone.
 inline constexpr const char* kObjectLabel = "hearth.dev/object";
 
-/// What a Workspace object asks for.
+/// The workspace that a Workspace object asks for.
 struct WorkspaceWish {
     std::string tenant;
     controller::WorkspaceRequest request;  ///< keyed by the object's uid
 };
-/// Throws Error(InvalidArgument) or Error(InvalidSpec) that names the fields.
+/// Reads an object's wish. Throws Error(InvalidArgument) or Error(InvalidSpec), naming the fields.
 WorkspaceWish wishOf(const Json& object, std::string_view secret_key);
 
-/// What its user is told by a Secret.
+/// The content of the Secret for the workspace's user.
 struct WorkspaceAccessText {
     std::string url;
     std::string workspace;
     std::string token;
 };
 
-/// The name of that Secret. Nobody can know it before it is there, and put another in its place.
+/// Returns that Secret's name. It cannot be guessed, so no other Secret can be put there before.
 std::string secretName(const Json& object, std::string_view secret_key);
-/// The Secret itself. It goes with the object.
+/// Returns the Secret itself. It is deleted with the object.
 Json secretOf(const Json& object, const std::string& name, const WorkspaceAccessText& text);
 
-/// The status of an object whose claim waits, or is refused.
+/// Returns the status of an object whose claim waits, or is refused.
 Json pendingStatus(const Json& object, const Refusal& why, const std::string& now);
-/// The status of an object that has a workspace.
+/// Returns the status of an object that has a workspace.
 Json claimedStatus(const Json& object, const controller::WorkspaceView& view,
                    const std::string& url, const std::string& secret, const std::string& now);
-/// The status after the workspace's end, which is final.
+/// Returns the status after the workspace's end, which is final.
 Json endedStatus(const Json& object, const std::string& why, const std::string& now);
 
-/// Events of what is new in `now`: of its claim, of another reason to wait, and of its end, one
+/// Returns events for the changes in `now`: the claim, another reason to wait, and the end, one
 /// each, however often the claim is tried.
 std::vector<Json> workspaceEvents(const Json& object, const Json& before, const Json& now,
                                   const std::string& time);

@@ -9,12 +9,12 @@
 namespace hearth::kubernetes {
 namespace {
 
-/// Claims that wait at once, all and of one tenant; the others stand before the line of their pool.
+/// The most claims at once, of all and of one tenant; further objects do not enter a pool's line.
 constexpr std::size_t kMostClaims = 64;
 constexpr std::size_t kMostOfTenant = 8;
 constexpr auto kFirstRetry = std::chrono::seconds(2);
 constexpr auto kLastRetry = std::chrono::seconds(60);
-/// Between two writes of one status.
+/// The least time between two writes of one status.
 constexpr auto kStatusCalm = std::chrono::seconds(1);
 
 controller::Principal tenantOf(const std::string& tenant) {
@@ -25,7 +25,7 @@ controller::Principal everyTenant() {
     return {.role = controller::Role::Admin, .token_id = {}};
 }
 
-/// The reason of a claim that is tried again.
+/// Returns the reason for a claim that is tried again.
 const char* waitsFor(ErrorCode code) {
     switch (code) {
         case ErrorCode::NotFound:
@@ -87,7 +87,7 @@ bool WorkspaceObjects::sync(const std::string& name, const Json* object) {
     Followed& known = followed_[name];
     const std::string uid = object == nullptr ? "" : pool::kubernetes::metadataText(*object, "uid");
     if (known.uid != uid) {
-        // What a claim finds after this look ends in the next round.
+        // A workspace that the claim gets after this look is ended in the next round.
         if (known.claim) collect(Json(), known);
         drop(known);
         if (!end(known)) return true;
@@ -105,7 +105,7 @@ bool WorkspaceObjects::sync(const std::string& name, const Json* object) {
         known.secret = !known.workspace.empty();
     }
     if (textIn(known.status, "phase") == "Gone") return true;
-    Json seen = *object;  // with the status that we know of: the watch may lag
+    Json seen = *object;  // with the last known status: the watch may lag
     seen["status"] = known.status;
     see(seen, known);
     return true;
@@ -152,7 +152,7 @@ void WorkspaceObjects::beginClaim(const std::string& name, const WorkspaceWish& 
             refusal = refusalOf(e, "Waiting");
             if (!refusal->wrong) refusal->reason = waitsFor(e.code());
             ended = e.code() == ErrorCode::Gone;
-            // The spec was changed after a claim that nobody was told of.
+            // The spec was changed after a claim whose result never reached the status.
             if (e.code() == ErrorCode::IdempotencyMismatch) refusal->wrong = true;
         } catch (const std::exception& e) {
             refusal = Refusal{"Failed", e.what()};
@@ -181,7 +181,7 @@ void WorkspaceObjects::collect(const Json& object, Followed& known) {
         refusal = known.claim->refusal;
         ended = known.claim->ended;
     }
-    if (!view && !refusal) return;  // still under way
+    if (!view && !refusal) return;  // the claim still runs
     drop(known);
     const std::string now = formatRfc3339(clock_.wall());
     if (view) {
@@ -208,7 +208,7 @@ void WorkspaceObjects::later(Followed& known) const {
     known.again = clock_.now() + known.delay;
 }
 
-/// Its content follows from the object, so one that is there is the one that is wanted.
+/// Makes the Secret. Its content follows from the object, so an existing one is the right one.
 bool WorkspaceObjects::makeSecret(const Json& object, Followed& known) {
     if (known.secret) return true;
     if (known.again && clock_.now() < *known.again) return false;
@@ -230,7 +230,7 @@ void WorkspaceObjects::follow(const Json& object, Followed& known) {
         const controller::WorkspaceView view =
             workspaces_.get(tenantOf(known.tenant), known.workspace);
         if (!known.certain && !isOf(view, known.uid)) {
-            known.workspace.clear();  // our own claim tells which it is
+            known.workspace.clear();  // this server's own claim finds the right one
             known.secret = false;
             return;
         }
@@ -241,7 +241,7 @@ void WorkspaceObjects::follow(const Json& object, Followed& known) {
     } catch (const Error& e) {
         const bool unknown = e.code() == ErrorCode::NotFound;
         if (!unknown && e.code() != ErrorCode::Gone && e.code() != ErrorCode::SandboxLost) return;
-        // A leader that has just begun may not have heard of it yet.
+        // A new leader may not know this workspace yet.
         if (unknown && workspaces_.list(everyTenant(), {}).unanswered > 0) return;
         publish(object, endedStatus(object, e.what(), now), known);
     }
@@ -260,7 +260,7 @@ void WorkspaceObjects::publish(const Json& object, const Json& status, Followed&
 }
 
 bool WorkspaceObjects::end(const Followed& known) {
-    // The round finds by its label what is not certain.
+    // endLeftovers() finds a workspace that is not certain by its label.
     return known.workspace.empty() || !known.certain || close(known.tenant, known.workspace);
 }
 
@@ -276,7 +276,7 @@ bool WorkspaceObjects::close(const std::string& tenant, const std::string& works
     return true;
 }
 
-/// Workspaces whose objects went while no server looked, or another one led.
+/// Ends workspaces whose objects were deleted while no server ran, or another replica led.
 void WorkspaceObjects::endLeftovers() {
     const std::set<std::string> there = follower_.uids();
     controller::ListQuery query;

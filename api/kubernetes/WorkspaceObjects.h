@@ -20,15 +20,15 @@
 
 namespace hearth::kubernetes {
 
-/// The Workspace objects of one namespace: each claims a workspace, and has in its status what
-/// became of it. A Secret beside it has the server's address and a token for that workspace alone.
-/// The workspace ends with its object, also with one that went while no server looked: it has the
+/// The Workspace objects of one namespace: each claims a workspace and has the result in its
+/// status. A Secret beside it has the server's address and a token for that workspace alone. The
+/// workspace ends with its object, even if no server ran when the object was deleted: it has the
 /// object's uid as a label. An object whose workspace has ended stays, and claims no other.
 ///
-/// The follower's two threads, and one for each claim that is under way: a claim may wait long.
+/// Runs the follower's two threads and one for each running claim, because a claim may wait long.
 class WorkspaceObjects {
 public:
-    /// `url`: where clients reach this server. References outlive it.
+    /// `url`: the address at which clients reach this server. References must outlive it.
     WorkspaceObjects(pool::kubernetes::ClusterConfig cluster, controller::Workspaces& workspaces,
                      std::string secret_key, std::string url, const Clock& clock,
                      metrics::Log& log);
@@ -36,18 +36,18 @@ public:
     WorkspaceObjects(const WorkspaceObjects&) = delete;
     WorkspaceObjects& operator=(const WorkspaceObjects&) = delete;
 
-    /// Once the workspaces of before are known: one that is not is taken for ended.
+    /// Call when the earlier workspaces are known: an unknown workspace counts as ended.
     void begin() { follower_.begin(); }
-    /// Takes back the claims that wait. Before the workspaces end.
+    /// Cancels the claims that wait. Call before the workspaces end.
     void stop();
 
 private:
-    /// A claim under way, in a thread of its own.
+    /// A running claim, in a thread of its own.
     struct Claim {
         Mutex mutex;
         std::optional<controller::WorkspaceView> view HEARTH_GUARDED_BY(mutex);
         std::optional<Refusal> refusal HEARTH_GUARDED_BY(mutex);
-        bool ended HEARTH_GUARDED_BY(mutex) = false;  ///< it had one before, which is gone
+        bool ended HEARTH_GUARDED_BY(mutex) = false;  ///< its earlier workspace is gone
         std::jthread thread;                          ///< last: it uses the others
     };
     /// State of one object; only the worker touches it.
@@ -55,33 +55,33 @@ private:
         std::string uid;
         std::string workspace;  ///< empty: none yet
         std::string tenant;
-        /// By our claim, or by the workspace's label: a status alone may be somebody else's word.
+        /// Set by this server's claim, or by the workspace's label; a status alone may be forged.
         bool certain = false;
-        bool secret = false;  ///< it is there
+        bool secret = false;  ///< the Secret exists
         std::unique_ptr<Claim> claim;
         std::optional<TimePoint> again;  ///< when to claim, or to make the Secret, once more
-        std::chrono::seconds delay{};    ///< until then; longer each time
+        std::chrono::seconds delay{};    ///< the pause before `again`; longer each time
         std::int64_t refused = 0;        ///< the generation that was wrong; 0: none
         Json status;                     ///< as last written, or found
         std::optional<TimePoint> wrote;
-        std::string trouble;  ///< with the last write
+        std::string trouble;  ///< the last write's failure
     };
 
     bool sync(const std::string& name, const Json* object);
     void see(const Json& object, Followed& known);
     void claim(const Json& object, Followed& known);
     void beginClaim(const std::string& name, const WorkspaceWish& wish, Followed& known);
-    /// Takes what a claim that has ended found.
+    /// Takes the result of a claim that has ended.
     void collect(const Json& object, Followed& known);
     void later(Followed& known) const;
     void follow(const Json& object, Followed& known);
     bool makeSecret(const Json& object, Followed& known);
     void publish(const Json& object, const Json& status, Followed& known);
     void endLeftovers();
-    /// Ends the workspace of an object that has gone. False: not yet.
+    /// Ends the workspace of an object that is gone. False: not yet.
     bool end(const Followed& known);
     bool close(const std::string& tenant, const std::string& workspace);
-    /// Lets go of a claim, which is taken back if it still waits.
+    /// Drops a claim, which is cancelled if it still waits.
     void drop(Followed& known);
 
     controller::Workspaces& workspaces_;
@@ -90,8 +90,8 @@ private:
     const Clock& clock_;
     metrics::Log& log_;
     std::map<std::string, Followed> followed_;      ///< by name
-    std::map<std::string, std::size_t> under_way_;  ///< claims, by tenant
-    std::size_t claims_ = 0;                        ///< all of them
+    std::map<std::string, std::size_t> under_way_;  ///< running claims, by tenant
+    std::size_t claims_ = 0;                        ///< all running claims
     ObjectFollower follower_;                       ///< last: its threads use all of the above
 };
 

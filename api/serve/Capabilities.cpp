@@ -7,7 +7,7 @@
 namespace hearth::program {
 namespace {
 
-/// As an agent of a pool with this image told; empty while there is none.
+/// Returns the languages that an agent of a pool with this image reported; empty if there is none.
 std::vector<std::string> languagesOf(const std::string& image, const controller::SpecStore& specs,
                                      const pool::WarmPool& warm) {
     for (const controller::PoolPtr& pool : specs.all()) {
@@ -34,7 +34,7 @@ Json imagesOf(const pool::RuntimeFacts& facts, const controller::SpecStore& spec
     return images;
 }
 
-/// Of MCP, the newest first.
+/// Returns MCP's revisions, the newest first.
 Json revisions() {
     Json all = mcp::kModernVersions;
     for (const std::string_view version : mcp::kLegacyVersions) all.push_back(version);

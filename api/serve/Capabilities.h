@@ -10,8 +10,8 @@
 
 namespace hearth::program {
 
-/// The document of GET /v1/capabilities: the runtime, the isolation in force, images, languages,
-/// ways out, protocols. Thread-safe.
+/// Returns the document of GET /v1/capabilities: the runtime, the isolation in force, images,
+/// languages, networks, protocols. Thread-safe.
 Json capabilities(const cli::ServeConfig& config, const pool::RuntimeFacts& facts,
                   const controller::SpecStore& specs, const pool::WarmPool& warm,
                   const broker::EgressGateway& broker, const controller::Gpus& gpus);

@@ -13,10 +13,10 @@
 
 namespace hearth::program {
 
-/// Everything that clients can ask for, by path: REST, MCP's endpoints, tools without MCP.
+/// All endpoints for clients, by path: REST, MCP, tools without MCP.
 class Endpoints final : public api::Handler {
 public:
-    /// All references outlive it, and the front must stop before it goes.
+    /// All references must outlive it, and the front must stop before it is destroyed.
     Endpoints(const cli::ServeConfig& config, const controller::Services& services,
               const auth::Authenticator& authenticator, const auth::ProtectedResource& resource,
               const auth::WorkerShares& shares, const auth::RateLimits& limits);
@@ -24,8 +24,8 @@ public:
     api::Response handle(api::Request& request) override;
 
 private:
-    /// Hearth's own endpoint at the root, those of the seeds under /compat; with --compat a seed's
-    /// clients find theirs at the root, and Hearth's own is under /hearth.
+    /// Mounts Hearth's own endpoint at the root and the seeds' under /compat. With --compat that
+    /// seed's endpoint is at the root, and Hearth's own is under /hearth.
     void mount(const cli::ServeConfig& config, const controller::Services& services);
 
     const auth::ProtectedResource& resource_;

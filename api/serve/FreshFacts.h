@@ -14,8 +14,8 @@
 
 namespace hearth::program {
 
-/// What the runtime says about itself, asked at most four times a second, because the question may
-/// start a process. Thread-safe.
+/// The runtime's facts about itself. The runtime is asked at most four times a second, because the
+/// question may start a process. Thread-safe.
 class FreshFacts {
 public:
     using Ask = std::function<pool::RuntimeFacts()>;
@@ -25,8 +25,8 @@ public:
     FreshFacts(const FreshFacts&) = delete;
     FreshFacts& operator=(const FreshFacts&) = delete;
 
-    /// Where the answer takes longer than `patience`, as of an Engine that hangs, the one before:
-    /// callers hold workers. Throws what the question threw.
+    /// Returns the facts; the earlier ones if the answer takes longer than `patience` (an Engine
+    /// hangs), because callers hold workers. Throws the error of the question.
     pool::RuntimeFacts get();
 
     static constexpr std::chrono::milliseconds kFresh{250};
@@ -44,7 +44,7 @@ private:
     std::uint64_t answers_ HEARTH_GUARDED_BY(mutex_) = 0;
     TimePoint at_ HEARTH_GUARDED_BY(mutex_){};  ///< when the facts came
     std::optional<pool::RuntimeFacts> facts_ HEARTH_GUARDED_BY(mutex_);
-    std::exception_ptr failure_ HEARTH_GUARDED_BY(mutex_);  ///< of the last question
+    std::exception_ptr failure_ HEARTH_GUARDED_BY(mutex_);  ///< the last question's error
     std::jthread thread_;
 };
 

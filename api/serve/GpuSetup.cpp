@@ -12,7 +12,7 @@
 namespace hearth::program {
 namespace {
 
-/// GPUs that another server gives out: to this one there are none, and it says why.
+/// GPUs that another server uses: this server has none, and absence() says why.
 class OthersGpus final : public pool::GpuHost {
 public:
     OthersGpus(std::unique_ptr<pool::GpuHost> host, std::string why)
@@ -37,7 +37,7 @@ pool::GpuOptions gpuOptions(const cli::ServeConfig& config) {
     options.helper.program = cli::besideProgram("hearth-gpu");
     options.helper.library = *config.gpu_library;
     options.helper.cuda = *config.cuda_library;
-    // Without the account there is no server: others say so.
+    // Without the account the server does not start; other code reports that.
     const passwd* account = ::geteuid() == 0 ? ::getpwnam(config.user.value.c_str()) : nullptr;
     if (account != nullptr) {
         options.helper.uid = account->pw_uid;

@@ -10,11 +10,11 @@
 
 namespace hearth::program {
 
-/// The options for a look at this machine's GPUs. Started by root, the helper becomes the server's
-/// account, so that it finds what the server would.
+/// Returns the options for a look at this machine's GPUs. Started by root, the helper becomes the
+/// server's account, so that it finds the same as the server would.
 pool::GpuOptions gpuOptions(const cli::ServeConfig& config);
 
-/// The machine's GPUs as a server takes them before it gives root up.
+/// The machine's GPUs, which a server takes before it gives up root.
 struct GpuGround {
     std::optional<pool::gpu::GpuSeat> seat;  ///< none if no GPUs are looked for
     pool::gpu::GpuHelper::Started helper;

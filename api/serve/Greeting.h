@@ -5,24 +5,24 @@
 
 namespace hearth::program {
 
-/// How an instance that had tokens and has none now serves again.
+/// The commands after which an instance that had tokens and has none now serves again.
 inline constexpr const char* kOpenAgain =
     "hearth token create --role admin --offline, then start the server again; or serve "
     "--open-loopback";
 
-/// Facts for what a server says on its terminal once it serves.
+/// The facts for a server's greeting on its terminal when it begins to serve.
 struct Greeting {
     enum class Access : std::uint8_t { Open, WithToken, Nobody };
 
-    std::string url;         ///< of clients
+    std::string url;         ///< for clients
     std::string operations;  ///< HOST:PORT
-    std::string seed;        ///< whose tools are at /mcp (--compat); empty: our own
+    std::string seed;        ///< its tools are at /mcp (--compat); empty: Hearth's own
     Access access = Access::Open;
     std::string missing_pool;  ///< the default pool, if it is not declared
-    bool any_pool = true;      ///< one is declared
+    bool any_pool = true;      ///< true: one is declared
 
-    /// Addresses and a first command, in lines. Each command works as it stands, whatever is on
-    /// the PATH.
+    /// Returns addresses and a first command, in lines. Each command works unchanged with any
+    /// PATH.
     std::string text() const;
 
 private:

@@ -57,20 +57,20 @@ constexpr int kDeposed = 75;
 
 constexpr auto kListens = std::chrono::seconds(1);
 
-/// The server's standard streams. Made as root: afterwards a pipe of root's cannot be opened again.
+/// The server's standard streams. Made as root, because a pipe of root cannot be reopened later.
 struct Terminal {
     metrics::LogOutput words{1};
     metrics::LogOutput log{2};
 };
 
-/// This replica's part in leading; both are null where there is one replica only.
+/// This replica's part in leading; both are null if there is only one replica.
 struct Replica {
     Leadership* leadership = nullptr;
-    controller::SharedHistory* shared = nullptr;  ///< null where each replica has its own history
+    controller::SharedHistory* shared = nullptr;  ///< null if each replica has its own history
 };
 
-/// The object graph. Members are declared in the order in which they need each other, so they end
-/// in the reverse.
+/// The object graph. A member is declared after the members it needs, so members are destroyed in
+/// the reverse order.
 class HearthServer {
 public:
     HearthServer(const cli::ServeConfig& config, PrivilegedSetup ground, const Replica& replica,
@@ -152,7 +152,7 @@ public:
         noteUse(ground_);
     }
 
-    /// Serves until a signal or a failure; both end in the same shutdown, so that no sandbox is
+    /// Serves until a signal or a failure. Both lead to the same shutdown, so that no sandbox is
     /// left without a server.
     int run() {
         const std::stop_callback no_images(signals_.ended(), [this] { runtime_->stopFetching(); });
@@ -171,7 +171,7 @@ public:
     }
 
 private:
-    /// From now on others follow the history of this one.
+    /// Makes this replica's history the one that the others follow from now on.
     controller::SharedHistory* led(controller::SharedHistory* shared) const {
         if (shared == nullptr) return nullptr;
         controller::Database database(database_.path());
@@ -215,7 +215,7 @@ private:
                       static_cast<double>(controller::DiskReserve::of(*disk, reserve)));
     }
 
-    /// The addresses come first: if they are taken, nothing has been made yet.
+    /// Starts all parts. The addresses come first: if they are taken, nothing has been made yet.
     void start() {
         cli::checkExposure(config_, tokens_.configured() || issuers_.any());
         if (!config_.file.empty()) {
@@ -244,7 +244,7 @@ private:
         followLeadership();
         if (pool_objects_) claimForObjects();
         doorway_.say("looking for the images of the pools");
-        doorway_.open();  // workspaces of before wait for no image
+        doorway_.open();  // earlier workspaces do not wait for images
         prepareImages();
         if (ending()) return;
         started_at_ = clock_.now();
@@ -253,8 +253,8 @@ private:
         greet();
     }
 
-    /// Before the sandboxes of before are looked at: those of a pool that is not declared would
-    /// end.
+    /// Runs before recovery looks at earlier sandboxes, because sandboxes of a pool that is not
+    /// declared would be ended.
     void followObjects() {
         if (!*config_.custom_resources) return adoptPoolsOfObjects();
         doorway_.say("reading the pools of the cluster");
@@ -263,7 +263,7 @@ private:
         pool_objects_->begin(signals_.ended());
     }
 
-    /// They are clients' pools from now on, else nobody could change them.
+    /// Turns the objects' pools into clients' pools, because otherwise they could not be changed.
     void adoptPoolsOfObjects() {
         for (const controller::PoolPtr& pool : plane_.specs.all()) {
             if (pool->object.empty() || pool->deleting) continue;
@@ -274,11 +274,11 @@ private:
     }
 
     /// While another replica may lead, no sandbox is made here. A claim that would wait for one is
-    /// refused, so that its client asks again and may find that replica.
+    /// refused, so that its client asks again and may reach that replica.
     void followLeadership() {
         if (leadership_ == nullptr) return;
         const auto follow = [this] {
-            const MutexLock lock(leadership_mutex_);  // the last caller saw the latest state
+            const MutexLock lock(leadership_mutex_);  // so the last call uses the latest state
             std::optional<Error> why;
             if (!leadership_->sure()) {
                 why = Error(ErrorCode::Unavailable,
@@ -304,8 +304,8 @@ private:
         workspace_objects_->begin();
     }
 
-    /// A file wins over what was applied since, and the log says so.
-    /// A disk that refuses writes does not stop the server: it serves what is stored.
+    /// Declares a pool. A file overrides a pool that a client applied later; the log reports it.
+    /// A disk that refuses writes does not stop the server: it serves the stored pools.
     void declare(const controller::Pool& pool) {
         try {
             const controller::PoolPtr before = plane_.specs.find(pool.name);
@@ -329,7 +329,7 @@ private:
         }
     }
 
-    /// Says why nobody is served, or why callers without a token are.
+    /// Logs why no caller is served, or why callers without a token are.
     void tellAccess() {
         if (tokens_.configured() || issuers_.any() || !token_history_.had()) return;
         if (tokens_.open()) {
@@ -343,8 +343,8 @@ private:
 
     bool ending() const { return signals_.ended().stop_requested(); }
 
-    /// Not ready while an image is unpacked for the first time. One that cannot be prepared leaves
-    /// its pool Degraded, which says why.
+    /// Prepares the pools' images; the server is not ready meanwhile. A pool whose image cannot be
+    /// prepared is Degraded, with the reason.
     void prepareImages() {
         for (const controller::PoolPtr& pool : plane_.specs.all()) {
             if (!pool->refused.empty() || !pool->on_demand.empty()) continue;
@@ -368,7 +368,7 @@ private:
         }
     }
 
-    /// Declared, and not on its way out.
+    /// True if the pool is declared and is not being deleted.
     bool declares(const std::string& name) const {
         const controller::PoolPtr pool = plane_.specs.find(name);
         return pool && !pool->deleting;
@@ -380,8 +380,8 @@ private:
         });
     }
 
-    /// The pool may still be declared; until then requests without a pool are refused with this
-    /// reason.
+    /// Warns if the default pool is missing. It may be declared later; until then requests without
+    /// a pool are refused.
     void warnOfMissingDefault() {
         const std::string& name = *config_.default_pool;
         if (name.empty() || declares(name)) return;
@@ -392,8 +392,8 @@ private:
                     "apply -f, or name another with --default-pool"}});
     }
 
-    /// Ready once every pool was filled, or after a grace: a pool that cannot be filled is
-    /// Degraded, and the others serve.
+    /// Ready when every pool was filled once, or after a grace period: a pool that cannot be filled
+    /// is Degraded, and the others serve.
     std::pair<bool, std::string> ready() {
         if (stopping_ || signals_.leaving()) return {false, "stopping"};
         if (!prepared_) return {false, doorway_.doing()};
@@ -419,7 +419,7 @@ private:
         return {true, leftovers.empty() ? "ready" : "ready; " + leftovers};
     }
 
-    /// Its next sandbox waits for a GPU that somebody else has, or that cannot be used.
+    /// True if the pool's next sandbox waits for a GPU that is in use elsewhere or unusable.
     bool lacksGpus(const controller::Pool& pool) const {
         return !plane_.breaker.state(pool.name).no_gpus.empty() &&
                plane_.gpus.coming(pool.spec.gpu) == 0;
@@ -440,7 +440,7 @@ private:
         say(greeting.text());
     }
 
-    /// Gives up on a terminal that takes no more.
+    /// Writes to the terminal; gives up after kListens if the terminal takes no more.
     void say(const std::string& words) const {
         static_cast<void>(terminal_.words.say(words, kListens));
     }
@@ -458,18 +458,18 @@ private:
         front_.stop();
         plane_.pool_reconciler.shutDown();
         runtime_->finishWithin(kShutdownWait);
-        // Among replicas the next leader goes on with them.
+        // With replicas, the next leader continues with the warm sandboxes.
         if (looping_ && !runtime_died_ && leadership_ == nullptr &&
             *config_.shutdown_warm == cli::ShutdownWarm::Destroy) {
             endWarm();
         }
-        gpus_->stop();  // a scrub would take minutes
+        gpus_->stop();  // stopped first, because a scrub would take minutes
         plane_.loop.stop();
         if (!runtime_died_) plane_.usage.look();
         journal_.flush(kShutdownWait);
         operations_.stop();
         if (leadership_ != nullptr) leadership_->release();
-        lock_.reset();  // the launcher, which ends now, removes the folder if nobody lives
+        lock_.reset();  // the launcher, which ends now, removes the folder if no sandbox is left
         log_.info("server.stopped");
         return runtime_died_ ? kLauncherDied : 0;
     }
@@ -501,24 +501,24 @@ private:
     metrics::Metrics& metrics_;
     metrics::Log& log_;
     const metrics::Tracer& tracer_;
-    const controller::DiskReserve reserve_;  ///< of the state's disk
+    const controller::DiskReserve reserve_;  ///< on the state's disk
     std::atomic<bool> stopping_{false};
     std::atomic<bool> warmed_up_{false};
     std::atomic<bool> runtime_died_{false};
     bool looping_ = false;
     TimePoint started_at_{};  ///< set before prepared_
     std::atomic<bool> prepared_{false};
-    agent::Poller poller_;  ///< first: also the journal's callbacks hold clients of agents
+    agent::Poller poller_;  ///< first: the journal's callbacks hold agent clients, too
     controller::DatabaseFile database_;
     controller::TokenHistory token_history_;
     controller::Journal journal_;
     controller::TokenStore tokens_;
-    /// Made last: with it the instance counts as used, and its token history is written by then.
+    /// Made last of the state: it marks the instance as used, after the token history is written.
     const std::string secret_key_;
     const std::unique_ptr<PreparedRuntime> runtime_setup_;
     std::unique_ptr<pool::ContainerRuntime> runtime_;
     FreshFacts facts_{[this] { return runtime_->facts(); }, clock_};
-    Fd lock_;  ///< goes before a launcher, which then finds that nobody needs the folder
+    Fd lock_;  ///< released before the launcher ends, which then removes the unused folder
     const std::unique_ptr<pool::GpuHost> gpus_;
     controller::ControlPlane plane_;
     metrics::AuditLog audit_;
@@ -533,15 +533,15 @@ private:
     api::OperationsServer operations_;
     api::AccessLog access_;
     api::Front front_;
-    std::unique_ptr<kubernetes::PoolObjects> pool_objects_;  ///< null: files and clients alone
+    std::unique_ptr<kubernetes::PoolObjects> pool_objects_;  ///< null: only files and clients
     std::unique_ptr<kubernetes::WorkspaceObjects> workspace_objects_;
     Mutex leadership_mutex_;
     std::shared_ptr<void> leadership_change_;
     std::unique_ptr<TokenFile> token_file_;  ///< null without --config
 };
 
-/// Large blocks go back to the machine when they are freed. Left alone, the allocator takes the
-/// largest thing ever freed (16 MiB of output) for what it may keep of each of its heaps.
+/// Makes the allocator return large blocks to the machine. By default it raises its threshold to
+/// the largest block ever freed (16 MiB of output), and each heap may keep that much.
 void keepHeapSmall() {
     constexpr int kLarge = 128 << 10;
     constexpr int kKept = 1 << 20;
@@ -551,8 +551,8 @@ void keepHeapSmall() {
 
 }  // namespace
 
-/// Another replica leads: what this one still does could only be in its way. Its sandboxes are that
-/// one's now, so nothing is ended with it.
+/// Ends the process because another replica leads, which further work here would only disturb. That
+/// replica owns the sandboxes now, so they are not ended.
 [[noreturn]] void leave(metrics::Log& log, const std::string& why) {
     log.error("leader.deposed", {{"why", why}});
     std::_Exit(kDeposed);

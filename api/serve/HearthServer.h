@@ -5,7 +5,7 @@
 
 namespace hearth::program {
 
-/// `hearth serve`: builds the object graph, serves until a signal ends it, and takes it down again.
+/// `hearth serve`: builds the object graph, serves until a signal, and takes the graph down again.
 /// Returns the exit status. Call it once, while the process has one thread; throws if the start
 /// fails. `runtime`, if given, replaces the runtime of the configuration.
 int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime = nullptr);

@@ -26,8 +26,8 @@ namespace {
 
 using controller::databasePath;
 
-/// Creates a missing file for the user who owns its folder: root may work here before the server
-/// does. True if the directory was in use: then the database was lost.
+/// Creates a missing file for the user who owns its folder, because root may be here before the
+/// server. True if the file is new in a used directory: then the database was lost.
 bool makeDatabase(const std::string& data_dir) {
     const std::string path = databasePath(data_dir);
     const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kFewestConnections = 64;
 constexpr auto kLinger = std::chrono::milliseconds(500);
-/// A tenant may have as many news streams as this number of its tokens.
+/// A tenant may have as many news streams as this number of its tokens together.
 constexpr std::size_t kTokensWorth = 4;
 
 }  // namespace
@@ -43,7 +43,7 @@ broker::EgressOptions brokerOptions(const cli::ServeConfig& config, const Instan
     options.cache_directory = instance.data_dir + "/state/mirror";
     options.cache_bytes = parseBytes(*config.mirror_cache).value();
     options.deny = denySet(config);
-    // Told now, in words: a request would only find that there is no such secret.
+    // Checked now, with a clear message: a request would only find that there is no such secret.
     const auto readable = [](const auto& setting, int how) {
         if (setting.value.empty() || ::access(setting.value.c_str(), how) == 0) return;
         throw cli::UsageError(
@@ -99,14 +99,14 @@ api::FrontOptions frontOptions(const cli::ServeConfig& config, const metrics::Tr
     options.news_of_tenant =
         std::min<std::size_t>(kTokensWorth * *config.event_streams, options.news);
     options.workers = *config.workers;
-    // Sandboxes and files need descriptors too, and come first.
+    // Leaves descriptors for sandboxes and files, which are more important.
     rlimit files{};
     if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
-        const rlim_t share = options.tls.any() ? 8 : 4;  // with TLS each has three
+        const rlim_t share = options.tls.any() ? 8 : 4;  // with TLS each connection has three
         options.connections = std::clamp<std::size_t>(files.rlim_cur / share, kFewestConnections,
                                                       options.connections);
     }
-    // How long an idle worker is kept for the client that comes back; other work may take it.
+    // How long an idle worker is kept for its client's next request; other work may take it.
     options.linger = kLinger;
     return options;
 }

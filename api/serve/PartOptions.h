@@ -24,9 +24,9 @@ api::FrontOptions frontOptions(const cli::ServeConfig& config, const metrics::Tr
 /// Throws cli::UsageError if the caller cannot read the secrets or the authorities.
 broker::EgressOptions brokerOptions(const cli::ServeConfig& config, const Instance& instance,
                                     const std::string& secret_key);
-/// The reserve on the file system that holds the state.
+/// Returns the reserve on the file system that holds the state.
 controller::DiskReserve stateReserve(const cli::ServeConfig& config, const Instance& instance);
-/// The budget of the file system that holds the images of workspaces; the launcher makes them.
+/// Returns the budget of the file system that holds the launcher's disk images of workspaces.
 controller::DiskBudget workspaceBudget(const cli::ServeConfig& config, const Instance& instance);
 
 }  // namespace hearth::program

@@ -28,7 +28,7 @@
 namespace hearth::program {
 namespace {
 
-/// For as long as it lives this process may do what the account may. Only for one of root, with one
+/// While it exists, this process has the rights of the account. Only for a process of root with one
 /// thread.
 class As {
 public:
@@ -54,8 +54,8 @@ private:
     std::vector<gid_t> groups_;
 };
 
-/// A file of lines belongs to the server's user. Only root may be able to create it, but the server
-/// must be able to reach it there. `name` is "audit" or "access".
+/// Makes a log file that belongs to the server's user. Perhaps only root can create it, but the
+/// server must be able to open it. `name` is "audit" or "access".
 void prepareLines(const cli::Setting<std::string>& setting, const std::string& name, mode_t mode,
                   const controller::Account& account) {
     const std::string& path = *setting;
@@ -89,7 +89,7 @@ void prepareLines(const cli::Setting<std::string>& setting, const std::string& n
 
 void prepareLogs(const cli::ServeConfig& config, const controller::Account& account) {
     const auto whole = [](const std::string& path) {
-        std::error_code unknown;  // then opening it will say why
+        std::error_code unknown;  // opening the file reports the reason later
         return std::filesystem::weakly_canonical(path, unknown);
     };
     if (!(*config.access_log).empty() && whole(*config.access_log) == whole(*config.audit_log)) {
@@ -104,8 +104,8 @@ void prepareLogs(const cli::ServeConfig& config, const controller::Account& acco
 constexpr std::string_view kUsed =
     "A server has used this directory. Without its state nobody is served until a token is made.\n";
 
-/// A failure is passed over: the state, where it is still whole, says the same. A file that says it
-/// stays as it is: on a full disk it would be emptied, and not written.
+/// Writes the mark of use. A failure is ignored: an intact state proves the use, too. An existing
+/// mark is not rewritten, because on a full disk it would be emptied.
 void rememberUse(const Instance& instance) noexcept {
     try {
         const std::string path = controller::usedPath(instance.data_dir);
@@ -118,7 +118,7 @@ void rememberUse(const Instance& instance) noexcept {
     }
 }
 
-/// Holds the instance during the set-up; if that fails, nothing of it stays in /run.
+/// Holds the instance during the set-up; if the set-up fails, nothing of it stays in /run.
 class Hold {
 public:
     explicit Hold(const Instance& instance)
@@ -167,7 +167,7 @@ PrivilegedSetup prepare(const cli::ServeConfig& config, const RuntimeFactory* gi
     if (ground.used_before) rememberUse(ground.instance);
     requireWritable(ground.instance);
     if (!ground.used_before) {
-        // The server may not write there once it has given root up: it gets the file, still empty.
+        // The server cannot create the file after it has given up root; it gets it open and empty.
         ground.use = Fd(::open(controller::usedPath(ground.instance.data_dir).c_str(),
                                O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
     }

@@ -19,22 +19,22 @@ namespace hearth::program {
 /// The results of the set-up as root, before the first thread.
 struct PrivilegedSetup {
     Instance instance;
-    bool used_before = false;  ///< seen before anything was made for this start
-    Fd use;                    ///< usedPath(), empty, at the first start: noteUse()
+    bool used_before = false;  ///< read before this start made anything
+    Fd use;                    ///< usedPath(), still empty, at the first start: noteUse()
     std::unique_ptr<PreparedRuntime> runtime;
     GpuGround gpus;
-    Fd lock;  ///< goes first: the launcher, ending, removes the folder that nobody needs
+    Fd lock;  ///< released first: the ending launcher then removes the unused folder
     std::vector<controller::Pool> declared;
     std::vector<controller::Pool> declared_once;
     std::map<std::string, controller::QuotaSpec> quotas;
     std::vector<auth::IssuerConfig> issuers;
 };
 
-/// Takes the instance, prepares the runtime and gives root up. Only for a process with one thread.
-/// Throws Error and std::system_error: what to do about it is for the person who starts the server.
-/// `given`: in place of the configured runtime.
+/// Takes the instance, prepares the runtime and gives up root. Only for a process with one thread.
+/// Throws Error and std::system_error, with hints for the person who starts the server.
+/// `given`: replaces the configured runtime.
 PrivilegedSetup prepare(const cli::ServeConfig& config, const RuntimeFactory* given);
-/// Once the state is there: from now on an instance without it has lost it.
+/// Marks the instance as used. Call when the state exists; if it is missing later, it was lost.
 void noteUse(PrivilegedSetup& ground) noexcept;
 
 }  // namespace hearth::program

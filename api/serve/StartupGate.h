@@ -9,16 +9,16 @@
 namespace hearth::program {
 
 /// Answers clients while the server starts. The addresses are taken first, so that a port conflict
-/// is found before anything is made; early requests are told to retry. Thread-safe.
+/// is found before anything is made; early requests get an answer to retry. Thread-safe.
 class StartupGate final : public api::Handler {
 public:
-    /// `inside` must outlive it, and is asked nothing before open().
+    /// `inside` must outlive it, and gets no request before open().
     explicit StartupGate(api::Handler& inside) : inside_(inside) {}
 
     /// Throws Error(Unavailable) with Retry-After until open().
     api::Response handle(api::Request& request) override;
 
-    /// The present step of the start, in a few words for an operator.
+    /// Sets the present step of the start, in a few words for an operator.
     void say(std::string doing);
     std::string doing() const;
     void open() { open_ = true; }

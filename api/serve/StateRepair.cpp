@@ -39,7 +39,7 @@ void giveTo(const std::string& path, const controller::Account& account) {
     const Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     struct stat status {};
     if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
-    // The account may write to the folder: another name of a file could be anybody's.
+    // The account may write to the folder, so a file with two names could be another user's.
     if (status.st_nlink != 1 || status.st_uid == account.uid) return;
     if (::fchown(file.get(), account.uid, account.gid) != 0) throwErrno("chown", path);
 }

@@ -6,8 +6,8 @@
 
 namespace hearth::program {
 
-/// Repairs faults that would keep the server from opening its own files in `folder`, as root and
-/// before root is given up: files of other users (an operator put a copy back) become the
+/// Repairs faults that would keep the server from opening its own files in `folder`; runs as root,
+/// before root is given up. Files of other users (an operator restored a copy) become the
 /// account's; a folder or a dangling link in place of a state file is renamed to
 /// `NAME.damaged-TIME`. Only plain files with one name change their owner. A missing folder is
 /// fine.

@@ -71,14 +71,14 @@ std::string TokenFile::states() const {
 
 void TokenFile::look() {
     const std::string now = states();
-    // While something is wrong it may be with a file that is not among these yet.
+    // While there is a fault, it may be in a file that is not in files_ yet.
     if (fault_.empty() && now == in_force_) return;
     if (now != std::exchange(seen_, now)) return;
     read();
 }
 
 std::vector<cli::TokenConfig> TokenFile::parsed() const {
-    // A disk that was full, or an editor that was killed, leaves such a file.
+    // A full disk or a killed editor leaves an empty file.
     const std::string text = cli::readTextFile(path_, kMost);
     if (any_ && text.find_first_not_of(" \t\r\n") == std::string::npos) {
         throw cli::UsageError(path_ + ": the file is empty",
@@ -92,7 +92,7 @@ void TokenFile::read() {
     std::string fault;
     std::string hint;
     try {
-        // Read twice with the same states: nobody was writing meanwhile.
+        // Reads twice; if the states are the same, the files were not written meanwhile.
         files_ = filesOf(path_, parsed());
         const std::string before = states();
         const std::vector<cli::TokenConfig> tokens = parsed();
@@ -103,13 +103,13 @@ void TokenFile::read() {
     } catch (const cli::UsageError& e) {
         fault = e.what();
         hint = e.hint() + "; ";
-    } catch (const std::exception& e) {  // what is in force stays so
+    } catch (const std::exception& e) {  // the tokens in force stay so
         fault = e.what();
     }
     metrics_.tokensStale(any_ && !fault.empty());
     if (fault == std::exchange(fault_, fault) || fault.empty()) return;
     hint += "what was in force stays so until the server's user can read the file and it is right";
-    // One that never had tokens is of no concern yet.
+    // A fault in a file that never had tokens is not a warning yet.
     const auto tell = any_ ? &metrics::Log::warn : &metrics::Log::info;
     (log_.*tell)("tokens.not_reloaded", {{"file", path_}, {"error", fault}, {"hint", hint}});
 }

@@ -14,35 +14,35 @@
 
 namespace hearth::program {
 
-/// Follows the tokens of the file of --config: it and the files that hold its tokens are looked at
-/// every second, and what they say is put in force. A file that cannot be read, is wrong or is
-/// empty changes nothing; the log says why, once, and a metric that it is so. Other settings of the
-/// file need a restart.
+/// Follows the tokens of the file of --config. Checks that file and the files that hold its tokens
+/// every second and puts their tokens in force. A file that cannot be read, is wrong or is empty
+/// changes nothing; the log reports the reason once, and a metric shows the state. Other settings
+/// of the file need a restart.
 class TokenFile {
 public:
-    /// Between two looks, and for how long a file must not have changed before it is read: whoever
-    /// writes it in place may be in the middle.
+    /// The pause between two looks. A file must be unchanged that long before it is read, because
+    /// an editor may be in the middle of writing it.
     static constexpr std::chrono::seconds kLook{1};
 
-    /// `path` absolute; `known`: the tokens that are in force. References outlive it.
+    /// `path` absolute; `known`: the tokens that are in force. References must outlive it.
     TokenFile(std::string path, const std::vector<cli::TokenConfig>& known,
               controller::TokenStore& tokens, metrics::Metrics& metrics, metrics::Log& log);
     ~TokenFile();
     TokenFile(const TokenFile&) = delete;
     TokenFile& operator=(const TokenFile&) = delete;
 
-    /// Reads it at once, for it may have changed since the configuration was read, and from then on
-    /// in a thread of its own. Call once.
+    /// Reads the file at once, because it may have changed since the configuration was read, then
+    /// follows it in a thread of its own. Call once.
     void begin();
-    /// Has it read soon, also where nothing seems to have changed. Any thread.
+    /// Makes the thread read the file soon, even if it seems unchanged. Any thread.
     void hurry();
-    /// One look, for the thread and for tests without it.
+    /// Looks once; for the thread, and for tests without it.
     void look();
 
 private:
     std::string states() const;
     void run(const std::stop_token& stop);
-    /// Puts in force what the files say.
+    /// Puts the tokens in the files in force.
     void read();
     std::vector<cli::TokenConfig> parsed() const;
     void take(const std::vector<cli::TokenConfig>& tokens);
@@ -51,11 +51,11 @@ private:
     controller::TokenStore& tokens_;
     metrics::Metrics& metrics_;
     metrics::Log& log_;
-    // Members of the thread.
-    std::vector<std::string> files_;  ///< of --config, then those that hold tokens
-    std::string in_force_;            ///< states() of what was read
+    // Members that only the thread uses.
+    std::vector<std::string> files_;  ///< the file of --config, then the files that hold tokens
+    std::string in_force_;            ///< states() of the files that are in force
     std::string seen_;                ///< states() of the last look
-    std::string fault_;               ///< why the files are not in force; empty: they are
+    std::string fault_;               ///< the reason if the files are not in force; else empty
     bool any_;                        ///< the file that is in force has tokens
 
     Mutex mutex_;

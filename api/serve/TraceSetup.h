@@ -11,14 +11,14 @@
 
 namespace hearth::program {
 
-/// Reads OpenTelemetry's variables of the environment. Nullopt: nothing is to be sent. Throws
+/// Reads OpenTelemetry's environment variables. Nullopt: nothing is to be sent. Throws
 /// Error(InvalidArgument) that names the variable.
 std::optional<metrics::OtlpSettings> traceSettings();
 
-/// Traces and their way out. Without settings nothing is recorded.
+/// The tracer and its exporter. Without settings nothing is recorded.
 class TraceSetup {
 public:
-    /// The references outlive it: its end still sends, counts and logs.
+    /// The references must outlive it, because its destructor still sends, counts and logs.
     TraceSetup(const std::optional<metrics::OtlpSettings>& settings, const Clock& clock,
                metrics::Log& log, metrics::Metrics& metrics);
     const metrics::Tracer& tracer() const { return tracer_; }

@@ -18,7 +18,7 @@ namespace hearth::mcp {
 struct SessionFacts {
     std::string_view version;  ///< negotiated
     Json
-        client_capabilities{};  ///< an object: elicitation, sampling, roots, each {} where declared
+        client_capabilities{};  ///< an object: elicitation, sampling, roots, each {} if declared
 };
 
 /// Makes and checks session ids that describe themselves: layout version, protocol version,

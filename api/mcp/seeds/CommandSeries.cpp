@@ -25,12 +25,12 @@ done)";
 
 struct Mark {
     std::size_t begin = 0;
-    std::size_t end = 0;  ///< behind its line
+    std::size_t end = 0;  ///< after its line
     std::size_t number = 0;
     int status = 0;
 };
 
-/// A number and what must follow it.
+/// Reads a number and the character that must follow it.
 template <typename Number>
 bool readNumber(std::string_view text, std::size_t& at, char behind, Number& number) {
     const char* const begin = text.data() + at;
@@ -106,7 +106,7 @@ std::vector<CommandResult> seriesResults(const std::vector<std::string>& command
     std::map<std::size_t, int> statuses = out.statuses;
     statuses.insert(err.statuses.begin(), err.statuses.end());
     std::size_t ran = statuses.empty() ? 0 : statuses.rbegin()->first;
-    // One more had begun, unless all that had to run have.
+    // One more had begun, unless all commands ran or one failed.
     const bool ended = ran == commands.size() || (ran > 0 && statuses.rbegin()->second != 0);
     if (!ended) ++ran;
     std::vector<CommandResult> results;

@@ -20,7 +20,7 @@ constexpr std::array<LocalArgument, 4> kAll{{
      "/app/results", true},
 }};
 
-/// The path as the seed's own result has it.
+/// Returns the path in the form of the seed's own result.
 std::string inSandbox(const std::string& remote) {
     return remote.starts_with('/') ? remote : "/workspace/" + remote;
 }
@@ -45,7 +45,7 @@ std::optional<LocalMove> localMove(const LocalArgument& which, const Json& argum
     move.remote = text(which.remote);
     if (which.direction == Direction::Get) {
         if (move.remote.empty()) return std::nullopt;
-        // In the seed it was saved where the server ran: here where the bridge does.
+        // The seed saved the file where its server ran; the bridge saves it where the bridge runs.
         if (move.local.empty()) move.local = baseName(move.remote);
     }
     if (move.workspace.empty() || move.local.empty()) return std::nullopt;

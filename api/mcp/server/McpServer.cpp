@@ -183,7 +183,7 @@ void McpServer::cancel(const Caller& caller, const Message& message) {
             calls_.cancel(caller.calls_scope, *id);
         }
     } catch (const Error&) {
-        outcome = "error";  // its sandbox has gone; nobody waits for an answer to a notification
+        outcome = "error";  // its sandbox has gone; a notification gets no answer
     }
     services_.metrics.mcp(message.method, "", outcome);
 }

@@ -29,7 +29,7 @@ public:
     using Deliver = std::function<void(const Json&)>;
     /// Sends `initialize` as the user's client wrote it and remembers session and version.
     void initialize(http::HttpClient& client, const Json& message, const Deliver& deliver);
-    /// Sends a message in the session, which is opened first if there is none, and hands over every
+    /// Sends a message in the session, which is opened first if there is none, and delivers every
     /// message that comes back, as it comes. Throws Error.
     void exchange(http::HttpClient& client, const Json& message, const Deliver& deliver);
     /// The same for a message of 2026-07-28 or later, which has its own headers and no session.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxText = 65536;
 
-/// posix_spawn's list of what the child does with its descriptors.
+/// posix_spawn's list of actions on the child's descriptors.
 class FileActions {
 public:
     FileActions() { ::posix_spawn_file_actions_init(&actions_); }
@@ -43,7 +43,7 @@ std::optional<Captured> capture(const std::vector<std::string>& arguments) {
     std::vector<char*> argv;
     argv.reserve(arguments.size() + 1);
     for (const std::string& argument : arguments) {
-        argv.push_back(const_cast<char*>(argument.c_str()));  // exec's type, nothing is written
+        argv.push_back(const_cast<char*>(argument.c_str()));  // exec's type; exec writes nothing
     }
     argv.push_back(nullptr);
     pid_t child = 0;

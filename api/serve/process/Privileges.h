@@ -7,25 +7,25 @@
 
 namespace hearth::controller {
 
-/// An account of the machine.
+/// A user account of the machine.
 struct Account {
     std::string name;
     uid_t uid = 0;
     gid_t gid = 0;
 };
 
-/// Throws Error(InvalidArgument) with the command that makes it, if there is none.
+/// Returns the account. Error(InvalidArgument) if it is root, or missing (with the command for it).
 Account findAccount(const std::string& name);
 
-/// Becomes the account for good: no additional group but `group`, no way back, and as
-/// stayAsWeAre(), with an empty bounding set. Call while the process has one thread. Throws
+/// Becomes the account for good: no additional group except `group`, no way back, an empty bounding
+/// set, and everything that stayAsWeAre() does. Call while the process has one thread. Throws
 /// std::system_error; the process must then end.
 void becomeAccount(const Account& account, std::optional<gid_t> group = std::nullopt);
-/// The process gains nothing more, holds no capability, is not dumpable, leaves no core, and runs
-/// no program from now on: see ServerFilter.h.
+/// From now on the process gains no privileges, has no capability, is not dumpable, leaves no core,
+/// and runs no program: see ServerFilter.h.
 void stayAsWeAre();
 
-/// Raises the limit of open files as far as it goes; each sandbox and client costs some.
+/// Raises the limit of open files to its maximum, because each sandbox and client needs some.
 void raiseFileLimit();
 
 }  // namespace hearth::controller

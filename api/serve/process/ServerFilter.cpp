@@ -21,7 +21,7 @@
 namespace hearth::controller {
 namespace {
 
-// The sanitizers look for leaks with a process of their own that traces this one.
+// The sanitizers look for leaks in a separate process that traces this one.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kTraced = true;
 #else
@@ -152,7 +152,7 @@ std::vector<sock_filter> serverFilter() {
     for (const char* name : kDenied) deny(filter.get(), name);
     if (!kTraced) {
         deny(filter.get(), "ptrace");
-        // Threads only. clone3 hides its flags; the C library then takes clone.
+        // Allows clone for threads only. A filter cannot see clone3's flags; libc then uses clone.
         denyWhere(filter.get(), "clone", {0, SCMP_CMP_MASKED_EQ, kThread, 0});
         check(::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), callNumber("clone3"), 0),
               "clone3");
@@ -161,7 +161,7 @@ std::vector<sock_filter> serverFilter() {
         if (std::ranges::find(kFamilies, family) != kFamilies.end()) continue;
         denyWhere(filter.get(), "socket", {0, SCMP_CMP_EQ, static_cast<scmp_datum_t>(family), 0});
     }
-    // Also where the kernel, which reads 32 bits, would see one of those.
+    // Denies larger values, too: the kernel reads only 32 bits and could see a rare family.
     denyWhere(filter.get(), "socket", {0, SCMP_CMP_GT, kNewestFamily, 0});
 
     const Fd fd(::memfd_create("filter", MFD_CLOEXEC));

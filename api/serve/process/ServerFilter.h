@@ -6,13 +6,13 @@
 
 namespace hearth::controller {
 
-/// Denies system calls that the server never makes but an attacker inside it would: programs,
-/// namespaces, mounts, other processes' memory, modules, keys, rare socket families. A deny list,
-/// because libraries may use any other call tomorrow.
+/// Returns a filter that denies system calls that the server never makes but an attacker inside it
+/// would: programs, namespaces, mounts, other processes' memory, modules, keys, rare socket
+/// families. A deny list, because newer libraries may use any other call.
 std::vector<sock_filter> serverFilter();
 
-/// Puts serverFilter() on this process for good: EPERM for what it denies, the end for calls by
-/// another architecture's door. Call with one thread, no new privileges and all programs run.
+/// Applies serverFilter() to this process for good: denied calls get EPERM, a call of another
+/// architecture kills the process. Call with one thread and no_new_privs, after all programs ran.
 void enterServerFilter();
 
 }  // namespace hearth::controller

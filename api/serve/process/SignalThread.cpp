@@ -17,7 +17,7 @@ sigset_t ourSignals() {
     return signals;
 }
 
-/// The next signal, 0 if none came in that time.
+/// Returns the next signal, 0 if none came in that time.
 int signalWithin(const sigset_t& signals, std::chrono::nanoseconds time) {
     const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
     const timespec limit{.tv_sec = seconds.count(), .tv_nsec = (time - seconds).count()};
@@ -43,7 +43,7 @@ void SignalThread::run() {
     constexpr std::chrono::nanoseconds kLong = std::chrono::hours(1);
     constexpr auto kNever = Clock::time_point::max();
     const sigset_t signals = ourSignals();
-    auto due = kNever;  // when it ends
+    auto due = kNever;  // the time of the end
     for (;;) {
         const std::chrono::nanoseconds left = due == kNever ? kLong : due - Clock::now();
         const int signal = signalWithin(signals, std::max(left, std::chrono::nanoseconds(0)));

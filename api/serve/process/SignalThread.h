@@ -9,27 +9,27 @@
 
 namespace hearth::program {
 
-/// SIGTERM and SIGINT, which end the server, and SIGHUP, taken by a thread of their own: whatever
-/// the server is busy with, the first of the former is heard at once, and a second one ends the
-/// process without waiting for anything. Between the first and the end the server goes on for a
-/// while, so that balancers that ask whether it is ready send nobody to it any more. Blocks them
-/// for the thread that makes it and for those that it starts afterwards. Thread-safe.
+/// A thread that takes SIGTERM and SIGINT, which end the server, and SIGHUP. It notices the first
+/// SIGTERM or SIGINT at once even if the server is busy; a second one ends the process at once.
+/// After the first one the server continues for a while, so that load balancers see that it is not
+/// ready and send no more clients. The constructor blocks these signals for the calling thread and
+/// for the threads that it starts afterwards. Thread-safe.
 class SignalThread {
 public:
-    /// `delay`: from the first signal to the end.
+    /// `delay`: the time from the first signal to the end.
     explicit SignalThread(std::chrono::seconds delay);
     ~SignalThread();
     SignalThread(const SignalThread&) = delete;
     SignalThread& operator=(const SignalThread&) = delete;
 
     enum class News { End, HangUp };
-    /// Blocks until there is news. Once the end has come, it is the only news.
+    /// Blocks until there is news. After the end has come, always returns News::End.
     News wait();
     /// True after a first signal; the end follows by itself.
     bool leaving() const { return leaving_; }
-    /// Stopped at the end; its callbacks run in the thread of the signals.
+    /// Stopped at the end; its callbacks run in the signal thread, or in the caller of end().
     std::stop_token ended() const { return end_.get_token(); }
-    /// Does not wait for a signal.
+    /// Ends the server without a signal.
     void end();
 
 private:

@@ -23,8 +23,8 @@ public:
           agent_(agent),
           engine_(std::make_unique<pool::docker::EngineClient>(pool::docker::engineAddress())) {}
 
-    /// The group that may open the daemon's socket. Its members are root on the daemon's machine,
-    /// so keeping the group gives away no more than using the runtime does.
+    /// Returns the group that may open the daemon's socket. Its members are root on the daemon's
+    /// machine, so keeping the group gives no more rights than using the runtime does.
     std::optional<gid_t> group() const override {
         const std::string& path = engine_->address().socket;
         if (path.empty()) return std::nullopt;
@@ -52,7 +52,7 @@ private:
     std::unique_ptr<pool::docker::EngineClient> engine_;
 };
 
-/// Containers of a Docker Engine: no launcher, and no root.
+/// The factory for containers of a Docker Engine: no launcher, and no root.
 class DockerFactory final : public RuntimeFactory {
 public:
     RuntimeFit fit(const cli::ServeConfig&) const override {

@@ -14,7 +14,7 @@ namespace {
 
 namespace kube = pool::kubernetes;
 
-/// Length of an instance's name.
+/// The length of an instance's name.
 constexpr std::size_t kNameDigits = 12;
 
 std::optional<std::string> variable(const std::string& name) {
@@ -22,7 +22,7 @@ std::optional<std::string> variable(const std::string& name) {
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-/// False for addresses that mean every or any address here.
+/// False for wildcard addresses and port 0, which other machines cannot connect to.
 bool isReachable(const std::string& address) {
     return !address.empty() && !address.starts_with("0.0.0.0:") && !address.starts_with("[::]:") &&
            !address.ends_with(":0");
@@ -76,7 +76,7 @@ public:
         if (!agent::secure::initialise()) {
             throw Error(ErrorCode::Unavailable, "the system gives no random bytes");
         }
-        // All agents of this server's Pods know the public half.
+        // All agents of this server's Pods know the public key.
         const std::string& shared = *config_.keys;
         const std::string seed =
             shared.empty() ? controller::loadSecretKey(instance_.data_dir + "/state/agent-key")
@@ -115,10 +115,10 @@ private:
     std::unique_ptr<kube::ClusterAccess> access_;
 };
 
-/// Pods of a Kubernetes cluster: no launcher, and no root.
+/// The factory for Pods of a Kubernetes cluster: no launcher, and no root.
 class KubernetesFactory final : public RuntimeFactory {
 public:
-    /// A server in a Pod can make nothing else; one elsewhere is told.
+    /// True in a Pod, where only Pods can be made, or if a kubeconfig is given.
     RuntimeFit fit(const cli::ServeConfig& config) const override {
         if (!(*config.kubeconfig).empty()) return {true, "a kubeconfig is given"};
         if (kube::inClusterConfig(variable)) return {true, "we run in a Pod"};

@@ -46,7 +46,7 @@ private:
     std::unique_ptr<pool::LauncherClient> launcher_;
 };
 
-/// Containers that a small process of ours makes, the launcher, which alone stays root.
+/// The factory for containers that the launcher makes, the only process that stays root.
 class OciFactory final : public RuntimeFactory {
 public:
     RuntimeFit fit(const cli::ServeConfig& config) const override {

@@ -34,11 +34,11 @@ constexpr int kStack = 128 * 1024;
 constexpr std::size_t kPiece = 32UL * 1024;
 constexpr long kConnectSeconds = 3;
 constexpr long kAnswerSeconds = 2;
-/// A client that sends on and on is not heard out.
+/// The most pieces that are read from a client that is refused.
 constexpr int kMostPieces = 16;
 constexpr std::chrono::seconds kTryAgain{2};
 
-/// Readable from the moment it is over, for all who watch it.
+/// The time in which one replica leads. over() becomes readable at its end, for every watcher.
 class Term {
 public:
     explicit Term(std::string address)
@@ -57,7 +57,7 @@ private:
     const Fd over_;
 };
 
-/// Whom connections go to now.
+/// The replica that connections go to now.
 class Target {
 public:
     std::shared_ptr<Term> get() const {
@@ -80,15 +80,15 @@ private:
     std::shared_ptr<Term> term_ HEARTH_GUARDED_BY(mutex_) = std::make_shared<Term>("");
 };
 
-/// One direction of a connection: what was read and is not written yet.
+/// One direction of a connection, with the bytes that were read and are not written yet.
 struct Flow {
     int from;
     int to;
     std::array<char, kPiece> bytes;
     std::size_t begin = 0;
     std::size_t end = 0;
-    bool ended = false;  ///< nothing more comes
-    bool told = false;   ///< and the other side knows
+    bool ended = false;  ///< no more bytes come
+    bool told = false;   ///< the other side knows that
 
     bool empty() const { return begin == end; }
     /// False if the connection has failed.
@@ -112,7 +112,7 @@ struct Flow {
     }
 };
 
-/// Until both directions have ended, one fails, or the term is over.
+/// Carries bytes until both directions have ended, one fails, or the term ends.
 void carry(int client, int leader, const Term& term) {
     auto up = std::make_unique<Flow>(Flow{client, leader, {}});
     auto down = std::make_unique<Flow>(Flow{leader, client, {}});
@@ -121,7 +121,7 @@ void carry(int client, int leader, const Term& term) {
             return static_cast<short>((reads.empty() && !reads.ended ? POLLIN : 0) |
                                       (writes.empty() ? 0 : POLLOUT));
         };
-        // A side that is asked for nothing is left out: poll() would report its end in a circle.
+        // Leaves out a side without events: poll() would report its end again and again.
         const auto watch = [](int fd, short what) { return pollfd{what == 0 ? -1 : fd, what, 0}; };
         std::array<pollfd, 3> watched{watch(client, events(*up, *down)),
                                       watch(leader, events(*down, *up)),
@@ -151,7 +151,7 @@ public:
             try {
                 leader.connect(Poco::Net::SocketAddress(term->address()),
                                Poco::Timespan(kConnectSeconds, 0));
-            } catch (const Poco::Exception&) {  // it has gone, and nobody has taken its place yet
+            } catch (const Poco::Exception&) {  // the leader is gone, and no other leads yet
                 return answer();
             }
             leader.setNoDelay(true);
@@ -162,7 +162,7 @@ public:
     }
 
 private:
-    /// The client has sent its request, or is about to: closing at once could lose the answer.
+    /// Refuses the client. Reads its request first, because closing at once could lose the answer.
     void answer() {
         const std::string id = newId("req_");
         const api::Response refusal =
@@ -183,7 +183,7 @@ private:
         const auto heard = [&] {
             return client.receiveBytes(request.data(), static_cast<int>(request.size())) > 0;
         };
-        // A client that begins with TLS would not understand it: the end has to do.
+        // A TLS client would not understand the answer, so its connection is only closed.
         if (!heard() || request.front() == kTlsHandshake) return;
         client.sendBytes(text.data(), static_cast<int>(text.size()));
         client.shutdownSend();

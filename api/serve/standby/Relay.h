@@ -8,21 +8,21 @@
 
 namespace hearth::program {
 
-/// Listens where the server would, and carries every connection to the replica that leads, byte for
-/// byte: so each replica serves everything, and what only one process can know (claims, sessions,
-/// streams, rates) is known to one. Thread-safe.
+/// Listens at the server's address and carries every connection to the leading replica, byte for
+/// byte. So each replica serves everything, and one process alone has the state that cannot be
+/// shared (claims, sessions, streams, rates). Thread-safe.
 class Relay {
 public:
-    /// `listen` is "host:port". `log` outlives it.
+    /// `listen` is "host:port". `log` must outlive it.
     Relay(const std::string& listen, metrics::Log& log);
     ~Relay();
     Relay(const Relay&) = delete;
     Relay& operator=(const Relay&) = delete;
 
-    /// Throws Error(Unavailable) where it cannot listen.
+    /// Begins to listen. Throws Error(Unavailable) if it cannot.
     void start();
-    /// Connections go to this HOST:PORT from now on, and those to another place end. Empty: nobody
-    /// leads; clients are told to try again.
+    /// Sends connections to this HOST:PORT from now on; connections to another address end. Empty:
+    /// no replica leads; clients get an answer to try again.
     void aim(const std::string& address);
     std::string target() const;
     /// Ends all connections, and frees the address.

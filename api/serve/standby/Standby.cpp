@@ -30,7 +30,7 @@ bool standBy(const cli::ServeConfig& config, Leadership& leadership,
         relay.aim(leader);
     });
     if (leads) {
-        // Told before what ends below, so that a log shows which of the two takes long.
+        // Logged before the steps below, so that the log shows whether election or steps take long.
         reports.log.info("leader.won", {{"term", leadership.term()}});
         leadership.keep(deposed);
     }

@@ -15,7 +15,7 @@
 
 namespace hearth::program {
 
-/// Clock, metrics and log of the process, used while it stands by and while it serves.
+/// Clock, metrics, log and tracer of the process, used while it stands by and while it serves.
 struct Reports {
     const Clock& clock;
     metrics::Metrics& metrics;
@@ -23,15 +23,15 @@ struct Reports {
     const metrics::Tracer& tracer;
 };
 
-/// Stands by until this replica leads: its address serves through the replica that does, and its
-/// probes are answered. False: a signal came first. Both addresses are free when it returns.
-/// Meanwhile its database follows the history that the replicas share, if they do.
+/// Stands by until this replica leads. Meanwhile its address serves through the leading replica,
+/// its probes are answered, and its database follows the history that the replicas share, if they
+/// do. False: a signal came first. Both addresses are free when it returns.
 bool standBy(const cli::ServeConfig& config, Leadership& leadership,
              controller::SharedHistory* shared, const Reports& reports, const SignalThread& signals,
              const std::function<void(const std::string& why)>& deposed);
 
-/// The history on the volume of --shared-volume, for the database in that file; or null. Throws
-/// Error(InvalidArgument) where it cannot be opened.
+/// Returns the history on the volume of --shared-volume, for the database in that file; or null.
+/// Throws Error(InvalidArgument) if it cannot be opened.
 std::unique_ptr<controller::SharedHistory> sharedHistory(const cli::ServeConfig& config,
                                                          const Leadership* leadership,
                                                          const std::string& data_file,
