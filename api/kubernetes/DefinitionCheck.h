@@ -11,8 +11,8 @@
 #include "base/Json.h"
 #include "metrics/Log.h"
 
-/// Compares the definitions that a cluster has with those of this program: an older one drops the
-/// fields that it does not know, and nobody is told.
+/// Compares the cluster's definitions with those of this program: an older one silently drops
+/// the fields that it does not know.
 namespace hearth::kubernetes {
 
 /// Returns the API server's document at a path; nullopt if the server does not answer or refuses.

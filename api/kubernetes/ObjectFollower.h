@@ -44,7 +44,7 @@ public:
     ObjectFollower(const ObjectFollower&) = delete;
     ObjectFollower& operator=(const ObjectFollower&) = delete;
 
-    /// Call once.
+    /// Starts both threads. Call once.
     void begin();
     /// Waits until all existing objects have been synced, or the kind is not defined and so has no
     /// objects. False: the stop came first.

@@ -9,11 +9,11 @@
 #include "base/Error.h"
 #include "base/Json.h"
 
-/// What every object's status has: conditions, and what tells of their changes. Conventions:
-/// Kubernetes' API conventions, and kstatus' use of Stalled.
+/// The parts of every object's status: conditions, and events about their changes. They follow
+/// Kubernetes' API conventions and kstatus' use of Stalled.
 namespace hearth::kubernetes {
 
-/// Why an object is not in force.
+/// The reason why an object is not in force.
 struct Refusal {
     std::string reason;  ///< "InvalidSpec", "Ending", "Failed"
     std::string message;

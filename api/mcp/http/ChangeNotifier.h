@@ -123,7 +123,7 @@ private:
     using Forgotten = std::map<std::string, Subscribed>::node_type;
     /// The result must be destroyed without the lock, because it holds the watches of files.
     Forgotten forget(std::map<std::string, Subscribed>::iterator session) HEARTH_REQUIRES(mutex_);
-    std::shared_ptr<void> events_ HEARTH_GUARDED_BY(mutex_);  ///< while there are streams
+    std::shared_ptr<void> events_ HEARTH_GUARDED_BY(mutex_);  ///< null without streams
     std::uint64_t since_ HEARTH_GUARDED_BY(mutex_) = 0;       ///< the last event taken
     FileWatch files_;
     std::jthread thread_;

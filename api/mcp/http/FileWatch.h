@@ -64,7 +64,7 @@ private:
         controller::WorkLine<Place> line HEARTH_GUARDED_BY(mutex){kTurns};
         std::set<Place> in_line HEARTH_GUARDED_BY(mutex);
         std::set<Place> compared HEARTH_GUARDED_BY(mutex);  ///< being compared now
-        /// By workspace.
+        /// The watched files, by workspace.
         std::map<std::string, std::set<Watched*>> watched HEARTH_GUARDED_BY(mutex);
 
         void look(const std::string& workspace);

@@ -84,7 +84,7 @@ private:
     const std::string session_;
     const Clock& clock_;
     mutable Mutex mutex_;
-    std::shared_ptr<api::Stream> stream_ HEARTH_GUARDED_BY(mutex_);  ///< null while nobody listens
+    std::shared_ptr<api::Stream> stream_ HEARTH_GUARDED_BY(mutex_);  ///< null without a listener
     std::weak_ptr<api::Stream> reader_ HEARTH_GUARDED_BY(mutex_);    ///< the newest reader
     std::deque<std::pair<std::uint64_t, std::string>> events_ HEARTH_GUARDED_BY(mutex_);
     std::uint64_t last_ HEARTH_GUARDED_BY(mutex_) = 0;

@@ -32,7 +32,7 @@ Catalog nativeCatalog(const controller::Services& services) {
             .tools = Toolbox(services, nativeTools(services)),
             .prompts = Prompts(nativePrompts(services)),
             .resources = Resources(nativeResources(services)),
-            .tools_change = true};  // they name the pools
+            .tools_change = true};  // because they name the pools
 }
 
 }  // namespace hearth::mcp

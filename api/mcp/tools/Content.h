@@ -18,7 +18,7 @@ constexpr std::size_t kTextCap = 24'000;
 constexpr std::size_t kResultCap = 900'000;
 /// The part of it for pictures; the rest is for text, where escapes may take six bytes a character.
 constexpr std::size_t kPicturesCap = 700'000;
-/// The largest image that is given as an image, raw.
+/// The largest image that is given as an image, in bytes before base64.
 constexpr std::size_t kImageCap = kPicturesCap / 4 * 3;
 /// The most images that one tool result carries.
 constexpr std::size_t kImagesCap = 4;
