@@ -87,7 +87,7 @@ void PoolObjects::declare(const Json& object, Followed& known) {
                                           {"error", known.refusal->message}});
 }
 
-/// Withdraws a pool that an object declared; a file may have a pool of that name. False: not yet.
+/// Withdraws a pool only if an object declared it: a file may have that name. False: not yet.
 bool PoolObjects::withdraw(const std::string& name) {
     const std::optional<controller::PoolView> view = find(name);
     if (!view || view->pool->object.empty() || view->pool->deleting) return true;

@@ -118,7 +118,7 @@ private:
 /// The factory for Pods of a Kubernetes cluster: no launcher, and no root.
 class KubernetesFactory final : public RuntimeFactory {
 public:
-    /// True in a Pod, where only Pods can be made, or if a kubeconfig is given.
+    /// Fits in a Pod, where only Pods can be made, or if a kubeconfig is given.
     RuntimeFit fit(const cli::ServeConfig& config) const override {
         if (!(*config.kubeconfig).empty()) return {true, "a kubeconfig is given"};
         if (kube::inClusterConfig(variable)) return {true, "we run in a Pod"};

@@ -69,7 +69,7 @@ public:
     virtual void measure(metrics::Metrics&) const {}
 };
 
-/// Tells if a runtime can be used here, and the reason in words.
+/// The fitness of a runtime for this machine, and the reason in words.
 struct RuntimeFit {
     bool fits = false;
     std::string why;
