@@ -9,17 +9,17 @@ namespace hearth {
 /// A timer that is set without waking anybody: its owner sleeps in wait() or polls fd(), and the
 /// kernel's timer ends the sleep. Waking another thread costs the caller an interrupt to a
 /// processor that idles (5 to 50 us on a virtual machine); setting a timer costs less than one. So
-/// work that may come a little later is asked for with an Alarm wherever a request waits for its
-/// answer.
+/// wherever a request waits for its answer, work that may come a little later is requested with an
+/// Alarm.
 ///
-/// Set from any thread, waited for by one. Counts suspend (CLOCK_BOOTTIME).
+/// May be set from any thread; one thread waits. Counts suspend (CLOCK_BOOTTIME).
 class Alarm {
 public:
     /// Throws std::system_error.
     Alarm();
 
-    /// Rings once after `delay`, at once if it is not positive. The last call wins: callers that
-    /// may set a later time than others serialise their calls.
+    /// Rings once after `delay`, or at once if it is not positive. The last call wins: callers that
+    /// may set a later time than other callers must serialise their calls.
     void ringIn(std::chrono::nanoseconds delay);
     /// Blocks until it rings.
     void wait();

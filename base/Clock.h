@@ -22,7 +22,7 @@ using TimePoint = BootClock::time_point;
 /// Wall time, for display and history only.
 using WallTime = std::chrono::system_clock::time_point;
 
-/// Where time comes from. Everything that decides by time takes one. Thread-safe.
+/// The source of time. Everything that decides by time takes one. Thread-safe.
 class Clock {
 public:
     virtual ~Clock() = default;

@@ -18,7 +18,7 @@ Digest hmacSha256(std::string_view key, std::string_view data);
 /// Lower-case hex digits.
 std::string toHex(const std::uint8_t* data, std::size_t size);
 std::string toHex(const Digest& digest);
-/// The bytes as they are: a key for another HMAC, for example.
+/// The digest's bytes as they are, for example as a key for another HMAC.
 std::string rawBytes(const Digest& digest);
 
 /// A digest of bytes that come in pieces. Not thread-safe.
@@ -28,7 +28,7 @@ public:
     explicit RunningDigest(Kind kind = Kind::Sha256);
 
     void add(std::string_view bytes);
-    /// Of all that was added, in lower-case hex. The last call.
+    /// Returns the digest of all added bytes in lower-case hex. Must be the last call.
     std::string hex();
 
 private:

@@ -46,7 +46,7 @@ class Error : public std::runtime_error {
 public:
     Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
 
-    /// The caller's way out, one sentence.
+    /// One sentence that tells the caller what to do.
     Error& hint(std::string text) {
         hint_ = std::move(text);
         return *this;
@@ -55,7 +55,7 @@ public:
         retry_after_ = delay;
         return *this;
     }
-    /// Waiting alone does not help: the answer has no Retry-After, whatever is usual for its code.
+    /// Waiting alone does not help: the answer has no Retry-After, even if its code usually has it.
     Error& unlessMended() {
         passes_ = false;
         return *this;
@@ -94,10 +94,10 @@ private:
 std::string_view errorCodeName(ErrorCode code) noexcept;
 /// The HTTP status, e.g. 429.
 int errorCodeStatus(ErrorCode code) noexcept;
-/// Whether the same request may succeed later without a change.
+/// True if the same request may succeed later without a change.
 bool errorCodeRetryable(ErrorCode code) noexcept;
 
-/// Throws std::system_error with `errno` and "operation path".
+/// Throws std::system_error for `errno` with the text "operation path".
 [[noreturn]] void throwErrno(std::string_view operation, std::string_view path = {});
 /// The same with a given errno value.
 [[noreturn]] void throwErrno(int error, std::string_view operation, std::string_view path = {});

@@ -51,7 +51,7 @@ std::optional<std::uint64_t> Fields::number(const char* key, std::uint64_t least
                                             std::uint64_t most) {
     const Json* value = get(key);
     if (value == nullptr) return std::nullopt;
-    // A value that was made here, not parsed, may be signed.
+    // A value that was made by this program, not parsed, may have a signed type.
     if (value->is_number_unsigned() ||
         (value->is_number_integer() && value->get<std::int64_t>() >= 0)) {
         const auto number = value->get<std::uint64_t>();

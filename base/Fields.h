@@ -13,21 +13,21 @@
 
 namespace hearth {
 
-/// Reads one foreign JSON object field by field, and tells of each that is wrong with its JSON
+/// Reads one foreign JSON object field by field, and reports each wrong field with its JSON
 /// pointer. Not thread-safe; the object and `wrong` must outlive it.
 class Fields {
 public:
-    /// Where it throws, reading ends there; else such a field counts as absent.
+    /// If it throws, reading ends there; otherwise the wrong field counts as absent.
     using Wrong = std::function<void(FieldError)>;
-    /// Whether a field that is asked for must be there.
+    /// Decides if the absence of a requested field is an error.
     enum class Absent : std::uint8_t { Wrong, Fine };
 
     Fields(const Json& object, std::string pointer, const Wrong& wrong,
            Absent absent = Absent::Wrong);
 
-    /// Null where the field is absent or null, which is never wrong.
+    /// Null if the field is absent or null, which is never an error.
     const Json* find(const char* key);
-    /// The same for a required field: an absent one is an error. So with those below.
+    /// The same for a required field: its absence is an error. The functions below do the same.
     const Json* get(const char* key);
     std::optional<std::string> text(const char* key, std::size_t most = SIZE_MAX);
     std::optional<std::uint64_t> number(const char* key, std::uint64_t least, std::uint64_t most);
@@ -38,9 +38,9 @@ public:
         const std::optional<std::size_t> at = oneOf(key, texts.texts);
         return at ? std::optional(static_cast<Enum>(*at)) : std::nullopt;
     }
-    /// Null where it is none, or has more items.
+    /// Null if the field is not a list, or has more than `most` items.
     const Json* array(const char* key, std::size_t most);
-    /// Reads as empty where it is absent.
+    /// An absent object reads as an empty one.
     Fields object(const char* key);
     /// Calls `read` with each item of a list and its pointer.
     void items(const char* key, std::size_t most,

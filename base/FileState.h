@@ -7,9 +7,9 @@
 
 namespace hearth {
 
-/// A text that changes with a file: with what it holds, who may read it, and the links that lead to
-/// it, as those of a Secret that Kubernetes mounts. The same text for all files that cannot be
-/// seen. Reads no content.
+/// Returns a text that changes with a file: with its content, its permissions, and the links that
+/// lead to it, like those of a Secret that Kubernetes mounts. All files that cannot be seen have
+/// the same text. Reads no content.
 inline std::string fileState(const std::string& path) {
     struct stat about {};
     if (::stat(path.c_str(), &about) != 0) about = {};

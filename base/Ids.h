@@ -19,11 +19,11 @@ std::string derivedId(std::string_view prefix, std::string_view key,
 /// True for `prefix` and 32 lower-case hex digits.
 bool isId(std::string_view text, std::string_view prefix);
 
-/// Equal in time that depends only on the lengths.
+/// Compares in a time that depends only on the lengths.
 bool constantTimeEqual(std::string_view a, std::string_view b);
 
 std::string base64Encode(std::string_view bytes);
-/// Standard alphabet with padding; false on anything else.
+/// Standard alphabet with padding; false for any other text.
 bool base64Decode(std::string_view text, std::string& out);
 /// URL alphabet, no padding.
 std::string base64UrlEncode(std::string_view bytes);

@@ -11,8 +11,8 @@
 namespace hearth {
 namespace {
 
-/// Builds the value while it checks the limits, so that a hostile document is refused before it
-/// has cost memory. Interface: nlohmann's SAX events.
+/// Builds the value while it checks the limits, so that a hostile document is refused before it has
+/// used memory. Implements nlohmann's SAX events.
 class StrictBuilder final : public nlohmann::json_sax<Json> {
 public:
     explicit StrictBuilder(const JsonLimits& limits) : limits_(limits) {}
@@ -53,17 +53,17 @@ public:
     const std::string& problem() const { return problem_; }
 
 private:
-    /// An object or array that is open. What it has so far stands in gathered_, from `begin` on.
+    /// An object or array that is open. Its values so far are in gathered_, from `begin` on.
     struct Level {
         bool array = false;
         std::size_t begin = 0;
-        std::string key = {};                       ///< of the next member
-        bool left_out = false;                      ///< the next member is
-        std::unordered_set<std::string> keys = {};  ///< of an object with many
+        std::string key = {};                       ///< the next member's key
+        bool left_out = false;                      ///< skips the next member
+        std::unordered_set<std::string> keys = {};  ///< filled only for an object with many
     };
     static constexpr std::size_t kFewKeys = 16;
 
-    /// True if the object has the key already. Among a few, looking at each is faster than a set.
+    /// True if the object already has the key. For few keys a linear search is faster than a set.
     bool stands(Level& level, const std::string& key) const {
         const auto begin = gathered_.begin() + static_cast<std::ptrdiff_t>(level.begin);
         if (gathered_.size() - level.begin < kFewKeys) {
@@ -78,8 +78,8 @@ private:
         return !level.keys.insert(key).second;
     }
 
-    /// The innermost level as a value, which is made once all it has is known: an object that grows
-    /// copies all of its members, deeply, because their keys are const.
+    /// The innermost level as a value. It is built only when all its values are known: an object
+    /// that grows copies all its members, deeply, because their keys are const.
     Json closed() {
         const Level& level = levels_.back();
         const std::size_t count = gathered_.size() - level.begin;
@@ -140,7 +140,7 @@ private:
     std::vector<Level> levels_;
     std::vector<std::pair<std::string, Json>> gathered_;
     std::size_t values_ = 0;
-    std::size_t skipping_ = 0;  ///< levels that are open below the deepest one that is kept
+    std::size_t skipping_ = 0;  ///< levels that are open below the deepest kept one
     Json root_;
     std::string problem_;
 };
@@ -174,7 +174,7 @@ Json parseJson(std::string_view text, const JsonLimits& limits) {
         throw Error(ErrorCode::PayloadTooLarge,
                     "the JSON document is larger than " + std::to_string(limits.bytes) + " bytes");
     }
-    // The parser would take a NUL for the end and never see what follows.
+    // The parser would take a NUL for the end and never see the rest.
     if (text.find('\0') != std::string_view::npos) {
         throw Error(ErrorCode::InvalidArgument, "the JSON document holds a NUL byte");
     }

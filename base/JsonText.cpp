@@ -7,7 +7,7 @@
 namespace hearth {
 
 void appendJsonText(std::string& out, std::string_view bytes) {
-    constexpr std::string_view kShortNames = "\"\"\\\\\bb\ff\nn\rr\tt";  // what, and its letter
+    constexpr std::string_view kShortNames = "\"\"\\\\\bb\ff\nn\rr\tt";  // character, letter
     constexpr const char* kDigits = "0123456789abcdef";
     const auto plain = [](char c) {
         return c != '"' && c != '\\' && static_cast<unsigned char>(c) - 0x20U < 0x60U;
@@ -34,7 +34,7 @@ void appendJsonText(std::string& out, std::string_view bytes) {
         const auto* ascii = std::find_if(bytes.begin(), bytes.end(), [](char c) {
             return static_cast<unsigned char>(c) < 0x80U;
         });
-        // No ASCII byte stands inside a character.
+        // An ASCII byte never stands inside a longer character.
         const auto length = static_cast<std::size_t>(ascii - bytes.begin());
         out.append(toUtf8(bytes.substr(0, length)));
         bytes.remove_prefix(length);

@@ -7,13 +7,13 @@
 
 namespace hearth {
 
-/// Lets callbacks reach an object which they may outlive. Its last member: what follows would be
-/// gone before the calls under way have ended. Thread-safe.
+/// Lets callbacks reach an object that they may outlive. It must be the object's last member:
+/// members after it would be destroyed before the calls under way have ended. Thread-safe.
 template <class Owner>
 class Lifeline {
     struct Knot {
         SharedMutex mutex;
-        Owner* owner HEARTH_GUARDED_BY(mutex);  ///< null once it has gone
+        Owner* owner HEARTH_GUARDED_BY(mutex);  ///< null once it is destroyed
     };
 
 public:
@@ -21,8 +21,8 @@ public:
     class Line {
     public:
         explicit Line(std::shared_ptr<Knot> knot) : knot_(std::move(knot)) {}
-        /// Runs `work` on the owner, whose destructor waits for it. False, without running it, if
-        /// the owner is gone.
+        /// Runs `work` on the owner; the owner's destructor waits for it. Returns false, without
+        /// running it, if the owner is gone.
         template <class Work>
         bool reach(Work&& work) const {
             const ReaderLock lock(knot_->mutex);

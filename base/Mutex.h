@@ -7,26 +7,26 @@
 #include <utility>
 
 // Clang compares every use of a member with the locks that are held (-Wthread-safety,
-// tests/lint/locks); other compilers see nothing of it.
+// tests/lint/locks); for other compilers these macros are empty.
 #if defined(__clang__)
 #define HEARTH_THREAD_ATTRIBUTE(x) __attribute__((x))
 #else
 #define HEARTH_THREAD_ATTRIBUTE(x)
 #endif
 
-/// Of a member: it is read and written only while this mutex is held.
+/// Marks a member that is read and written only while this mutex is held.
 #define HEARTH_GUARDED_BY(mutex) HEARTH_THREAD_ATTRIBUTE(guarded_by(mutex))
-/// Of a member that points: the same for what it points to.
+/// Marks a pointer whose target is read and written only while this mutex is held.
 #define HEARTH_PT_GUARDED_BY(mutex) HEARTH_THREAD_ATTRIBUTE(pt_guarded_by(mutex))
-/// Of a function or a lambda: its callers hold these mutexes.
+/// Marks a function or a lambda whose callers hold these mutexes.
 #define HEARTH_REQUIRES(...) HEARTH_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
 /// The same for a mutex that is shared among readers.
 #define HEARTH_REQUIRES_SHARED(...) HEARTH_THREAD_ATTRIBUTE(requires_shared_capability(__VA_ARGS__))
-/// Of a function that takes these mutexes itself: its callers do not hold them.
+/// Marks a function that takes these mutexes itself: its callers do not hold them.
 #define HEARTH_EXCLUDES(...) HEARTH_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
-/// Of a function that returns a reference to a mutex: callers may name it by the call.
+/// Marks a function that returns a reference to a mutex: callers may name the mutex by the call.
 #define HEARTH_RETURNS_MUTEX(mutex) HEARTH_THREAD_ATTRIBUTE(lock_returned(mutex))
-/// Of a function that the checker cannot follow. A comment says why, and what guards it instead.
+/// Marks a function that the checker cannot follow. A comment gives the reason and what guards it.
 #define HEARTH_NO_THREAD_SAFETY_ANALYSIS HEARTH_THREAD_ATTRIBUTE(no_thread_safety_analysis)
 
 #define HEARTH_CAPABILITY(name) HEARTH_THREAD_ATTRIBUTE(capability(name))
@@ -38,7 +38,7 @@
 
 namespace hearth {
 
-/// std::mutex that clang's checker knows. Locked by the scopes below only.
+/// A std::mutex that clang's checker knows. Only the scopes below lock it.
 class HEARTH_CAPABILITY("mutex") Mutex {
 public:
     Mutex() = default;
@@ -65,7 +65,7 @@ private:
     Mutex& mutex_;
 };
 
-/// The same where the mutex is given up and taken again in between.
+/// The same for a scope that unlocks the mutex and locks it again in between.
 class HEARTH_SCOPED_CAPABILITY [[nodiscard]] UniqueMutexLock {
 public:
     explicit UniqueMutexLock(Mutex& mutex) HEARTH_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
@@ -88,8 +88,8 @@ private:
     bool held_ = true;
 };
 
-/// Gives up a mutex that is held and takes it again at the end of the scope, also when that is left
-/// by an exception: for functions whose callers hold it.
+/// Unlocks a mutex that is held and locks it again at the end of the scope, also when an exception
+/// leaves the scope: for functions whose callers hold the mutex.
 class HEARTH_SCOPED_CAPABILITY [[nodiscard]] MutexUnlock {
 public:
     explicit MutexUnlock(Mutex& mutex) HEARTH_RELEASE(mutex) : mutex_(mutex) { mutex_.unlock(); }
@@ -101,7 +101,7 @@ private:
     Mutex& mutex_;
 };
 
-/// std::shared_mutex that clang's checker knows.
+/// A std::shared_mutex that clang's checker knows.
 class HEARTH_CAPABILITY("mutex") SharedMutex {
 public:
     SharedMutex() = default;
@@ -116,7 +116,7 @@ private:
     std::shared_mutex mutex_;
 };
 
-/// Holds a shared mutex alone, to the end of the scope.
+/// Holds a shared mutex exclusively, to the end of the scope.
 class HEARTH_SCOPED_CAPABILITY [[nodiscard]] WriterLock {
 public:
     explicit WriterLock(SharedMutex& mutex) HEARTH_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
@@ -142,15 +142,15 @@ private:
     SharedMutex& mutex_;
 };
 
-/// A condition variable whose waits name the mutex that is held. A lambda that is asked under the
-/// mutex says so: `[this]() HEARTH_REQUIRES(mutex_) { return done_; }`.
+/// A condition variable whose waits name the mutex that is held. A lambda that runs under the mutex
+/// declares it: `[this]() HEARTH_REQUIRES(mutex_) { return done_; }`.
 template <class Variable>
 class ConditionOn {
 public:
     void notifyOne() noexcept { variable_.notify_one(); }
     void notifyAll() noexcept { variable_.notify_all(); }
 
-    /// May return without a reason.
+    /// May wake spuriously.
     void wait(Mutex& mutex) HEARTH_REQUIRES(mutex) {
         Held held(mutex);
         variable_.wait(held.lock);
@@ -160,7 +160,7 @@ public:
         Held held(mutex);
         variable_.wait(held.lock, std::move(ready));
     }
-    /// May return sooner, without a reason.
+    /// May wake earlier, spuriously.
     template <class Time>
     void waitUntil(Mutex& mutex, const Time& deadline) HEARTH_REQUIRES(mutex) {
         Held held(mutex);
@@ -171,7 +171,7 @@ public:
         Held held(mutex);
         variable_.wait_for(held.lock, most);
     }
-    /// These return what `ready` says at the end.
+    /// These return the last result of `ready`.
     template <class Time, class Ready>
     bool waitUntil(Mutex& mutex, const Time& deadline, Ready ready) HEARTH_REQUIRES(mutex) {
         Held held(mutex);
@@ -184,7 +184,7 @@ public:
     }
 
 protected:
-    /// The mutex as the standard's variables want it. The caller's scope goes on to own it.
+    /// The mutex in the form that the standard's variables need. The caller's scope still owns it.
     struct Held {
         explicit Held(Mutex& mutex) : lock(mutex.mutex_, std::adopt_lock) {}
         ~Held() { lock.release(); }
@@ -196,11 +196,11 @@ protected:
     Variable variable_;
 };
 
-/// The condition variable to take where no stop_token ends the wait: it is the cheaper one.
+/// The condition variable for waits that no stop_token ends: it is the cheaper one.
 using Condition = ConditionOn<std::condition_variable>;
 
-/// A condition variable whose waits also end when a stop is requested. They return what `ready`
-/// says then.
+/// A condition variable whose waits also end when a stop is requested. They then return the result
+/// of `ready`.
 class StoppableCondition : public ConditionOn<std::condition_variable_any> {
 public:
     using ConditionOn::wait;

@@ -14,7 +14,7 @@ public:
     ~ScopeExit() {
         if (armed_) end_();
     }
-    /// Leaves out the call.
+    /// The scope's end makes no call.
     void cancel() noexcept { armed_ = false; }
 
 private:

@@ -9,9 +9,9 @@
 
 namespace hearth {
 
-/// Callbacks that report a change, and what it is about. Thread-safe; no lock is held while one
-/// runs, so a callback may do anything except block. A call may still run when its subscription has
-/// just ended: callbacks own the objects they touch (shared or weak pointers).
+/// Callbacks that report a change with its arguments. Thread-safe; no lock is held while one runs,
+/// so a callback may do anything except block. A call may still run when its subscription has just
+/// ended: callbacks own the objects they touch (shared or weak pointers).
 template <typename... About>
 class SubscribersTo {
 public:

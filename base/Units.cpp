@@ -83,7 +83,7 @@ std::string formatSize(double bytes) {
 std::optional<std::uint32_t> parseMilliCpu(std::string_view text) {
     const std::optional<double> number = takeNumber(text);
     if (!number) return std::nullopt;
-    // "1.001" times a thousand is a little off a whole number: decimals have no exact double.
+    // "1.001" times a thousand is not exactly a whole number: such decimals have no exact double.
     const double exact = text == "m" ? *number : *number * 1000;
     const double milli = std::round(exact);
     if (!(text.empty() || text == "m") || std::abs(exact - milli) > 1e-6 || milli > 1e6) {

@@ -12,7 +12,7 @@ namespace hearth {
 std::optional<std::uint64_t> parseBytes(std::string_view text);
 /// The shortest exact binary form: "512Mi".
 std::string formatBytes(std::uint64_t bytes);
-/// For people, of three digits: "79.6 GiB", "64 MiB", "512 B".
+/// For people, with three digits: "79.6 GiB", "64 MiB", "512 B".
 std::string formatSize(double bytes);
 /// "1", "0.5", "500m": thousandths of a core.
 std::optional<std::uint32_t> parseMilliCpu(std::string_view text);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kMicros = 1e6;
 
-/// A field of the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=0", which comes first.
+/// Returns a field of the first line, "some avg10=0.00 avg60=0.00 avg300=0.00 total=0".
 std::optional<double> fieldOf(const std::string& path, std::string_view field) {
     std::ifstream file(path);
     std::string word;

@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* kRunRoot = "/run/hearth";
 
-/// A server without root (only with the docker runtime) has such a directory of its own.
+/// A server without root (only with the docker runtime) has its own directory of this kind.
 std::string runRoot() {
     if (::geteuid() == 0) return kRunRoot;
     const char* own = std::getenv("XDG_RUNTIME_DIR");
@@ -41,7 +41,7 @@ std::string runRoot() {
 constexpr std::size_t kNameDigits = 12;
 constexpr const char* kLock = "lock";
 constexpr const char* kLauncherLock = "launcher.lock";
-/// Between the name of a run_dir and random digits: one that is being removed.
+/// Stands between the name of a run_dir and random digits while the run_dir is removed.
 constexpr const char* kGoing = ".going-";
 constexpr int kLockTries = 20;
 constexpr int kLockTryMs = 10;
@@ -53,7 +53,7 @@ void makeDirectory(const std::string& path, mode_t mode) {
         if (errno != EEXIST) throwErrno("mkdir", path);
         return;
     }
-    // mkdir obeys the umask. It may be gone again: who uses it finds out.
+    // mkdir obeys the umask. The directory may be gone again: its user will notice.
     if (::chmod(path.c_str(), mode) != 0 && errno != ENOENT) throwErrno("chmod", path);
 }
 
@@ -68,7 +68,7 @@ void makeDirectory(const std::string& path, mode_t mode) {
                      "/var/lib/hearth");
 }
 
-/// Whether the file that was locked is still the one that others would lock.
+/// True if the locked file is still the one that other processes would lock.
 bool isStill(const Fd& fd, const std::string& path) {
     struct stat locked {};
     struct stat there {};
@@ -77,7 +77,7 @@ bool isStill(const Fd& fd, const std::string& path) {
            locked.st_ino == there.st_ino;
 }
 
-/// Whether nothing but empty folders, locks, a note and an empty table of marks is there.
+/// True if only empty folders, locks, a note and an empty table of marks are there.
 bool lifeless(const std::string& run_dir) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(run_dir)) {
         const std::string name = entry.path().lexically_relative(run_dir).string();
@@ -101,8 +101,8 @@ bool lifeless(const std::string& run_dir) {
 Instance openInstance(const std::string& data_dir) {
     try {
         std::filesystem::create_directories(std::filesystem::path(data_dir).parent_path());
-        // Others may pass through: inside a user namespace root is a stranger on the host and must
-        // reach the images below.
+        // Other users may pass through: inside a user namespace root is a stranger on the host and
+        // must reach the images below.
         makeDirectory(data_dir, 0711);
     } catch (const std::system_error& e) {
         refuseDataDir(data_dir, "made", e.code());
@@ -119,7 +119,7 @@ Instance openInstance(const std::string& data_dir) {
 void requireWritable(const Instance& instance) {
     std::string probe = instance.data_dir + "/.probe-XXXXXX";
     if (::mkdtemp(probe.data()) == nullptr) {
-        // A full disk keeps no server from starting: what is running there is taken over.
+        // A full disk must not stop a server from starting: it takes over the running sandboxes.
         if (errno == ENOSPC || errno == EDQUOT) return;
         refuseDataDir(instance.data_dir, "written", {errno, std::generic_category()});
     }
@@ -156,13 +156,13 @@ Fd lockInstance(const Instance& instance) {
             throw Error(ErrorCode::Conflict, "another hearth serve uses this data directory")
                 .hint("stop it first, or choose another one with --data-dir");
         }
-        ::poll(nullptr, 0, kLockTryMs);  // who removes the folder holds the lock for a moment
+        ::poll(nullptr, 0, kLockTryMs);  // the remover of the folder holds the lock briefly
     }
 }
 
 bool removeDeadRunDir(const std::string& run_dir) {
     std::vector<Fd> locks;
-    // The server's is made where it is missing, so that no server can take it meanwhile.
+    // The server's lock is created if missing, so that no server can take it meanwhile.
     for (const auto& [name, make] : {std::pair(kLock, O_CREAT), std::pair(kLauncherLock, 0)}) {
         const std::string path = run_dir + "/" + name;
         Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | make, 0600));
@@ -178,7 +178,7 @@ bool removeDeadRunDir(const std::string& run_dir) {
     // Gone in one step: a server that starts meanwhile makes its own, and never works in this one.
     const std::string going = run_dir + kGoing + newId("");
     std::filesystem::rename(run_dir, going);
-    std::error_code left;  // another start may be removing it as well, or does it later
+    std::error_code left;  // another start may be removing it as well, or removes it later
     std::filesystem::remove_all(going, left);
     return true;
 }
@@ -203,7 +203,7 @@ void removeDeadRunDirs(const Instance& own) {
                 removeDeadRunDir(entry.path().string());
             }
         } catch (const std::system_error&) {
-            continue;  // somebody else's, or just going
+            continue;  // another user's, or just being removed
         }
     }
 }

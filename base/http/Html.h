@@ -5,7 +5,7 @@
 
 namespace hearth {
 
-/// `text` with the characters that mean something in HTML escaped, also in attributes.
+/// Returns `text` with HTML's special characters escaped, so that it is also safe in attributes.
 std::string escapeHtml(std::string_view text);
 
 }  // namespace hearth

@@ -181,14 +181,14 @@ const char* RequestHead::parseField(std::string_view line) {
 }
 
 const char* RequestHead::parseFraming() {
-    // Old clients leave it out of a CONNECT, which says it all anyway.
+    // Old clients leave Host out of a CONNECT, whose target has it anyway.
     const bool tunnel = method == "CONNECT" && !authority.empty() && count("Host") == 0;
     if (!tunnel && count("Host") != 1) return "there must be exactly one Host header";
     std::optional<std::string> name = tunnel ? std::string() : hostOf(find("Host")->value);
     if (!name) return "the Host header is malformed";
     host = std::move(*name);
 
-    // Which of two would count is not for a guess: another program on the way may guess otherwise.
+    // Two values are refused, not guessed at: another program on the way may choose the other one.
     for (const char* single : {"Authorization", "Content-Type", "Idempotency-Key", "Origin"}) {
         if (count(single) > 1) return "a header field that may stand once stands twice";
     }

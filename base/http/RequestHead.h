@@ -17,12 +17,12 @@ struct HeadLimits {
     std::size_t fields = 64;
 };
 
-/// Finds the end of a request head in bytes as they arrive; each byte is looked at once.
+/// Finds the end of a request head in bytes as they arrive; looks at each byte once.
 class HeadScanner {
 public:
     enum class Result { Incomplete, Complete, Bad };
 
-    /// `bytes` starts at the head and holds at least what the last call saw.
+    /// `bytes` starts at the head and holds at least the bytes of the last call.
     Result scan(std::string_view bytes, const HeadLimits& limits);
     /// The length of the head with its empty line; valid once Complete.
     std::size_t end() const { return seen_; }
@@ -34,8 +34,8 @@ private:
     bool first_line_ = true;
 };
 
-/// A parsed request head. Strict: what two parsers could read in two ways is refused, so that no
-/// proxy in front of us can be made to disagree with us. Holds views into its own bytes.
+/// A parsed request head. Strict: a head that two parsers could read in two ways is refused, so
+/// that no proxy before the server can be made to disagree with it. Holds views into its own bytes.
 class RequestHead {
 public:
     struct Field {
@@ -49,11 +49,11 @@ public:
 
     /// The forms of a request target (RFC 9112 section 3.2).
     enum class Targets {
-        Paths,    ///< "/path": what a server is asked
-        Proxied,  ///< also "http://host/path" and, with CONNECT, "host:port": what a proxy is asked
+        Paths,    ///< "/path": for a server
+        Proxied,  ///< also "http://host/path" and, with CONNECT, "host:port": for a proxy
     };
 
-    /// Takes a whole head. Returns what is wrong with it, or nullptr.
+    /// Takes a whole head. Returns the fault in it, or nullptr.
     const char* parse(std::string_view bytes, const HeadLimits& limits,
                       Targets targets = Targets::Paths);
 
@@ -65,7 +65,7 @@ public:
     std::string raw_path;   ///< empty with CONNECT
     std::string path;
     QueryParams query;
-    std::string host;  ///< of the Host header, without the port, lower case; CONNECT may lack it
+    std::string host;  ///< the Host header's, without the port, lower case; CONNECT may lack it
     std::vector<Field> fields;
     bool http11 = true;
     bool keep_alive = true;
@@ -89,7 +89,7 @@ private:
 /// The host of "host", "host:port", "[v6]" or "[v6]:port" in lower case; nullopt if malformed.
 std::optional<std::string> hostOf(std::string_view authority);
 
-/// Whether every character may stand in a method or a header name, and there is one.
+/// True if there is a character and each may stand in a method or a header name.
 bool isToken(std::string_view text) noexcept;
 
 }  // namespace hearth

@@ -41,7 +41,7 @@ TarWriter::~TarWriter() {
 
 ssize_t TarWriter::append(archive*, void* self, const void* bytes, std::size_t size) {
     auto& writer = *static_cast<TarWriter*>(self);
-    // libarchive would fill up with zeros a file that was not read to its end.
+    // libarchive would pad a file that was not read to its end with zeros.
     if (writer.dropped_) return -1;
     writer.made_.append(static_cast<const char*>(bytes), size);
     return static_cast<ssize_t>(size);

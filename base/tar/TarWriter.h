@@ -13,20 +13,20 @@ struct archive;
 
 namespace hearth {
 
-/// One entry of an archive, which root owns.
+/// One entry of an archive; its owner is root.
 struct TarEntry {
     enum class Type : std::uint8_t { File, Directory, Symlink };
     std::string name;
     Type type = Type::File;
-    std::string target = {};  ///< of a symbolic link
-    std::uint64_t size = 0;   ///< of a file
+    std::string target = {};  ///< only for a symbolic link
+    std::uint64_t size = 0;   ///< only for a file
     unsigned mode = 0444;
     std::int64_t modified = 0;  ///< Unix seconds
 };
 
-/// Writes a tar archive on libarchive while it is read, in constant memory: GNU format, which keeps
-/// names of any length and bytes. Throws Error(Conflict) for a file that shrinks, std::system_error
-/// for one that cannot be read. Not thread-safe.
+/// Writes a tar archive with libarchive while it is read, in constant memory: GNU format, which
+/// keeps names of any length and bytes. Throws Error(Conflict) for a file that shrinks,
+/// std::system_error for one that cannot be read. Not thread-safe.
 class TarWriter {
 public:
     TarWriter();
@@ -36,12 +36,12 @@ public:
 
     /// A directory, a link, or a file with this content.
     void add(TarEntry entry, std::string_view content = {});
-    /// A file of `entry.size` bytes, which read() takes from `file`; messages call it `path`.
+    /// A file of `entry.size` bytes, which read() takes from `file`; messages name it `path`.
     void add(const TarEntry& entry, Fd file, std::string path);
     /// The archive's end.
     void end();
 
-    /// Up to `size` bytes of what was added; 0 if all of it was read.
+    /// Returns up to `size` of the added bytes; 0 if all of them were read.
     std::size_t read(char* out, std::size_t size);
 
 private:
@@ -54,12 +54,12 @@ private:
     void content(std::string_view bytes);
     void readFile();
 
-    std::string made_;  ///< from taken_ on not yet read
+    std::string made_;  ///< unread from taken_ on
     std::size_t taken_ = 0;
     Fd file_;
     std::string path_;
-    std::uint64_t left_ = 0;  ///< of file_
-    bool dropped_ = false;    ///< nobody reads any more
+    std::uint64_t left_ = 0;  ///< bytes of file_
+    bool dropped_ = false;    ///< the reader has gone
     std::unique_ptr<archive, Close> out_;
 };
 

@@ -10,12 +10,12 @@
 
 namespace hearth {
 
-/// A line in which tenants take turns in the order in which they came, each as many in a row as its
-/// weight says, and within a tenant first come, first served. Not thread-safe.
+/// A line in which tenants take turns in the order in which they came: per turn, as many items as
+/// the tenant's weight; within a tenant, first come, first served. Not thread-safe.
 template <typename T>
 class FairLine {
 public:
-    /// `weight`: of the tenant from now on; at least 1.
+    /// `weight`: the tenant's weight from now on; at least 1.
     void push(const std::string& tenant, T item, std::size_t weight = 1) {
         ++size_;
         if (Queue* queue = find(tenant)) {
@@ -33,13 +33,13 @@ public:
         return queue == nullptr ? 0 : queue->items.size();
     }
 
-    /// The next group. The line must not be empty.
+    /// The next item. The line must not be empty.
     const T& next() const { return queues_.front().items.front(); }
     T pop() {
         return *popIf([](const std::string&) { return true; });
     }
-    /// The first whose tenant `may` have its turn now, tenants in the order of their turns; null
-    /// where none may.
+    /// The first item whose tenant `may` have its turn now, tenants in the order of their turns;
+    /// null if none may.
     template <typename May>
     const T* nextIf(const May& may) const {
         for (const Queue& each : queues_) {
@@ -47,7 +47,7 @@ public:
         }
         return nullptr;
     }
-    /// The next of the tenants that `may` have their turn now; nullopt where none may.
+    /// The next item of the tenants that `may` have their turn now; nullopt if none may.
     template <typename May>
     std::optional<T> popIf(const May& may) {
         const auto queue = std::find_if(queues_.begin(), queues_.end(),
@@ -64,8 +64,8 @@ public:
         return item;
     }
 
-    /// Takes it out. What could not be served and leaves has had its tenant's turn: else a tenant
-    /// would hold up the others with one such after the other.
+    /// Takes the item out. If it was the next one, its tenant's turn ends: otherwise a tenant with
+    /// one item after another that cannot be served would hold up the other tenants.
     bool erase(const std::string& tenant, const T& item) {
         const auto queue = std::find_if(queues_.begin(), queues_.end(),
                                         [&](const Queue& each) { return each.tenant == tenant; });
@@ -83,9 +83,9 @@ public:
         return true;
     }
 
-    /// Takes out the newest of the tenant with most, so that `tenant` may have one more of a full
-    /// line. None where `tenant` would then have as many as that one had: the two would displace
-    /// each other for ever.
+    /// Takes out the newest item of the tenant with the most, so that `tenant` may add one to a
+    /// full line. nullopt if `tenant` would then have as many as that one had: the two would
+    /// displace each other for ever.
     std::optional<T> displaceFor(const std::string& tenant) {
         const auto most = std::max_element(
             queues_.begin(), queues_.end(),
@@ -97,7 +97,7 @@ public:
         return item;
     }
 
-    /// How many are served before it, if nobody comes or goes.
+    /// How many items are served before this one, if none comes or goes.
     std::size_t before(const std::string& tenant, const T& item) const {
         const Queue* own = find(tenant);
         if (own == nullptr) return 0;
@@ -129,7 +129,7 @@ private:
         std::string tenant;
         std::deque<T> items;  ///< never empty
         std::size_t weight = 1;
-        std::size_t served = 0;  ///< of its turn, less than its weight
+        std::size_t served = 0;  ///< in its present turn; less than its weight
     };
     void endTurn(const typename std::list<Queue>::iterator& queue) {
         queue->served = 0;

@@ -9,17 +9,17 @@
 
 namespace hearth {
 
-/// How many bytes of the server's memory are kept for each tenant, and no more than it may have.
-/// Thread-safe; what was taken may outlive the object.
+/// Counts the bytes of the server's memory that are kept for each tenant, and limits them.
+/// Thread-safe; a taken object may outlive this one.
 class TenantBytes {
 public:
     explicit TenantBytes(std::uint64_t most) : most_(most) {}
 
-    /// Counted for as long as the returned object lives; null where the tenant would have too many.
+    /// Counts the bytes while the returned object lives; null if the tenant would have too many.
     std::shared_ptr<void> take(const std::string& tenant, std::uint64_t bytes) const {
         return add(tenant, bytes, most_);
     }
-    /// The same of what is there already, and is never refused.
+    /// The same for bytes that exist already; never refused.
     std::shared_ptr<void> takeAnyway(const std::string& tenant, std::uint64_t bytes) const {
         return add(tenant, bytes, UINT64_MAX);
     }
@@ -33,7 +33,7 @@ private:
 
     std::shared_ptr<void> add(const std::string& tenant, std::uint64_t bytes,
                               std::uint64_t most) const {
-        if (bytes == 0) return counts_;  // something that is not null
+        if (bytes == 0) return counts_;  // any pointer that is not null
         const MutexLock lock(counts_->mutex);
         const auto found = counts_->of.find(tenant);
         const std::uint64_t held = found == counts_->of.end() ? 0 : found->second;

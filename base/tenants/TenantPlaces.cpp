@@ -52,7 +52,7 @@ public:
         return std::move(place_);
     }
     const std::string& tenant() const { return tenant_; }
-    /// With the state's mutex held, which the checker cannot tell from that of another state.
+    /// Needs the state's mutex, which the checker cannot tell from that of another state.
     void give(std::shared_ptr<void> place) HEARTH_NO_THREAD_SAFETY_ANALYSIS {
         come_yet_ = true;
         place_ = std::move(place);
@@ -68,7 +68,7 @@ private:
 };
 
 void TenantPlaces::State::giveBack(const std::string& tenant) {
-    // The last reference may end here, without the lock: its place is given back then.
+    // The last reference may end here, without the lock: then its place is given back.
     std::vector<std::shared_ptr<InLine>> seen;
     std::vector<std::shared_ptr<InLine>> served;
     {

@@ -7,14 +7,14 @@
 
 namespace hearth {
 
-/// A limit on places of one kind: in all, and per tenant. A tenant may hold no more places than are
-/// free, so a tenant that has none always finds one, however many others take all they can (dynamic
-/// thresholds as for shared buffers: Choudhury and Hahne, 1998). If one tenant may have all places,
-/// they are not divided. Thread-safe; a place may outlive the object.
+/// A limit on places of one kind: in total, and per tenant. A tenant may hold no more places than
+/// are free, so a tenant that has none always finds one, however many the other tenants take
+/// (dynamic thresholds as for shared buffers: Choudhury and Hahne, 1998). If one tenant may have
+/// all places, they are not divided. Thread-safe; a place may outlive the object.
 class TenantPlaces {
 public:
-    /// Somebody's wait for a place; dropping it leaves the line, and gives the place back if it has
-    /// come and was not taken.
+    /// A wait for a place; destroying it leaves the line, and gives the place back if it has come
+    /// and was not taken.
     class Turn {
     public:
         Turn() = default;
@@ -22,13 +22,13 @@ public:
         Turn(const Turn&) = delete;
         Turn& operator=(const Turn&) = delete;
         virtual bool hasCome() const = 0;
-        /// The place that has come, once; else null.
+        /// Returns the place that has come, once; else null.
         virtual std::shared_ptr<void> take() = 0;
     };
 
     TenantPlaces(std::size_t all, std::size_t each);
 
-    /// Takes a place, held as long as the returned object; null if none is left.
+    /// Takes a place, held while the returned object lives; null if none is left.
     std::shared_ptr<void> take(const std::string& tenant);
     /// Waits in line. A freed place goes to the first in line whose tenant may have it. `come` is
     /// then called once, in the thread that freed it or in this one; it must not block.
@@ -36,7 +36,7 @@ public:
 
     std::size_t count() const;
     std::size_t held(const std::string& tenant) const;
-    /// A tenant that gets no place has as many as it may, and other tenants would still find one.
+    /// True if a refused tenant has as many as it may have, while others would still find one.
     bool hasItsShare(const std::string& tenant) const;
 
 private:

@@ -14,12 +14,12 @@ class TokenBucket {
 public:
     TokenBucket(double burst, TimePoint now) : tokens_(burst), filled_at_(now) {}
 
-    /// Its content at this time.
+    /// The number of tokens at this time.
     double level(double rate, double burst, TimePoint now) const {
         const double passed = std::chrono::duration<double>(now - filled_at_).count();
         return std::min(burst, tokens_ + std::max(passed, 0.0) * rate);
     }
-    /// Takes so many, or none where it has fewer.
+    /// Takes `count` tokens, or none if it has fewer.
     bool take(double count, double rate, double burst, TimePoint now) {
         tokens_ = level(rate, burst, now);
         filled_at_ = now;
@@ -27,7 +27,7 @@ public:
         tokens_ -= count;
         return true;
     }
-    /// Until it has `count`, in whole seconds; after take() or level() of the same time.
+    /// How long until it has `count`, in whole seconds; call after take() or level() for that time.
     std::chrono::seconds until(double count, double rate) const {
         return std::chrono::seconds(
             static_cast<std::int64_t>(std::ceil(std::max(0.0, count - tokens_) / rate - 1e-9)));

@@ -54,7 +54,7 @@ std::optional<TraceContext> parseTraceContext(std::string_view parent, std::stri
         !isLowerHex(flags)) {
         return std::nullopt;
     }
-    // A later version may have more behind what this one knows.
+    // A later version may have more fields after those of version 00.
     if (parent.size() > kParentSize && (version == "00" || parent[kParentSize] != '-')) {
         return std::nullopt;
     }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMiB = 1U << 20U;
 
-/// `line`: from 0, as yaml-cpp counts.
+/// `line`: counted from 0, as yaml-cpp does.
 [[noreturn]] void refuseAt(int line, const std::string& what) {
     throw YamlFault(line + 1, what);
 }
@@ -23,7 +23,7 @@ std::string sizeText(std::size_t bytes) {
                              : std::to_string(bytes) + " bytes";
 }
 
-/// yaml-cpp by itself reads "yes" as a boolean and "010" as eight, as YAML 1.1 did.
+/// Read here because yaml-cpp takes "yes" for a boolean and "010" for eight, as YAML 1.1 did.
 Json scalarValue(const std::string& text) {
     if (text.empty() || text == "~" || text == "null") return nullptr;
     if (text == "true") return true;
@@ -82,14 +82,14 @@ private:
             if (object.contains(name)) refuseAt(line, "the key \"" + name + "\" stands twice");
             std::string inner = pointer;
             inner.append("/").append(name);
-            out_.lines.emplace(inner, line + 1);  // a fault of the value is told where its key is
+            out_.lines.emplace(inner, line + 1);  // reports a fault of the value at its key's line
             object[name] = read(entry.second, inner, depth + 1);
         }
         return object;
     }
 
     const YamlLimits& limits_;
-    std::size_t& values_;  ///< of all documents of the text
+    std::size_t& values_;  ///< counts all documents of the text
     YamlDocument& out_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace hearth {
 
-/// How much a foreign YAML text may ask of us; an alias counts as often as it stands.
+/// The limits of a foreign YAML text; an alias counts each time it is used.
 struct YamlLimits {
     std::size_t bytes = 1U << 20U;
     std::size_t depth = 32;
@@ -35,14 +35,14 @@ private:
 
 struct YamlDocument {
     Json json;
-    std::map<std::string, int> lines;  ///< where each value stands, by "/key/0"
+    std::map<std::string, int> lines;  ///< the line of each value, by "/key/0"
 };
 
 /// The documents of a YAML text as JSON, by the core schema of YAML 1.2: no duplicate key, every
 /// key a plain name. Throws YamlFault.
 std::vector<YamlDocument> parseYamlDocuments(const std::string& text,
                                              const YamlLimits& limits = {});
-/// The same of a text that is to be one document.
+/// The same for a text that must be one document.
 Json parseYaml(const std::string& text, const YamlLimits& limits = {});
 
 }  // namespace hearth

@@ -81,7 +81,7 @@ void useAuthority(SSL_CTX* context, const std::string& text) {
         if (::X509_STORE_add_cert(store, one.get()) != 1) badText(name);
         ++found;
     }
-    // The end of the text is an error of PEM, too: "no start line".
+    // PEM reports the end of the text as an error, too: "no start line".
     if (found == 0 || ERR_GET_REASON(::ERR_peek_last_error()) != PEM_R_NO_START_LINE) badText(name);
     ::ERR_clear_error();
 }
@@ -96,7 +96,7 @@ void useCertificate(SSL_CTX* context, const std::string& text, const std::string
     }
     ::ERR_clear_error();
     const Bio key_bio = bioOf(key);
-    // Without a terminal to ask: a key with a passphrase cannot be used.
+    // There is no terminal to ask on: a key with a passphrase cannot be used.
     const auto no_phrase = [](char*, int, int, void*) { return 0; };
     const std::unique_ptr<EVP_PKEY, decltype(&::EVP_PKEY_free)> secret(
         ::PEM_read_bio_PrivateKey(key_bio.get(), nullptr, no_phrase, nullptr), &::EVP_PKEY_free);
@@ -118,7 +118,7 @@ TlsContext::TlsContext() : context_(::SSL_CTX_new(::TLS_client_method()), &::SSL
 }
 
 void TlsContext::trustMachine() {
-    // SSL_CERT_FILE and SSL_CERT_DIR name others than the system's.
+    // SSL_CERT_FILE and SSL_CERT_DIR replace the system's files.
     if (::SSL_CTX_set_default_verify_paths(context_.get()) != 1) throw std::bad_alloc();
     ::SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
 }
@@ -186,7 +186,7 @@ void ClientConnection::connectUnix(const Endpoint& endpoint) {
     where.sun_family = AF_UNIX;
     if (endpoint.socket.size() >= sizeof where.sun_path) cannotConnect(ENAMETOOLONG);
     std::copy(endpoint.socket.begin(), endpoint.socket.end(), where.sun_path);
-    // Never in progress: the other side's queue takes it, or is full.
+    // Never in progress: the other side's queue takes the connection, or is full.
     if (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0) {
         cannotConnect(errno);
     }
@@ -228,8 +228,8 @@ void ClientConnection::watchPeer(milliseconds dead_peer) const {
         const int number = static_cast<int>(value);
         ::setsockopt(fd_.get(), level, name, &number, sizeof number);
     };
-    // Keepalive finds a peer that is gone while nothing is sent, the other limit while something
-    // is.
+    // Keepalive finds a dead peer while nothing is sent; the other limit finds it while something
+    // is sent.
     constexpr long kProbes = 3;
     const long probe = std::max(1L, std::chrono::ceil<std::chrono::seconds>(dead_peer).count() / 4);
     set(SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -242,7 +242,7 @@ void ClientConnection::watchPeer(milliseconds dead_peer) const {
 void ClientConnection::handshake(const Endpoint& endpoint, const Patience& patience) {
     ssl_.reset(::SSL_new(endpoint.tls->get()));
     if (!ssl_) throw std::bad_alloc();
-    // A number is checked against the certificate's addresses, a name against its names.
+    // An IP address is checked against the certificate's addresses, a name against its names.
     X509_VERIFY_PARAM* expected = ::SSL_get0_param(ssl_.get());
     if (::X509_VERIFY_PARAM_set1_ip_asc(expected, endpoint.host.c_str()) != 1) {
         ::SSL_set1_host(ssl_.get(), endpoint.host.c_str());
@@ -282,7 +282,7 @@ void ClientConnection::tunnel(const Endpoint& endpoint, const Patience& patience
     }
     write(ask + "\r\n", patience);
     std::string head;
-    // Byte by byte: what comes after the head is the server's.
+    // Reads byte by byte: the bytes after the head belong to the server.
     for (char c = 0; !head.ends_with("\r\n\r\n") && head.size() < kMostHead; head += c) {
         if (read(&c, 1, patience) == 0) throw lost("closed the connection");
     }

@@ -18,7 +18,7 @@
 
 namespace hearth::http {
 
-/// Failures between a client and its server. `reason` is for callers with words of their own.
+/// Failures between a client and its server. `reason` is for callers that word their own message.
 class ExchangeError : public Error {
 public:
     enum class Kind {
@@ -51,10 +51,10 @@ public:
         std::string authority = {};
         std::string certificate = {};
         std::string key = {};
-        /// Without an authority: accepts those of this machine, instead of any server.
+        /// Without an authority: accepts this machine's authorities, instead of any server.
         bool machine_authorities = false;
     };
-    /// The same as PEM texts. Without an authority, those of this machine are accepted.
+    /// The same as PEM texts. Without an authority, accepts this machine's authorities.
     struct Pem {
         std::string authority = {};
         std::string certificate = {};  ///< with its chain
@@ -74,16 +74,16 @@ private:
     std::unique_ptr<SSL_CTX, decltype(&::SSL_CTX_free)> context_;
 };
 
-/// Where a server listens, and how to speak to it.
+/// The address where a server listens, and how to speak to it.
 struct Endpoint {
     std::string name;    ///< for messages and people
     std::string socket;  ///< path of its Unix socket; empty: host and port
     std::string host = {};
     std::uint16_t port = 0;
     const TlsContext* tls = nullptr;  ///< null: plain; outlives the connections
-    std::optional<Proxy> proxy = {};  ///< in between
-    /// Breaks a TCP connection whose peer has acknowledged nothing for so long, idle ones too, to
-    /// the second; zero: as the kernel does by itself, which takes hours.
+    std::optional<Proxy> proxy = {};  ///< between the two
+    /// Breaks a TCP connection whose peer has acknowledged nothing for this long, also an idle one,
+    /// with a precision of a second; zero: the kernel's own default, which takes hours.
     std::chrono::milliseconds dead_peer{0};
 };
 
@@ -100,29 +100,29 @@ public:
     ClientConnection(const Endpoint& endpoint, const Patience& patience);
 
     void write(std::string_view bytes, const Patience& patience);
-    /// At most `size` bytes; 0 at the end.
+    /// Reads at most `size` bytes; 0 at the end.
     std::size_t read(char* out, std::size_t size, const Patience& patience);
-    /// False where bytes, or the end, have arrived already.
+    /// False if bytes, or the end, have arrived already.
     bool quiet() const noexcept;
 
     /// The result of a call that never waits.
     struct Moved {
         std::size_t bytes = 0;
-        bool ended = false;        ///< the connection is over, in whatever way
+        bool ended = false;        ///< the connection has ended, for any reason
         bool wants_other = false;  ///< TLS: a read waits until it can write, or the reverse
     };
-    /// For a loop that waits on fd() itself. Bytes that TLS has read ahead do not show there, so a
+    /// For a loop that waits on fd() itself. fd() does not show bytes that TLS has read ahead, so a
     /// loop reads until it gets none.
     Moved readSome(char* out, std::size_t size) noexcept;
     Moved writeSome(std::string_view bytes) noexcept;
     int fd() const noexcept { return fd_.get(); }
 
 private:
-    /// Has the proxy connect to the server.
+    /// Lets the proxy connect to the server.
     void tunnel(const Endpoint& endpoint, const Patience& patience);
-    /// Why the handshake failed.
+    /// Returns why the handshake failed.
     ExchangeError refused(const Endpoint& endpoint) const;
-    /// Of a TLS call that gave `result`; `own` is what it waits for by nature.
+    /// The result of a TLS call that returned `result`; `own`: what the call normally waits for.
     Moved movedTls(int result, int own) const noexcept;
     void connectUnix(const Endpoint& endpoint);
     void connectTcp(const Endpoint& endpoint, const Patience& patience);
@@ -131,7 +131,7 @@ private:
     /// Waits for `events`; false after a silence.
     bool ready(short events, const Patience& patience) const;
     void wait(short events, const Patience& patience) const;
-    /// Waits for what a TLS call that gave `result` lacks; false at the end of the connection.
+    /// Waits for what a TLS call with this `result` needs; false at the end of the connection.
     bool waitTls(int result, const Patience& patience) const;
     [[noreturn]] void cannotConnect(int error) const;
     ExchangeError lost(const std::string& reason) const;

@@ -48,13 +48,13 @@ bool idempotent(const std::string& method) {
            method == "OPTIONS";
 }
 
-/// Throws where a character up to `last` or a DEL stands in a part of the head.
+/// Throws if a part of the head has a character up to `last`, or a DEL.
 void checkText(std::string_view text, unsigned char last, const char* message) {
     const auto bad = [last](char c) { return static_cast<unsigned char>(c) <= last || c == 0x7F; };
     if (std::ranges::any_of(text, bad)) throw Error(ErrorCode::InvalidArgument, message);
 }
 
-/// A head as Poco reads it, after a check of what Poco skips or does not bound.
+/// A head that Poco reads, after a check of the parts that Poco skips or does not limit.
 class ResponseHead final : public Poco::Net::HTTPResponse {
 public:
     ResponseHead() { setFieldLimit(kMaxHeaders); }
@@ -92,7 +92,7 @@ public:
     using StreamSocketImpl::sendBytes;
     int sendBytes(const void* bytes, int length, int) override {
         std::string_view piece(static_cast<const char*>(bytes), static_cast<std::size_t>(length));
-        if (!out_.empty() || piece.size() < kPiece) {  // a head and what follows go together
+        if (!out_.empty() || piece.size() < kPiece) {  // sends a head and its body together
             const std::size_t room = std::min(kPiece - out_.size(), piece.size());
             out_.append(piece.substr(0, room));
             piece.remove_prefix(room);
@@ -125,9 +125,9 @@ public:
         put(out_);
         out_.clear();
     }
-    /// Nothing is sent any more, least of all the end of a body that broke off.
+    /// From now on nothing is sent, above all not the end of a body that broke off.
     void mute() noexcept { whole_ = false; }
-    /// Throws what Poco's streams have swallowed.
+    /// Throws the exception that Poco's streams have swallowed.
     void rethrow() const {
         if (failure_) std::rethrow_exception(failure_);
     }
@@ -151,7 +151,7 @@ private:
         }
     }
     /// A server that refuses a long body closes before it has read all of it, and its answer says
-    /// why: a connection that breaks here is reported by the next read.
+    /// why: so the next read reports a connection that breaks here.
     void put(std::string_view bytes) {
         if (!whole_ || bytes.empty()) return;
         try {
@@ -207,7 +207,7 @@ public:
     void send(const HTTPRequest& head, const ClientRequest& request, const Patience& patience) {
         transport_.begin(patience);
         no_body_ = request.method == HTTPRequest::HTTP_HEAD;
-        // Not sendRequest(), which would look for a server by itself.
+        // Not sendRequest(), which would look up the server itself.
         std::streambuf& body = *sendRequestImpl(head).rdbuf();
         body.pubsync();
         // Poco's stream for a counted body would only copy it, 4 KiB at a time.
@@ -257,7 +257,7 @@ public:
         return response;
     }
 
-    /// False where `deliver` wants no more.
+    /// False if `deliver` wants no more.
     bool readBody(const BodySink& deliver) {
         if (bodiless()) return true;
         std::array<char, kPiece> piece;
@@ -280,18 +280,18 @@ public:
         }
         return true;
     }
-    /// After a whole answer.
+    /// Valid after a whole answer.
     bool reusable() const {
         const bool bounded = bodiless() || chunked() || head_.hasContentLength();
         return bounded && head_.getKeepAlive() && transport_.whole();
     }
     bool chunked() const { return head_.getChunkedTransferEncoding(); }
-    /// Of the body, if the head says it; else 0.
+    /// The length of the body, if the head states it; else 0.
     std::size_t length() const {
         return head_.hasContentLength() ? static_cast<std::size_t>(head_.getContentLength64()) : 0;
     }
 
-    /// The connection and what of its stream has been read already.
+    /// Returns the connection; `early` receives the bytes of its stream that were already read.
     ClientConnection release(std::string& early) {
         Poco::Buffer<char> buffer(0);
         drainBuffer(buffer);
@@ -300,7 +300,7 @@ public:
     }
 
 private:
-    /// 0 at the end of the body, or of the connection.
+    /// Returns 0 at the end of the body, or of the connection.
     std::size_t readPiece(std::span<char> piece, Poco::Int64 left) {
         auto most = static_cast<std::streamsize>(piece.size());
         if (!chunked()) return static_cast<std::size_t>(read(piece.data(), std::min(most, left)));
@@ -312,7 +312,7 @@ private:
         return no_body_ || head_.getStatus() == 204 || head_.getStatus() == 304;
     }
 
-    Transport& transport_;  ///< of the base's socket
+    Transport& transport_;  ///< the base's socket
     ResponseHead head_;
     std::streambuf* body_ = nullptr;
     bool no_body_ = false;
@@ -415,7 +415,7 @@ void HttpClient::connect(const ClientRequest& request) {
 ClientResponse HttpClient::send(const ClientRequest& request) {
     checkText(request.method + base_path_ + request.target, 0x20,
               "the method or target holds a blank");
-    const bool by_proxy = endpoint_.proxy && endpoint_.tls == nullptr;  // else there is a tunnel
+    const bool by_proxy = endpoint_.proxy && endpoint_.tls == nullptr;  // else by tunnel
     const std::string target = base_path_ + request.target;
     HTTPRequest head(request.method, by_proxy ? "http://" + host_header_ + target : target,
                      HTTPMessage::HTTP_1_1);

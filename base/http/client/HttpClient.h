@@ -27,13 +27,13 @@ struct ClientOptions {
     std::chrono::milliseconds connect_timeout{5'000};
     /// The longest silence while sending or receiving; zero waits for ever.
     std::chrono::milliseconds timeout{60'000};
-    /// Sent with every request, e.g. Authorization.
+    /// Headers that every request has, for example Authorization.
     ClientHeaders headers;
     /// For URLs with https; null: one that trusts this machine's authorities.
     std::shared_ptr<const TlsContext> tls = nullptr;
-    /// For URLs; unix:// and this machine are never reached by a proxy.
+    /// For URLs; a proxy is never used for unix:// and for this machine.
     ProxySettings proxies = {};
-    /// For URLs: as Endpoint::dead_peer.
+    /// For URLs: as in Endpoint::dead_peer.
     std::chrono::milliseconds dead_peer{0};
     /// The largest body that request() keeps in memory.
     std::size_t max_body = 256U << 20U;
@@ -44,14 +44,14 @@ struct ClientRequest {
     std::string target = "/";  ///< path and query, encoded; appended to the path of the base URL
     ClientHeaders headers;
     std::string body;
-    /// Instead of `body`: streamed, with `source_length` bytes if known, else chunked.
+    /// Used instead of `body`: streamed, with `source_length` bytes if known, else chunked.
     BodySource source;
     std::optional<std::uint64_t> source_length;
-    /// Instead of the client's timeout.
+    /// Used instead of the client's timeout.
     std::optional<std::chrono::milliseconds> timeout;
-    /// Instead of both until the head of the answer has come: for streams that may be silent later.
+    /// Used instead of both until the answer's head has come: for streams that may be silent later.
     std::optional<std::chrono::milliseconds> answer_timeout;
-    /// The end of the whole exchange, connecting included.
+    /// The end of the whole exchange, including the connecting.
     TimePoint until = TimePoint::max();
     const std::atomic<bool>* stop = nullptr;  ///< ends the exchange when it becomes true
 };
@@ -61,7 +61,7 @@ struct ClientResponse {
     ClientHeaders headers;
     std::string body;
 
-    /// The first header of that name, whatever its case; nullopt where absent.
+    /// The first header with that name, in any case; nullopt if absent.
     std::optional<std::string> header(std::string_view name) const;
 };
 
@@ -69,24 +69,24 @@ struct ClientResponse {
 /// bodies; the connection is ours (DECISIONS). Not thread-safe: one client a thread.
 ///
 /// Failures are ExchangeError, or Error(InvalidArgument) for the URL or a header. An HTTP error
-/// status is no failure. A kept connection that the server closed meanwhile is replaced unseen; a
+/// status is no failure. If the server closed a kept connection, a new one silently replaces it; a
 /// request that may have reached the server is sent again only if its method is idempotent.
 class HttpClient {
 public:
-    /// As ServerUrl takes it; a path in it is put before every target.
+    /// A URL as in ServerUrl; a path in it is put before every target.
     explicit HttpClient(std::string url, ClientOptions options = {});
     HttpClient(Endpoint endpoint, ClientOptions options);
     HttpClient(HttpClient&& other) noexcept;
     ~HttpClient();
 
-    /// Sends and receives the whole answer.
+    /// Sends the request and receives the whole answer.
     ClientResponse request(const ClientRequest& request);
     ClientResponse get(const std::string& target, ClientHeaders headers = {});
     ClientResponse post(const std::string& target, std::string body,
                         const std::string& content_type = "application/json",
                         ClientHeaders headers = {});
-    /// Sends, hands status and headers to `head` (false ends the exchange; may be empty) and the
-    /// body piece by piece to `sink`; the returned body is empty.
+    /// Sends the request, passes status and headers to `head` (false ends the exchange; may be
+    /// empty) and the body piece by piece to `sink`; the returned body is empty.
     ClientResponse stream(const ClientRequest& request, const BodySink& sink,
                           const std::function<bool(const ClientResponse&)>& head = {});
 
@@ -96,12 +96,12 @@ public:
         std::optional<ClientConnection> connection;
         std::string early;
     };
-    /// Asks on a new connection, which a status of 101, or 200 without chunks, hands over.
+    /// Sends on a new connection; a status of 101, or 200 without chunks, hands it over.
     Upgraded upgrade(const ClientRequest& request);
 
     /// Closes the connection; the next request opens one.
     void close() noexcept;
-    /// From any thread: breaks the connection, so that what is on its way fails as if it were lost.
+    /// From any thread: breaks the connection, so that an exchange under way fails as lost.
     void interrupt() noexcept;
     /// The URL, or the endpoint's name.
     const std::string& url() const { return endpoint_.name; }
@@ -109,7 +109,7 @@ public:
 private:
     /// Poco's session over one connection.
     class Session;
-    /// The connection as interrupt() sees it; apart, so that a client can be moved.
+    /// The connection for interrupt(); a separate object, so that a client can be moved.
     struct Open {
         Mutex mutex;
         int fd HEARTH_GUARDED_BY(mutex) = -1;
@@ -118,7 +118,7 @@ private:
     ClientResponse exchange(const ClientRequest& request, const BodySink* sink,
                             const std::function<bool(const ClientResponse&)>& head);
     void connect(const ClientRequest& request);
-    /// Sends it and reads the head of the answer.
+    /// Sends the request and reads the head of the answer.
     ClientResponse send(const ClientRequest& request);
     bool readBody(ClientResponse& response, const BodySink* sink);
 

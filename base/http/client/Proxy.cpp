@@ -12,7 +12,7 @@
 namespace hearth::http {
 namespace {
 
-/// Never resolves a name: a look-up may be what only the proxy can do.
+/// Never resolves a name: perhaps only the proxy can look it up.
 bool isLoopback(const std::string& host) {
     return isLoopbackHost(host) || toLower(host).ends_with(".localhost");
 }

@@ -7,7 +7,7 @@
 
 namespace hearth::http {
 
-/// A forward proxy: plain HTTP to itself; TLS goes through it by CONNECT.
+/// A forward proxy: it is spoken to in plain HTTP; TLS goes through it by CONNECT.
 struct Proxy {
     std::string host;
     std::uint16_t port = 0;
@@ -24,8 +24,8 @@ struct ProxySettings {
     static ProxySettings from(
         const std::function<std::optional<std::string>(const std::string&)>& variable);
 
-    /// The proxy for connections to `host`; nullopt where there is none, `host` is excepted, or it
-    /// is this machine. Throws Error(InvalidArgument) for a proxy's URL that cannot be used.
+    /// The proxy for connections to `host`; nullopt if there is none, `host` is excepted, or it is
+    /// this machine. Throws Error(InvalidArgument) for a proxy's URL that cannot be used.
     std::optional<Proxy> proxyFor(bool tls, const std::string& host, std::uint16_t port) const;
 };
 

@@ -16,7 +16,7 @@ struct ServerUrl {
     std::string host;
     std::uint16_t port = 0;
     bool tls = false;
-    std::string authority;  ///< host and port as they are written, for the header Host
+    std::string authority;  ///< host and port as in the URL, for the header Host
     std::string path;       ///< without a slash at its end
 
     /// Throws Error(InvalidArgument) with a hint.

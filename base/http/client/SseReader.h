@@ -9,7 +9,7 @@ namespace hearth::http {
 /// One event of a text/event-stream.
 struct SseEvent {
     std::string id;    ///< the last id seen, also of an earlier event
-    std::string type;  ///< "message" where the server named none
+    std::string type;  ///< "message" if the server named none
     std::string data;  ///< lines joined by '\n'
 };
 
@@ -17,18 +17,18 @@ struct SseEvent {
 /// thread-safe.
 class SseReader {
 public:
-    /// False from `on_event` ends the reading.
+    /// If `on_event` returns false, the reading ends.
     explicit SseReader(std::function<bool(const SseEvent&)> on_event)
         : on_event_(std::move(on_event)) {}
 
-    /// False once on_event has said so. Throws Error(Internal) on an event larger than 64 MiB.
+    /// False once on_event has returned false. Throws Error(Internal) for an event above 64 MiB.
     bool feed(std::string_view piece);
 
 private:
     bool line(std::string_view text);
 
     std::function<bool(const SseEvent&)> on_event_;
-    std::string rest_;  ///< of a line that is not complete yet
+    std::string rest_;  ///< the start of an incomplete line
     SseEvent event_;
     bool has_data_ = false;
 };
