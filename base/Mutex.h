@@ -199,8 +199,8 @@ protected:
 /// The condition variable for waits that no stop_token ends: it is the cheaper one.
 using Condition = ConditionOn<std::condition_variable>;
 
-/// A condition variable whose waits also end when a stop is requested. They then return the result
-/// of `ready`.
+/// A condition variable whose waits also end when a stop is requested. Then they return the last
+/// result of `ready`.
 class StoppableCondition : public ConditionOn<std::condition_variable_any> {
 public:
     using ConditionOn::wait;

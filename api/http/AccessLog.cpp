@@ -11,10 +11,10 @@
 namespace hearth::api {
 namespace {
 
-/// The most bytes of a text, before it is escaped.
+/// The longest logged text in bytes, before it is escaped.
 constexpr std::size_t kLongestText = 256;
 constexpr std::size_t kLongestPath = 2048;
-/// A write for all lines of so long, so that a request costs no wake-up of the writing thread.
+/// One write takes the lines of this period, so that a request rarely wakes the writing thread.
 constexpr std::chrono::milliseconds kGather{50};
 
 void key(std::string& line, std::string_view name) {

@@ -18,8 +18,8 @@ struct ByteRange {
 /// allows.
 ByteRange parseRange(std::string_view header, std::uint64_t size);
 
-/// Whether an If-None-Match header ("*", or ETags with or without W/) names `etag`, which is
-/// given with its quotes.
+/// True if an If-None-Match header ("*", or ETags with or without W/) names `etag`, which is passed
+/// with its quotes.
 bool etagMatches(std::string_view header, std::string_view etag);
 
 }  // namespace hearth::api

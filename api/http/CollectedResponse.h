@@ -13,15 +13,15 @@
 
 namespace hearth::api {
 
-/// Collects a handler's answer until it has returned, so that a slow reader holds no worker and a
-/// late failure can still become a problem. Long and streamed answers are given as a Response.
+/// Collects a handler's answer until the handler returns, so that a slow reader holds no worker and
+/// a late failure can still become a problem. Long and streamed answers are passed as a Response.
 class CollectedResponse final : public Poco::Net::HTTPServerResponse {
 public:
     /// `go_on` tells the client to send its body.
     explicit CollectedResponse(std::function<void()> go_on) : go_on_(std::move(go_on)) {}
 
     void give(Response response) { given_ = std::move(response); }
-    /// The collected answer, without the headers that frame it: the front adds those. Once.
+    /// Returns the collected answer without the framing headers: the front adds those. Call once.
     Response take();
 
     void sendContinue() override { go_on_(); }

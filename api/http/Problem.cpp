@@ -98,7 +98,7 @@ Response problem(const Error& error, const ProblemContext& context) {
     from.message = error.what();
     from.retryable = error.passes() && errorCodeRetryable(error.code());
     from.retry_after = error.retryAfter();
-    // An answer that asks the client to come back says when.
+    // An answer that asks the client to come back also says when.
     if (!from.retry_after && error.passes() && (from.status == 429 || from.status == 503)) {
         from.retry_after = std::chrono::seconds(1);
     }

@@ -10,7 +10,7 @@
 
 namespace hearth::api {
 
-/// Which request a problem belongs to.
+/// The request that a problem belongs to.
 struct ProblemContext {
     std::string instance;  ///< the path, as sent
     std::string request_id;
@@ -29,8 +29,8 @@ struct HttpProblem {
     std::string hint;
 };
 
-/// RFC 9457 problem details as docs/rest.md has them, with Retry-After where there is a delay and
-/// WWW-Authenticate on 401.
+/// Makes RFC 9457 problem details as in docs/rest.md, with Retry-After if there is a delay and
+/// WWW-Authenticate for 401.
 Response problem(const Error& error, const ProblemContext& context);
 Response problem(const HttpProblem& problem, const ProblemContext& context);
 

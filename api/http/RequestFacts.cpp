@@ -19,7 +19,7 @@ std::string_view shownPath(const Request& request) {
 
 std::string mediaTypeOf(const Request& request) {
     const std::string type = request.header("Content-Type").value_or("");
-    // Not Poco's reading of it, which takes "application/json x" for JSON.
+    // Not Poco's parser, which takes "application/json x" for JSON.
     return toLower(trim(std::string_view(type).substr(0, type.find(';'))));
 }
 

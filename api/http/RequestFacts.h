@@ -10,14 +10,14 @@
 
 namespace hearth::api {
 
-/// "http://host" as the client reaches this server; https with TLS, or a proxy that reports it;
-/// empty if the client named no host.
+/// "http://host" as the client reaches this server; https with TLS, or if a proxy reports it; empty
+/// if the client named no host.
 std::string originOf(const Request& request);
-/// The path as sent, for traces and logs; empty for a signed link, whose path is a right to read.
+/// The path as sent, for traces and logs; empty for a signed link, whose path gives a right.
 std::string_view shownPath(const Request& request);
 /// The media type of the body, in lower case and without parameters: "application/json".
 std::string mediaTypeOf(const Request& request);
-/// The types and ranges of the Accept header in order, whatever their weights.
+/// The types and ranges of the Accept header in order; weights are ignored.
 std::vector<Poco::Net::MediaType> acceptedTypes(const Request& request);
 
 }  // namespace hearth::api

@@ -11,7 +11,7 @@ constexpr std::size_t kMostAttributes = 12;
 }  // namespace
 
 metrics::Span requestSpan(const Request& request, const Response& response, const Answered& end) {
-    // An unknown method is "HTTP" in names, and "_OTHER" as an attribute.
+    // For an unknown method, names have "HTTP", and the attribute has "_OTHER".
     std::string name(end.method == "_OTHER" ? "HTTP" : end.method);
     if (!end.route.empty()) name.append(" ").append(end.route);
     const bool http11 = request.getVersion() == Poco::Net::HTTPMessage::HTTP_1_1;
@@ -22,7 +22,7 @@ metrics::Span requestSpan(const Request& request, const Response& response, cons
                        .start = request.startedAt(),
                        .end = end.at,
                        .failed = response.status >= kServerError};
-    // One by one: a list in braces would copy each text once more.
+    // Added one by one: a list in braces would copy each text once more.
     span.attributes.reserve(kMostAttributes);
     span.attributes.push_back({"http.response.status_code", std::int64_t{response.status}});
     const auto add = [&](const char* key, std::string value) {

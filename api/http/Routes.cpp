@@ -57,7 +57,7 @@ bool sameShape(const Route& a, const Route& b) {
                       });
 }
 
-/// A literal is compared as sent: nothing of ours needs an escape in it.
+/// A literal is compared as sent: no literal of this server needs an escape.
 bool matches(const Route& route, const std::vector<std::string_view>& parts) {
     for (std::size_t i = 0; i < route.segments.size(); ++i) {
         const Route::Segment& segment = route.segments[i];

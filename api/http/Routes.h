@@ -15,7 +15,7 @@ namespace hearth::api {
 struct RouteParams {
     std::vector<std::pair<std::string, std::string>> values;
 
-    /// The value of `{name}`; empty where the pattern has no such part.
+    /// The value of `{name}`; empty if the pattern has no such part.
     std::string param(std::string_view name) const;
 };
 
@@ -44,22 +44,22 @@ struct RouteMatch {
 };
 
 /// A table of method and pattern. "/v1/pools/{pool}" matches segment by segment; a part takes
-/// exactly one segment that is not empty, decoded by itself, so an encoded slash stays inside it.
-/// A last "{path...}" takes all that is left, slashes included, at least the slash before it (so it
-/// may be empty); it is up to the handler to refuse "..". A literal wins over a part, a part over
-/// the rest. Filled before serving; then read by many threads.
+/// exactly one segment that is not empty, decoded separately, so an encoded slash stays inside it.
+/// A last "{path...}" takes the whole rest, slashes included, at least the slash before it (so it
+/// may be empty); the handler must refuse "..". A literal wins over a part, a part over the rest.
+/// Filled before serving; then read by many threads.
 class Router {
 public:
-    /// Throws std::invalid_argument on a malformed pattern or one that stands twice.
+    /// Throws std::invalid_argument for a malformed or repeated pattern.
     void add(std::string method, std::string pattern, RouteHandler handler);
 
-    /// The route of this method and raw (still encoded) path. HEAD falls back to GET.
+    /// Finds the route of this method and raw (still encoded) path. HEAD falls back to GET.
     std::optional<RouteMatch> match(std::string_view method, std::string_view raw_path) const;
     /// The methods that the path answers, sorted; empty if there is no such path.
     std::vector<std::string> allowed(std::string_view raw_path) const;
 
     /// Calls the handler and names the route in the response. An unknown path throws
-    /// Error(NotFound); another method is answered 405 with Allow, OPTIONS 204 with Allow.
+    /// Error(NotFound); an unknown method is answered 405 with Allow, OPTIONS 204 with Allow.
     Response handle(Request& request) const;
 
     const std::vector<Route>& routes() const { return routes_; }

@@ -34,7 +34,7 @@ api::Response textResponse(const std::string& text, const char* type) {
     return response;
 }
 
-/// The pages that describe the rest; what they show is made from the whole table, theirs included.
+/// The pages that describe the API, made from the whole table, including their own entries.
 Operations pages(const std::string& open_api, const std::string& docs) {
     Operations all;
     Operation document = page("/openapi.json", "getOpenApi", "This document", "application/json");

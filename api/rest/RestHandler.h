@@ -15,7 +15,7 @@ namespace hearth::rest {
 
 /// The REST surface: `/v1/…`, `/openapi.json`, `/docs` and `/`. Router, validation and document
 /// come from one table of operations. Thread-safe. `services` and `authenticator` must outlive it,
-/// and the services also the streams that it has begun; it must outlive the front.
+/// and the services must also outlive the streams that it has begun; it must outlive the front.
 class RestHandler final : public api::Handler {
 public:
     RestHandler(const controller::Services& services, const auth::Authenticator& authenticator,

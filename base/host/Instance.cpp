@@ -175,7 +175,7 @@ bool removeDeadRunDir(const std::string& run_dir) {
         locks.push_back(std::move(fd));
     }
     if (!lifeless(run_dir)) return false;
-    // Gone in one step: a server that starts meanwhile makes its own, and never works in this one.
+    // Renamed in one step: a server that starts meanwhile makes its own and never works in this.
     const std::string going = run_dir + kGoing + newId("");
     std::filesystem::rename(run_dir, going);
     std::error_code left;  // another start may be removing it as well, or removes it later

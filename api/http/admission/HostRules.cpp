@@ -4,7 +4,7 @@ namespace hearth::api {
 
 namespace {
 
-/// A browser says so of a request that could change something. Those of today send Origin as well.
+/// Browsers send Sec-Fetch-Site with requests that change something; new ones send Origin, too.
 bool sentByForeignPage(const RequestHead& head) {
     if (head.method == "GET" || head.method == "HEAD" || head.method == "OPTIONS") return false;
     const auto* site = head.find("Sec-Fetch-Site");
@@ -50,7 +50,7 @@ bool HostRules::originAllowed(std::string_view origin, std::string_view host_hea
     }
     const std::optional<std::string> host = hostOf(authority);
     if (!host || !hostAllowed(*host)) return false;
-    // Neither side needs to write the usual port of its scheme.
+    // Both sides may leave out the usual port of their scheme.
     const auto full = [&](std::string_view text) {
         const bool has_port = text.size() > host->size();
         return std::string(text) + std::string(has_port ? "" : usual_port);

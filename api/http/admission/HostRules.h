@@ -8,24 +8,24 @@
 
 namespace hearth::api {
 
-/// Which Host and Origin a request may carry: the defence against DNS rebinding and foreign web
-/// pages. Immutable.
+/// The Host and Origin values that a request may carry: the defence against DNS rebinding and
+/// foreign web pages. Immutable.
 class HostRules {
 public:
     enum class Verdict { Allowed, BadHost, BadOrigin };
 
-    /// Host names without port; whole origins ("https://app.example") beyond those of the hosts.
-    /// With `enabled` false everything is allowed.
+    /// `hosts`: names without port; `origins`: whole origins ("https://app.example") in addition to
+    /// the hosts' own. With `enabled` false everything is allowed.
     HostRules(bool enabled, const std::vector<std::string>& hosts,
               const std::vector<std::string>& origins);
 
     Verdict check(const RequestHead& head) const;
     bool hostAllowed(const std::string& host) const { return hosts_.contains(host); }
-    /// Our own origin, that is the authority of the Host header, or one that the operator named. A
-    /// page of another port of this machine may be anybody's. "null" is refused.
+    /// True for the server's own origin (the authority of the Host header) or one that the operator
+    /// named. A page of another port of this machine may be anybody's. "null" is refused.
     bool originAllowed(std::string_view origin, std::string_view host_header) const;
-    /// Whether an origin was named by the operator, so that its pages may read the answers (CORS).
-    /// Pages of our own origin need no such leave.
+    /// True if the operator named this origin, so that its pages may read the answers (CORS). Pages
+    /// from the server's own origin need no such permission.
     bool originShares(std::string_view origin) const;
 
 private:

@@ -9,7 +9,7 @@ namespace {
 using Place = NewsPlaces::Place;
 using Places = std::list<Place*>;
 
-/// The one that most of the places have as `member`, of those that `counts`.
+/// The value of `member` that most places have, among the places for which `counts` is true.
 template <typename Counts>
 std::string most(const Places& places, const std::string Place::*member, const Counts& counts) {
     std::map<std::string, std::size_t> counts_of;
@@ -59,7 +59,7 @@ NewsPlaces::Taken NewsPlaces::take(const std::string& tenant, const std::string&
     }
     if (!loser.empty()) {
         const auto at = oldest(places, loser, its_token);
-        taken.gave_up = (*at)->weak_from_this().lock();  // null where it is going already
+        taken.gave_up = (*at)->weak_from_this().lock();  // null if it is ending already
         if (taken.gave_up) taken.gave_up->given_up = true;
         places.erase(at);
     }

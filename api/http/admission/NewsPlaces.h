@@ -13,8 +13,8 @@
 namespace hearth::api {
 
 /// The places of streams that wait for news (Response::news), limited per token, per tenant and in
-/// all. A new stream always gets one; if they are full, the holder with most loses its oldest.
-/// Thread-safe; a place may outlive the object.
+/// total. A new stream always gets one; if they are full, the holder with the most loses its
+/// oldest. Thread-safe; a place may outlive the object.
 class NewsPlaces {
 public:
     struct Bounds {
@@ -24,7 +24,7 @@ public:
     };
     explicit NewsPlaces(Bounds bounds) : bounds_(bounds) {}
 
-    /// One stream's, held as long as this object.
+    /// The place of one stream, held while this object lives.
     struct Place : std::enable_shared_from_this<Place> {
         Place(std::string its_tenant, std::string its_token, std::uint64_t its_connection)
             : tenant(std::move(its_tenant)),
@@ -34,12 +34,12 @@ public:
         const std::string tenant;
         const std::string token;
         const std::uint64_t connection;
-        std::atomic<bool> given_up{false};  ///< its stream is to end
+        std::atomic<bool> given_up{false};  ///< its stream must end
     };
     using PlacePtr = std::shared_ptr<Place>;
     struct Taken {
-        PlacePtr place;    ///< null only where there are no places at all
-        PlacePtr gave_up;  ///< the one that had to; null where none had
+        PlacePtr place;    ///< null only if there are no places at all
+        PlacePtr gave_up;  ///< the place that was given up for it, or null
     };
     Taken take(const std::string& tenant, const std::string& token, std::uint64_t connection);
     std::size_t count() const;

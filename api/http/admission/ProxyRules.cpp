@@ -14,7 +14,7 @@ using Poco::Net::IPAddress;
 std::optional<IPAddress> addressOf(std::string_view text) {
     IPAddress address;
     if (!IPAddress::tryParse(std::string(text), address)) return std::nullopt;
-    if (address.isIPv4Mapped()) {  // "::ffff:10.0.0.7" is 10.0.0.7
+    if (address.isIPv4Mapped()) {  // "::ffff:10.0.0.7" becomes 10.0.0.7
         const std::string mapped = address.toString();
         if (!IPAddress::tryParse(mapped.substr(mapped.rfind(':') + 1), address)) {
             return std::nullopt;
@@ -23,7 +23,7 @@ std::optional<IPAddress> addressOf(std::string_view text) {
     return address;
 }
 
-/// The first `bits` are the same.
+/// True if the first `bits` bits are the same.
 bool within(const IPAddress& address, const IPAddress& range, unsigned bits) {
     if (address.family() != range.family()) return false;
     const auto* one = static_cast<const unsigned char*>(address.addr());
@@ -81,7 +81,7 @@ std::optional<std::string> ProxyRules::client(const std::string& peer,
         if (!hops.empty()) hops += ',';
         hops += field.value;
     }
-    // From the last hop on: each was written by the one after it, so by a proxy that is trusted.
+    // Starts at the last hop: each was written by the hop after it, so by a trusted proxy.
     std::optional<std::string> client;
     if (!hops.empty()) client = peer;
     std::string_view rest = hops;

@@ -10,8 +10,8 @@
 
 namespace hearth::api {
 
-/// The proxies that the operator trusts to name their clients in X-Forwarded-For. The header is
-/// ignored from every other peer. Immutable.
+/// The proxies that the operator trusts to name their clients in X-Forwarded-For. The header of
+/// every other peer is ignored. Immutable.
 class ProxyRules {
 public:
     /// Addresses and ranges: "10.0.0.7", "10.0.0.0/8", "fd00::/8". Throws Error(InvalidArgument)
@@ -19,8 +19,8 @@ public:
     explicit ProxyRules(const std::vector<std::string>& trusted);
 
     bool trusts(const std::string& peer) const;
-    /// The client behind `peer`: the last hop that is not a trusted proxy. None if the peer is not
-    /// trusted or sends no such header.
+    /// The client behind `peer`: the last hop that is not a trusted proxy. nullopt if the peer is
+    /// not trusted or sends no such header.
     std::optional<std::string> client(const std::string& peer, const RequestHead& head) const;
 
 private:

@@ -84,7 +84,7 @@ std::size_t BodyReader::read(char* out, std::size_t size) {
     left_ -= got;
     received_ += got;
     if (left_ == 0) state_ = connection_.head.chunked ? State::ChunkEnd : State::End;
-    // The end of a chunked body is taken at once where it has arrived: the connection is then free.
+    // If the end of a chunked body has arrived, it is taken at once: the connection is then free.
     if (state_ == State::ChunkEnd && connection_.input.view().starts_with("\r\n0\r\n\r\n")) {
         connection_.input.take(7);
         state_ = State::End;
@@ -148,7 +148,7 @@ void BodyReader::goOn() {
     if (!expect_) return;
     expect_ = false;
     constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
-    // Nothing else of ours is in the socket's buffer, so it takes this whole or is broken.
+    // The socket's buffer holds nothing else from this side, so it takes this whole or is broken.
     if (::send(connection_.fd.get(), kGoOn.data(), kGoOn.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(kGoOn.size())) {
         fail("the client has gone");
@@ -188,7 +188,7 @@ bool BodyReader::discardArrived(std::size_t limit) {
             if (total > limit) return false;
         }
     } catch (const Error&) {
-        return false;  // nobody waits for this body: the connection is closed, that is all
+        return false;  // nobody waits for this body: only the connection is closed
     }
     return true;
 }

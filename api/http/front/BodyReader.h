@@ -8,22 +8,22 @@
 
 namespace hearth::api {
 
-/// Reads one request's body from its connection, blocking with a deadline. A client has
-/// `body_time` plus a second for each `body_rate` bytes; only time spent waiting for it counts.
+/// Reads one request's body from its connection, blocking with a deadline. A client has `body_time`
+/// plus a second for each `body_rate` bytes; only the time spent waiting for it counts.
 class BodyReader {
 public:
     BodyReader(Connection& connection, const FrontOptions& options, const Clock& clock);
 
-    /// Up to `size` bytes; 0 at the end. Throws Error(Deadline) when the client is too slow,
-    /// Error(InvalidArgument) when the coding is broken or the body is cut off.
+    /// Reads up to `size` bytes; 0 at the end. Throws Error(Deadline) if the client is too slow,
+    /// Error(InvalidArgument) if the coding is broken or the body is cut off.
     std::size_t read(char* out, std::size_t size);
     bool finished() const { return state_ == State::End; }
-    /// The connection cannot serve another request.
+    /// True if the connection cannot serve another request.
     bool broken() const { return broken_; }
-    /// Bytes of the body that were read.
+    /// The number of body bytes that were read.
     std::uint64_t received() const { return received_; }
-    /// Reads and forgets what has arrived, up to `limit` bytes; true if that was the rest of the
-    /// body. It never waits: an answer that needs no rights must cost no worker's time.
+    /// Reads and drops the bytes that have arrived, up to `limit`; true if they were the rest of
+    /// the body. It never waits: an answer that needs no rights must cost no worker's time.
     bool discardArrived(std::size_t limit);
     /// Answers "100 Continue" to a client that waits for it.
     void goOn();
@@ -47,7 +47,7 @@ private:
     const FrontOptions& options_;
     const Clock& clock_;
     State state_ = State::Data;
-    std::uint64_t left_ = 0;  ///< of the body or of the chunk
+    std::uint64_t left_ = 0;  ///< in the body or in the chunk
     std::uint64_t received_ = 0;
     std::chrono::nanoseconds waited_{};
     std::chrono::nanoseconds allowance_;

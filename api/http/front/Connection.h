@@ -45,18 +45,18 @@ private:
     std::size_t taken_ = 0;
 };
 
-/// One client's connection. Owned by the loop; a worker borrows it between dispatch and give-back,
-/// and only then touches it, so no field needs a lock.
+/// One client's connection. The loop owns it; a worker borrows it between dispatch and give-back,
+/// and touches it only then, so no field needs a lock.
 struct Connection {
-    /// Where it is. Written and read by the loop alone.
+    /// Where the connection is. Only the loop writes and reads it.
     enum class Place { Reading, AtWorker, Suspended, Flushing, Streaming, Closing };
     /// The action for a connection that a worker gives back.
     enum class Next {
         Park,     ///< wait for the next request
         Flush,    ///< write `output`, then Park or Close by `keep`
         Stream,   ///< serve `stream`, then Park or Close by `keep`
-        Suspend,  ///< give it to a worker again when `suspension` says so
-        Close,    ///< all was said; the client may still be sending
+        Suspend,  ///< give it to a worker again when `suspension` is ready
+        Close,    ///< all is sent; the client may still be sending
         Abort,    ///< broken: close at once
     };
     enum class Readiness { Waiting, Ready, Bad };
@@ -66,24 +66,24 @@ struct Connection {
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
-    /// Looks at what has arrived: Ready once a whole head and, if it is small, its body are there;
-    /// Bad with `wrong` set if it breaks a rule.
+    /// Checks the bytes that have arrived: Ready once a whole head and, if it is small, its body
+    /// are there; Bad with `wrong` set if they break a rule.
     Readiness check(const FrontOptions& options, const Clock& clock);
-    /// One non-blocking receive of what there is.
+    /// Receives the available bytes once, without blocking.
     enum class Received { Some, Nothing, End };
     Received receive();
-    /// The same to another place than the input; `received` is set to how much it was.
+    /// The same into another buffer than the input; sets `received` to the number of bytes.
     Received receive(char* out, std::size_t size, std::size_t& received);
 
-    /// Gives the stream's place up.
+    /// Gives up the stream's place.
     void leaveStream() {
         stream_place.reset();
         news_place.reset();
     }
 
-    /// Writes the line of the request that has ended, if there is one to write.
+    /// Writes the log line of the request that has ended, if one is due.
     void tellAccess(AccessLog* log, bool whole);
-    /// Counts bytes of its answer.
+    /// Counts bytes of the answer.
     void sent(std::uint64_t bytes) {
         if (access) access->bytes_out += bytes;
     }
@@ -91,7 +91,7 @@ struct Connection {
     std::uint64_t id = 0;
     Fd fd;
     std::string peer;
-    std::string counted_as;  ///< its address, as Peer says
+    std::string counted_as;  ///< its address, as in Peer
     bool loopback = false;
 
     Input input;
@@ -104,22 +104,22 @@ struct Connection {
 
     Next next = Next::Park;
     bool keep = false;
-    bool peer_may_send = false;  ///< closing must wait for the client to see our answer
+    bool peer_may_send = false;  ///< closing must wait until the client has seen the answer
     std::string output;
     std::size_t output_at = 0;
-    std::unique_ptr<AccessEntry> access;  ///< of the answer under way; null: no line is due
-    std::shared_ptr<void> output_bytes;   ///< of a long `output`, counted for its tenant
+    std::unique_ptr<AccessEntry> access;  ///< the answer under way; null: no line is due
+    std::shared_ptr<void> output_bytes;   ///< counts a long `output` for its tenant
     std::shared_ptr<DetachedStream> stream;
-    std::shared_ptr<void> stream_place;  ///< of `stream`, from before it is made
-    NewsPlaces::PlacePtr news_place;     ///< instead, where it waits for news
-    std::unique_ptr<Exchange> exchange;  ///< of the suspended request
+    std::shared_ptr<void> stream_place;  ///< for `stream`, taken before it is made
+    NewsPlaces::PlacePtr news_place;     ///< used instead if it waits for news
+    std::unique_ptr<Exchange> exchange;  ///< the suspended request
     Suspension suspension;
-    std::shared_ptr<void> wait_place;  ///< of `suspension`
-    std::shared_ptr<void> wait_bytes;  ///< its body's, which its resumed request still has
+    std::shared_ptr<void> wait_place;  ///< for `suspension`
+    std::shared_ptr<void> wait_bytes;  ///< counts its body, which its resumed request still has
     AccessRight right;                 ///< to `stream` or `suspension`
 
-    Place place = Place::Reading;  ///< from here on: the loop's own
-    std::size_t* among = nullptr;  ///< the count of its address; null: it is not counted
+    Place place = Place::Reading;  ///< the fields from here on belong to the loop
+    std::size_t* among = nullptr;  ///< the count for its address; null: it is not counted
     TimePoint accepted_at{};
     TimePoint moved_at{};  ///< when the client last took a part of `output`
     bool served = false;
@@ -128,8 +128,8 @@ struct Connection {
     TimePoint flush_until{TimePoint::max()};  ///< also the end of a lingering close
     TimePoint deadline{TimePoint::max()};
     TimePoint timer_at{TimePoint::max()};
-    std::shared_ptr<void> subscription;                                     ///< of the suspension
-    std::optional<std::stop_callback<std::function<void()>>> on_withdrawn;  ///< of `right`
+    std::shared_ptr<void> subscription;                                     ///< for the suspension
+    std::optional<std::stop_callback<std::function<void()>>> on_withdrawn;  ///< for `right`
 };
 
 }  // namespace hearth::api

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t kCompactAt = 64U << 10U;
 constexpr std::size_t kGrowBy = 32U << 10U;
-/// Of one chunk, at most.
+/// The most bytes of framing for one chunk.
 constexpr std::size_t kFraming = 24;
-/// A quiet client that has stopped reading is given longer: its queue is small.
+/// The factor for a quiet client that has stopped reading: its queue is small, so it gets longer.
 constexpr int kQuietStall = 4;
 
 }  // namespace
@@ -31,7 +31,7 @@ DetachedStream::DetachedStream(int fd, std::uint64_t connection, StreamHost& hos
 
 void DetachedStream::queue(std::string_view bytes) {
     if (queue_.size() == queue_at_) last_progress_ = clock_.now();
-    // In steps and not by doubling: thousands of queues may stand full at a time.
+    // Grows in steps and not by doubling: thousands of queues may be full at a time.
     const std::size_t size = queue_.size() + bytes.size() + kFraming;
     if (size > queue_.capacity()) queue_.reserve((size / kGrowBy + 1) * kGrowBy);
     if (settings_.chunked) {
@@ -46,7 +46,7 @@ bool DetachedStream::send(std::string bytes) {
     if (closed_ || broken_ || finished_) return false;
     if (bytes.empty()) return true;
     if (queue_.size() - queue_at_ + bytes.size() > settings_.limit) {
-        breakOff();  // the producer does not hold back, the client does not read
+        breakOff();  // the producer does not pause, and the client does not read
         return false;
     }
     const bool direct = queue_.size() == queue_at_;
@@ -55,7 +55,7 @@ bool DetachedStream::send(std::string bytes) {
     if (direct && writeQueued() == State::Broken) return false;
     if (queue_.size() - queue_at_ > kHighWater) above_ = true;
     if (account()) return true;
-    breakOff();  // nor does it read its other streams
+    breakOff();  // the client does not read its other streams either
     return false;
 }
 
@@ -95,7 +95,7 @@ void DetachedStream::cut() {
     if (!closed_ && !broken_) breakOff();
 }
 
-/// The loop hears of it from the socket.
+/// The socket reports it to the loop.
 void DetachedStream::breakOff() {
     broken_ = true;
     ::shutdown(fd_, SHUT_RDWR);
@@ -130,7 +130,7 @@ DetachedStream::State DetachedStream::writeQueued() {
         if (sent < 0) {
             if (errno == EINTR) continue;
             if (errno == EAGAIN) break;
-            broken_ = true;  // the loop hears of it by EPOLLHUP or EPOLLERR
+            broken_ = true;  // EPOLLHUP or EPOLLERR reports it to the loop
             return State::Broken;
         }
         queue_at_ += static_cast<std::size_t>(sent);

@@ -13,15 +13,15 @@
 
 namespace hearth::api {
 
-/// Told when a stream has written its last byte.
+/// Is notified when a stream has written its last byte.
 class StreamHost {
 public:
     virtual ~StreamHost() = default;
-    /// Any thread; must not block.
+    /// Called from any thread; must not block.
     virtual void streamDone(std::uint64_t connection) = 0;
 };
 
-/// The answer of a connection that no thread waits on. A sender writes to the socket itself while
+/// The answer of a connection without a waiting thread. A sender writes to the socket itself while
 /// nothing is queued; the loop writes the rest when the kernel can take it.
 ///
 /// Its mutex is held across the non-blocking send(2), which keeps the bytes in order.
@@ -31,8 +31,8 @@ public:
         bool chunked = true;
         std::size_t limit = 8U << 20U;
         std::string tenant;
-        /// Counts what is queued in streams with more than kHighWater; used like the clock. Null:
-        /// nothing is counted.
+        /// Counts the queued bytes of streams with more than kHighWater; same lifetime as the
+        /// clock. Null: nothing is counted.
         const TenantBytes* unread = nullptr;
         std::string keepalive;
         std::chrono::nanoseconds keepalive_after{};
@@ -54,31 +54,31 @@ public:
 
     // The loop's side.
 
-    /// Bytes that the kernel took.
+    /// The number of bytes that the kernel took.
     std::uint64_t sent() const;
 
-    /// The right to it has ended: says so to whoever asks when it is ended next.
+    /// The right to it has ended: lapsed() is true from now on, for the time when it is ended.
     void lapse() { lapsed_ = true; }
     enum class State { Open, Done, Broken };
-    /// Writes what the socket takes. Calls onDrained where due.
+    /// Writes the bytes that the socket takes. Calls onDrained if due.
     State flush();
-    /// Sends a keepalive where due; Broken for a client that has stopped reading. `again` is when
-    /// to call next.
+    /// Sends a keepalive if due; Broken for a client that has stopped reading. Sets `again` to the
+    /// time of the next call.
     State tick(TimePoint now, TimePoint& again);
-    /// The socket is about to be closed or reused: no byte goes out after this. Calls onClosed.
+    /// Call before the socket is closed or reused: no byte goes out after this. Calls onClosed.
     void close();
 
 private:
     State writeQueued() HEARTH_REQUIRES(mutex_);
     void queue(std::string_view bytes) HEARTH_REQUIRES(mutex_);
-    /// Counts a long queue for the tenant; false where it may have no more.
+    /// Counts a long queue for the tenant; false if the tenant may have no more.
     bool account() HEARTH_REQUIRES(mutex_);
     void breakOff() HEARTH_REQUIRES(mutex_);
 
     mutable Mutex mutex_;
     const int fd_;
     const std::uint64_t connection_;
-    StreamHost& host_;    ///< used under mutex_ and only while not closed_
+    StreamHost& host_;    ///< used only under mutex_ and while not closed_
     const Clock& clock_;  ///< likewise
     const Settings settings_;
     std::string queue_ HEARTH_GUARDED_BY(mutex_);

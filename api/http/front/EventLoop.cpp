@@ -16,9 +16,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// After the last byte of an answer we still read what the client sends, because closing at once
-/// could reset the connection before the client has read the answer. Limits: the longest pause, the
-/// time in all, and the bytes in one turn of the loop.
+/// After the last byte of an answer the loop still reads the client's bytes, because closing at
+/// once could reset the connection before the client has read the answer. Limits: the longest
+/// pause, the time in total, and the bytes in one turn of the loop.
 constexpr milliseconds kClosePause{3'000};
 constexpr milliseconds kCloseTime{30'000};
 constexpr std::size_t kDiscardAtOnce = 1U << 20U;
@@ -51,7 +51,7 @@ void EventLoop::start() {
 
 void EventLoop::wake() {
     const std::uint64_t one = 1;
-    // Fails only when the counter is full, and then the loop is awake anyway.
+    // Fails only if the counter is full, and then the loop is awake anyway.
     static_cast<void>(::write(wake_.get(), &one, sizeof(one)) == sizeof(one));
 }
 
@@ -102,7 +102,7 @@ void EventLoop::run() {
     std::array<epoll_event, 256> events;
     while (!(quitting_ && connections_.empty())) {
         const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), waitTime());
-        // Returned connections come first: an event may be about a stream that is ours only now.
+        // Returned connections come first: an event may concern a stream that has just come back.
         takePosted();
         for (int i = 0; i < count; ++i) {
             const epoll_event& event = events[static_cast<std::size_t>(i)];
@@ -227,7 +227,7 @@ void EventLoop::handle(Connection& connection, std::uint32_t events) {
             }
             return;
         case Place::Suspended:
-            close(connection);  // armed for a client that goes
+            close(connection);  // epoll watches it only for a client that leaves
             return;
         case Place::Closing:
             discard(connection);
@@ -294,7 +294,7 @@ void EventLoop::advance(Connection& connection) {
 void EventLoop::dispatch(Connection& connection) {
     setDeadline(connection, TimePoint::max());
     connection.place = Place::AtWorker;
-    if (queue_.push(&connection)) return;  // from here on the worker's
+    if (queue_.push(&connection)) return;  // from here on it is the worker's
     connection.place = Place::Reading;
     HttpProblem why;
     why.status = 503;
@@ -470,7 +470,7 @@ void EventLoop::sayGoodbye(Connection& connection) {
 void EventLoop::discard(Connection& connection) {
     std::array<char, kCopied> nobodys;
     for (int i = 0; i < kDiscardsInTurn; ++i) {
-        // TCP throws the bytes away itself, without a copy; the plain end of a TLS connection does
+        // TCP discards the bytes itself, without a copy; the plain end of a TLS connection does
         // not.
         const int fd = connection.fd.get();
         const ssize_t got = core_.tls ? ::recv(fd, nobodys.data(), nobodys.size(), 0)
@@ -498,7 +498,7 @@ void EventLoop::close(Connection& connection) {
     owned->tellAccess(core_.options.access, false);
     owned->leaveStream();
     if (owned->stream) cutOff(owned->stream);
-    owned.reset();  // who counts connections sees it go when its client does
+    owned.reset();  // a reader of the count sees it go together with its client
     core_.connections.store(connections_.size());
 }
 

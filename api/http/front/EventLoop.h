@@ -18,7 +18,7 @@
 
 namespace hearth::api {
 
-/// The thread that accepts and owns every connection that no worker has: it reads heads, keeps
+/// The thread that accepts connections and owns each one that no worker has: it reads heads, keeps
 /// idle connections, writes streams and finishes long answers, each with its deadline.
 class EventLoop final : public StreamHost {
 public:
@@ -26,15 +26,15 @@ public:
     EventLoop(FrontContext& core, RequestQueue& queue, int listener);
 
     void start();
-    /// A worker is done with a connection and touches it no more. Any thread.
+    /// A worker has finished with a connection and no longer touches it. Any thread.
     void giveBack(Connection& connection, Connection::Next next);
     void streamDone(std::uint64_t connection) override;
-    /// Its stream has given its place up (NewsPlaces) and is to end. Any thread.
+    /// The connection's stream has given up its place (NewsPlaces) and must end. Any thread.
     void endNews(std::uint64_t connection);
     /// Stops accepting and reading; streams and answers under way continue, and suspended requests
-    /// are in the queue when this returns. Any thread but the loop's.
+    /// are in the queue when this returns. Any thread except the loop's.
     void beginStop();
-    /// To be called when all workers have ended: waits for the streams and ends the thread.
+    /// Must be called after all workers have ended: waits for the streams and ends the thread.
     void join();
 
 private:
@@ -54,22 +54,22 @@ private:
 
     void acceptAll();
     void admit(Fd fd, Peer peer);
-    /// Counts a connection among those of its address, or no longer: while an answer holds it, it
+    /// Adds a connection to the count of its address, or removes it: while an answer holds it, it
     /// counts for its tenant instead.
     void count(Connection& connection);
     void uncount(Connection& connection);
-    /// In which order connections give their places up. One that has just been accepted comes last:
-    /// else clients that take no answers would have each newcomer closed.
+    /// The order in which connections are closed to make room. A newly accepted one comes last:
+    /// otherwise clients that take no answers would cause each newcomer to be closed.
     enum class Worth { Unread, Silent, Idle, Closing, Answered, Fresh, Kept };
     Worth worthOf(const Connection& connection, TimePoint now) const;
-    /// The oldest of those that are worth least, of all for which `candidate(connection, worth)` is
-    /// true. Null if all of them are kept: at work, suspended or streaming.
+    /// Among the connections for which `candidate(connection, worth)` is true: the oldest of those
+    /// that are worth least. Null if all are kept: at work, suspended or streaming.
     template <typename Candidate>
     Connection* leastWorth(const Candidate& candidate) const;
-    /// Makes room among the connections of an address. False where none can go.
+    /// Makes room among the connections of an address. False if none can be closed.
     bool shedOf(const std::string& address);
-    /// Makes room among all: an address that has as many connections as any loses one. One that has
-    /// just been accepted stays if another address has one that idles.
+    /// Makes room among all: an address that has the most connections loses one. A newly accepted
+    /// one stays if another address has an idle one.
     bool shedOfAll();
     bool shed(Connection* connection);
     void refuse(Fd fd, const Peer& peer, std::string_view reason);
@@ -81,25 +81,25 @@ private:
     void advance(Connection& connection);
     void dispatch(Connection& connection);
     void reject(Connection& connection, const HttpProblem& why, std::string_view reason);
-    /// The facts of a request that no worker has answered, as far as they are known.
+    /// The known facts of a request that no worker has answered.
     AccessEntry unanswered(Connection& connection);
-    /// The access log gets a line of one more client that was refused before it had asked. Only
-    /// some in a second do, so that nobody fills the disk by it.
+    /// True if the access log may get a line for one more client that was refused before its
+    /// request. Only some per second are logged, so that nobody fills the disk.
     bool mayTellRefusal();
     /// Writes `output`, within the stall time and the least rate.
     void startFlush(Connection& connection);
     void flush(Connection& connection);
     void suspend(Connection& connection);
-    /// To a worker again.
+    /// Gives it to a worker again.
     void resume(Connection& connection);
     void writeStream(Connection& connection);
     void endStream(Connection& connection, bool clean);
-    /// Ends a stream that has given its place up: cleanly where its client reads.
+    /// Ends a stream that has given up its place: cleanly if its client reads.
     void giveUp(Connection& connection);
-    /// Before the descriptor is closed or used again: senders must not reach it any more.
+    /// Call before the descriptor is closed or used again: senders must not reach it any more.
     void cutOff(const std::shared_ptr<DetachedStream>& stream);
     void discard(Connection& connection);
-    /// Has the loop look at a stream or wait again when its right is withdrawn.
+    /// Makes the loop look at a stream or wait again when its right is withdrawn.
     void watchRight(Connection& connection);
     /// Ends a stream whose right has ended.
     void endLapsed(Connection& connection);
@@ -120,7 +120,7 @@ private:
     Fd wake_;
     bool accepting_ = true;
     TimePoint accept_again_{TimePoint::max()};
-    TimePoint refusals_since_;  ///< of the second whose refusals are counted
+    TimePoint refusals_since_;  ///< start of the second in which refusals are counted
     int refusals_ = 0;
     std::uint64_t next_id_ = 2;  ///< 0 is the listener, 1 the wake-up
     std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;
@@ -144,7 +144,7 @@ private:
     Condition stop_began_;
     bool quit_asked_ HEARTH_GUARDED_BY(mutex_) = false;
     std::jthread thread_;
-    /// For what wakes suspended requests.
+    /// For the callbacks that wake suspended requests.
     const Lifeline<EventLoop> lifeline_{*this};
 };
 

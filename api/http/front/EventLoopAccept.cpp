@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr int kAcceptsAtOnce = 64;
-/// Lines of the access log in a second about clients that were refused before they had asked.
+/// Lines per second in the access log for clients that were refused before their request.
 constexpr int kToldRefusals = 50;
 
 }  // namespace
@@ -31,7 +31,7 @@ void EventLoop::acceptAll() {
                 pauseAccepting();
                 return;
             }
-            continue;  // that client has gone again
+            continue;  // that client has left again
         }
         try {
             admit(std::move(fd), peerOf(address));
@@ -149,12 +149,12 @@ void EventLoop::refuse(Fd fd, const Peer& peer, std::string_view reason) {
     AccessEntry entry;
     entry.client = peer.text;
     entry.started_at = core_.clock.now();
-    // With TLS it would not be understood.
+    // A TLS client would not understand it.
     if (!core_.tls) {
         constexpr std::string_view kBusy =
             "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
             "Connection: close\r\n\r\n";
-        // A courtesy: whether it arrives does not matter.
+        // Only a courtesy: it may get lost.
         const ssize_t sent =
             ::send(fd.get(), kBusy.data(), kBusy.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         ::shutdown(fd.get(), SHUT_WR);

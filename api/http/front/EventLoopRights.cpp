@@ -1,6 +1,6 @@
 #include "api/http/front/EventLoop.h"
 
-// Ends what is under way when the right to it ends: by its time, which is one of a connection's
+// Ends an answer under way when the right to it ends: at its expiry, which is one of a connection's
 // deadlines, or because it is withdrawn.
 namespace hearth::api {
 
@@ -19,7 +19,7 @@ void EventLoop::watchRight(Connection& connection) {
 
 void EventLoop::endLapsed(Connection& connection) {
     connection.stream->lapse();
-    // News end whole. Any other answer is not, and its client has to see that.
+    // News end complete. Any other answer is incomplete, and its client must see that.
     if (connection.news_place && connection.stream->pending() == 0) {
         setDeadline(connection, core_.clock.now() + core_.options.write_stall);
         connection.stream->finish();

@@ -6,23 +6,23 @@
 #include "api/http/front/EventLoop.h"
 #include "base/Error.h"
 
-// The deadlines of the loop: each connection has one timer that looks at its deadline when it
-// fires, so that moving a deadline away costs nothing.
+// The deadlines of the loop: each connection has one timer that checks its deadline when it fires,
+// so that moving a deadline later costs nothing.
 namespace hearth::api {
 namespace {
 
 using std::chrono::milliseconds;
 
-/// At the end producers get this long to say a last word before their streams are finished.
+/// At the stop, producers have this long to send a last message before their streams are finished.
 constexpr milliseconds kStreamGrace{250};
-/// How often connections that come back from workers are cut once the drain time is over.
+/// How often connections that come back from workers are cut after the drain time.
 constexpr milliseconds kCutAgain{50};
 
 }  // namespace
 
 void EventLoop::setDeadline(Connection& connection, TimePoint deadline) {
     connection.deadline = deadline;
-    if (deadline >= connection.timer_at) return;  // the timer that is set will look again
+    if (deadline >= connection.timer_at) return;  // the timer that is set will check again
     connection.timer_at = deadline;
     timers_.emplace(deadline, connection.id);
 }
@@ -77,7 +77,7 @@ void EventLoop::timeout(Connection& connection, TimePoint now) {
             setDeadline(connection,
                         std::min(connection.suspension.until, connection.right.until(core_.clock)));
         } else {
-            resume(connection);  // to be refused where its right has ended
+            resume(connection);  // is refused if its right has ended
         }
         return;
     }
@@ -125,7 +125,7 @@ void EventLoop::stopReading() {
         }
     }
     for (Connection* connection : idle) close(*connection);
-    // They are answered with what there is.
+    // They are answered with the present state.
     for (Connection* connection : suspended) {
         guard(*connection, [&] { resume(*connection); });
     }
@@ -145,7 +145,7 @@ void EventLoop::cutAll() {
         }
     }
     for (Connection* connection : rest) close(*connection);
-    // A connection that a worker still returns is cut at once.
+    // A connection that a worker still returns is cut soon.
     if (!connections_.empty()) cut_at_ = core_.clock.now() + kCutAgain;
 }
 

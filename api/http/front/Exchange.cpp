@@ -26,7 +26,7 @@ std::string IdSource::next(std::string_view prefix) {
 
 BodyStream::BodyStream(BodyReader& body)
     : Poco::BufferedStreamBuf(kReadStep, std::ios::in), std::istream(this), body_(body) {
-    exceptions(std::ios::badbit);  // a body that is cut off must not look whole
+    exceptions(std::ios::badbit);  // a body that is cut off must not look complete
 }
 
 int BodyStream::readFromDevice(char* bytes, std::streamsize size) {
@@ -39,7 +39,7 @@ Exchange::Exchange(Connection& connection, FrontContext& core, IdSource& ids)
       body_(connection, core.options, core.clock),
       forwarded_(core.proxies.client(connection.peer, connection.head)),
       id_(ids.next("req_")) {
-    // Poco's own parser reads nothing: it would decode encoded words in values that were checked.
+    // Poco's own parser reads nothing: it would decode encoded words in checked values.
     setMethod(connection.head.method);
     setURI(connection.head.target);
     setVersion(connection.head.http11 ? HTTP_1_1 : HTTP_1_0);

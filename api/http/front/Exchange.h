@@ -17,10 +17,10 @@
 
 namespace hearth::api {
 
-/// Random bits in bulk: one system call serves many ids. Not thread-safe.
+/// Makes random bits in bulk: one system call serves many ids. Not thread-safe.
 class IdSource {
 public:
-    /// `prefix` and 32 hex digits.
+    /// Returns `prefix` and 32 hex digits.
     std::string next(std::string_view prefix);
 
 private:
@@ -52,7 +52,7 @@ public:
     bool peerIsLoopback() const override { return connection_.loopback && !forwarded_; }
     const std::string& id() const override { return id_; }
     const TraceContext& trace() const override { return trace_; }
-    /// The caller's span; empty where it told of none.
+    /// The caller's span; empty if the caller sent none.
     const std::string& parentSpan() const { return parent_span_; }
     TimePoint startedAt() const override { return connection_.head_at; }
     std::optional<std::uint64_t> contentLength() const override;
@@ -61,7 +61,7 @@ public:
     std::stop_token stopToken() const override { return core_.stop.get_token(); }
     bool clientGone() const override;
     std::istream& stream() override;
-    /// Without the port.
+    /// The address, without the port.
     const Poco::Net::SocketAddress& clientAddress() const override;
     const Poco::Net::SocketAddress& serverAddress() const override { return core_.bound; }
     const Poco::Net::HTTPServerParams& serverParams() const override { return *core_.params; }
@@ -84,7 +84,7 @@ public:
     void onAnswered(std::function<void(const Response&)> callback) override {
         answered_ = std::move(callback);
     }
-    /// Adds what was asked for to the answer that is about to be sent. Once.
+    /// Adds the requested headers to the answer that is about to be sent. Call once.
     void complete(Response& response) {
         for (const auto& [name, value] : answer_headers_) response.headers.add(name, value);
         answer_headers_.clear();
@@ -92,12 +92,12 @@ public:
             response.headers.set("WWW-Authenticate", *challenge_);
         }
     }
-    /// Tells of the answer, once.
+    /// Calls the callback with the answer, once.
     void tellAnswered(const Response& response) {
         if (const auto callback = std::exchange(answered_, {})) callback(response);
     }
 
-    /// Its line so far, without an answer.
+    /// The request's log line so far, without an answer.
     AccessEntry access() const;
 
     BodyReader& body() { return body_; }
@@ -106,7 +106,7 @@ public:
     const std::string& tenant() const { return tenant_; }
     const std::string& tokenId() const { return token_id_; }
     const AccessRight& right() const { return right_; }
-    /// Throws Error(Unauthenticated) where the right to the answer has ended since.
+    /// Throws Error(Unauthenticated) if the right to the answer has ended since.
     void requireRight() const;
 
 private:
@@ -122,7 +122,7 @@ private:
     std::string token_id_;
     AccessRight right_;
     std::string refusal_;
-    const std::string* challenge_ = nullptr;  ///< of a 401; null: "Bearer"
+    const std::string* challenge_ = nullptr;  ///< for a 401; null: "Bearer"
     HeaderFields answer_headers_;
     std::function<void(const Response&)> answered_;
     mutable CollectedResponse response_{[this] { body_.goOn(); }};

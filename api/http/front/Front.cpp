@@ -33,7 +33,7 @@ std::vector<std::string> allowedHosts(const FrontOptions& options) {
     return hosts;
 }
 
-/// Hands each request to the one handler there is.
+/// Passes each request to the one handler.
 class OneHandler final : public Poco::Net::HTTPRequestHandlerFactory {
 public:
     explicit OneHandler(Handler& handler) : handler_(handler) {}
@@ -44,7 +44,7 @@ public:
     }
 
 private:
-    /// Poco deletes a handler when it has answered; ours stays.
+    /// Poco deletes a handler after its answer; the one handler stays.
     class Turn final : public Poco::Net::HTTPRequestHandler {
     public:
         explicit Turn(Handler& handler) : handler_(handler) {}
@@ -71,7 +71,7 @@ Poco::Net::HTTPServerParams::Ptr paramsOf(const FrontOptions& options) {
     return params;
 }
 
-/// The tracer of fronts whose requests nobody records.
+/// The tracer of fronts whose requests are not recorded.
 const metrics::Tracer kUntraced;
 
 /// A worker as Poco's thread pool runs it.
@@ -85,7 +85,7 @@ private:
     Worker worker_;
 };
 
-/// `error` is of the system, or 0 where it has not come so far.
+/// `error` is an errno, or 0 if the system reported none.
 [[noreturn]] void refuseToListen(const FrontOptions& options, int error) {
     const std::string flag = options.flag + " HOST:PORT";
     std::string why = std::generic_category().message(error);
@@ -151,7 +151,7 @@ void Front::Inner::listen() {
         socket.setBlocking(false);
         socket.setNoDelay(true);  // Linux: accepted sockets inherit it
         core.bound = socket.address();
-    } catch (const Poco::Net::DNSException&) {  // its codes are none of the system's
+    } catch (const Poco::Net::DNSException&) {  // its codes are not errno values
         refuseToListen(options, 0);
     } catch (const Poco::Exception& e) {
         refuseToListen(options, e.code());

@@ -25,28 +25,28 @@ struct FrontOptions {
     std::string listen = "127.0.0.1:8080";  ///< "host:port", "[v6]:port"; port 0 picks one
     TlsFiles tls = {};                      ///< none: clients speak without TLS
     std::string flag = "--listen";          ///< the flag that sets it, named in errors
-    std::string name = "api";               ///< for logs and thread names
-    /// Records requests; null: nobody does. Outlives the front.
+    std::string name = "api";               ///< in logs and thread names
+    /// Records requests; null: none are recorded. Outlives the front.
     const metrics::Tracer* tracer = nullptr;
-    /// Gets each finished request; null: nobody does. Outlives the front.
+    /// Gets each finished request; null: none are logged. Outlives the front.
     AccessLog* access = nullptr;
     std::size_t workers = 16;
     std::size_t worker_stack = 256U << 10U;
 
     bool check_host = true;
-    /// Besides localhost, 127.0.0.1, [::1] and the host of `listen`.
+    /// Allowed in addition to localhost, 127.0.0.1, [::1] and the host of `listen`.
     std::vector<std::string> hosts;
     /// Whole origins, in addition to those of the allowed hosts.
     std::vector<std::string> origins;
 
     HeadLimits head;
     std::size_t connections = 4096;
-    /// Counts connections without an answer in progress, of IPv6 those of a network of 64 bits;
-    /// streams and waits are counted per tenant below.
+    /// Counts connections without an answer in progress, in IPv6 per network of 64 bits; streams
+    /// and waits are counted per tenant below.
     std::size_t connections_per_address = 512;
     /// Addresses and ranges without this cap, whose X-Forwarded-For is trusted.
     std::vector<std::string> trusted_proxies;
-    // Together at most three quarters of `connections`, so that there is always room for the rest.
+    // Together at most three quarters of `connections`, so that there is always room for others.
     std::size_t streams = 1024;  ///< streamed answers, except news
     std::size_t streams_of_tenant = 256;
     std::size_t news = 1024;  ///< streams that wait for news
@@ -54,8 +54,8 @@ struct FrontOptions {
     std::size_t news_of_token = 64;
     std::size_t waits = 1024;  ///< suspended requests
     std::size_t waits_of_tenant = 512;
-    std::uint64_t waiting_bytes_of_tenant = 256U << 20U;  ///< of bodies of suspended requests
-    std::uint64_t unread_bytes_of_tenant = 256U << 20U;   ///< of long answers that were not taken
+    std::uint64_t waiting_bytes_of_tenant = 256U << 20U;  ///< the bodies of suspended requests
+    std::uint64_t unread_bytes_of_tenant = 256U << 20U;   ///< untaken long answers
     std::size_t queue = 1024;                             ///< complete heads that wait for a worker
     std::size_t eager_body =
         16U << 10U;  ///< bodies up to this size are read before a worker is used
@@ -67,29 +67,29 @@ struct FrontOptions {
     Millis head_time{5'000};
     Millis keep_alive{75'000};
     Millis body_time{5'000};               ///< plus size / body_rate
-    Millis body_stall{10'000};             ///< no byte of a body for so long ends it
+    Millis body_stall{10'000};             ///< a body without a byte for so long ends
     std::uint64_t body_rate = 64U << 10U;  ///< bytes a second that a client must reach
-    /// With all places taken: a client that takes nothing for so long gives its own up first, and
-    /// one that was accepted so recently and has not asked yet gives its own up last.
+    /// If all places are taken: a client that takes nothing for so long is closed first, and one
+    /// that was accepted so recently and has sent no request yet is closed last.
     Millis unread{250};
     Millis fresh{1'000};
-    Millis write_stall{30'000};  ///< no progress for so long ends a write or stream
-    Millis linger{2};            ///< a worker waits so long for the next request
-    Millis drain{5'000};         ///< stop() lets work in flight finish for so long
+    Millis write_stall{30'000};  ///< a write or stream without progress for so long ends
+    Millis linger{2};            ///< how long a worker waits for the next request
+    Millis drain{5'000};         ///< how long stop() lets work under way finish
 };
 
-/// The HTTP/1.1 server: handlers, requests and responses are Poco's, the way to them is ours. One
-/// thread accepts and owns every connection that nobody works for: half-read heads, idle keep-alive
-/// connections and detached streams. Workers get a connection only when a whole head (and a small
-/// body) is there, so slow clients cost no thread.
+/// The HTTP/1.1 server: handlers, requests and responses are Poco's, the rest is its own. One
+/// thread accepts connections and owns each one that no worker has: half-read heads, idle
+/// keep-alive connections and detached streams. Workers get a connection only when a whole head
+/// (and a small body) is there, so slow clients cost no thread.
 ///
-/// Socket deadlines are real time read from `clock`: give it the machine's. Everything passed in
-/// must outlive the front. start() and stop() belong to one thread; the rest is thread-safe.
+/// Socket deadlines are real time read from `clock`: pass the machine's. All arguments must outlive
+/// the front. start() and stop() belong to one thread; the rest is thread-safe.
 class Front {
 public:
     Front(FrontOptions options, Handler& handler, metrics::Metrics& metrics, metrics::Log& log,
           const Clock& clock);
-    /// The same for any handlers of Poco's: one is made for each request, in its worker.
+    /// The same for any Poco handlers: one is made for each request, in its worker.
     Front(FrontOptions options, Poco::Net::HTTPRequestHandlerFactory::Ptr handlers,
           metrics::Metrics& metrics, metrics::Log& log, const Clock& clock);
     ~Front();
@@ -98,12 +98,12 @@ public:
 
     /// Listens and serves. Throws std::system_error if it cannot; starting twice is an error.
     void start();
-    /// The address listened on, "127.0.0.1", and its port; valid after start().
+    /// The address it listens on, "127.0.0.1", and its port; valid after start().
     std::string address() const;
     std::uint16_t port() const;
-    /// Stops accepting, stops the requests' stop tokens, lets work in flight and streams finish
-    /// within `drain`, then cuts what is left; returns when every thread has ended. A handler that
-    /// ignores its token and waits for neither socket holds this up. Repeating it does nothing.
+    /// Stops accepting, stops the requests' stop tokens, lets work under way and streams finish
+    /// within `drain`, then cuts the rest; returns when every thread has ended. A handler that
+    /// ignores its token and waits for no socket delays this. A second call does nothing.
     void stop();
 
     /// Open connections and streams, for tests and metrics.

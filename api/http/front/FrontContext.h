@@ -27,7 +27,7 @@ struct FrontContext {
     const Clock& clock;
     const metrics::Tracer& tracer;
     HostRules rules;
-    const Poco::Net::HTTPServerParams::Ptr params;  ///< `options` as Poco's handlers see them
+    const Poco::Net::HTTPServerParams::Ptr params;  ///< `options` for Poco's handlers
     Poco::Net::SocketAddress bound{};               ///< where it listens
     std::unique_ptr<TlsTunnels> tls{};              ///< null: clients speak without TLS
     prometheus::Gauge& busy{metrics.httpWorkersBusy(options.name)};  ///< workers

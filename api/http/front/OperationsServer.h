@@ -8,7 +8,7 @@
 
 namespace hearth::api {
 
-/// Whether the server can take work now, and if not, why (one line without secrets).
+/// Returns true if the server can take work now, else the reason (one line without secrets).
 using ReadyCheck = std::function<std::pair<bool, std::string>()>;
 
 /// Answers /metrics, /healthz and /readyz; GET and HEAD only.
@@ -25,8 +25,8 @@ private:
     ReadyCheck ready_;
 };
 
-/// The operations listener: its own threads, so that busy users starve no probe, and no Host check,
-/// since probes and scrapers come by address.
+/// The operations listener: it has its own threads, so that busy users starve no probe, and no Host
+/// check, since probes and scrapers use addresses.
 class OperationsServer {
 public:
     /// `listen` is "host:port". The other arguments must outlive it.

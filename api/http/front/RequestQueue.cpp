@@ -44,7 +44,7 @@ bool RequestQueue::push(Connection* connection) {
 
 void RequestQueue::kick() {
     const std::uint64_t one = 1;
-    // Fails only when the counter is full, and then a kick is already there.
+    // Fails only if the counter is full, and then a kick is already there.
     static_cast<void>(::write(kick_.get(), &one, sizeof(one)) == sizeof(one));
 }
 
@@ -78,7 +78,7 @@ bool RequestQueue::linger(int fd, int wait_ms) {
         readable = ready > 0 && entries[0].revents != 0;
         if (readable || ready <= 0) break;
         std::uint64_t kicks = 0;
-        // One who sees the queue closed leaves the kick for the others.
+        // A thread that sees the queue closed leaves the kick for the other threads.
         if (!closed_) static_cast<void>(::read(kick_.get(), &kicks, sizeof(kicks)));
     }
     lingering_.fetch_sub(1);

@@ -14,21 +14,21 @@ struct Connection;
 /// Connections with a whole request, on their way to the workers. Bounded. Thread-safe.
 class RequestQueue {
 public:
-    /// At most `lingerers` wait with their connection for long.
+    /// At most `lingerers` threads wait long with their connection.
     RequestQueue(std::size_t limit, std::size_t lingerers);
 
-    /// False when full or closed; the connection is then still the caller's.
+    /// False if full or closed; then the connection is still the caller's.
     bool push(Connection* connection);
-    /// Waits; nullptr once closed and empty.
+    /// Waits; nullptr if closed and empty.
     Connection* pop();
     /// Refuses new requests; queued ones are still handed out.
     void close();
-    /// Whether a connection waits for a worker. No lock.
+    /// True if a connection waits for a worker. Takes no lock.
     bool waiting() const { return size_.load() > 0; }
 
-    /// Waits up to `wait_ms` for `fd` to become readable; gives up early when a connection waits
-    /// and no idle worker is there to take it, when the queue is closed, and soon where enough
-    /// others linger. True when readable (or hung up).
+    /// Waits up to `wait_ms` for `fd` to become readable; gives up early if a connection waits and
+    /// no idle worker can take it, or if the queue is closed, and soon if enough others linger.
+    /// True if readable (or hung up).
     bool linger(int fd, int wait_ms);
 
 private:

@@ -10,7 +10,7 @@
 
 namespace hearth::api {
 
-/// The Date header, made once a second. Not thread-safe: one for each thread that answers.
+/// The Date header, made once a second. Not thread-safe: each answering thread has its own.
 class DateText {
 public:
     const std::string& at(WallTime now);
@@ -31,10 +31,10 @@ struct Framing {
 };
 
 /// Throws std::invalid_argument if the status is out of range, or a header's name is no token, its
-/// value holds a control character, or it is one that the front sets itself.
+/// value holds a control character, or the front itself sets that header.
 void checkResponse(const Response& response);
 
-/// The head of an answer that has been checked.
+/// Returns the head of an answer that has been checked.
 std::string renderHead(const Response& response, const Framing& framing);
 
 /// True for a status that never has a body.

@@ -9,7 +9,7 @@
 
 namespace hearth::api {
 
-/// The client hung up or reads too slowly. Never reaches a client, having none.
+/// The client hung up or reads too slowly. Never sent to a client, as there is none.
 class ClientGone : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -23,9 +23,9 @@ public:
     SocketWriter(int fd, const FrontOptions& options, const Clock& clock)
         : fd_(fd), options_(options), clock_(clock) {}
 
-    /// Writes both in order, in one system call if the kernel takes them.
+    /// Writes all parts in order, in one system call if the kernel takes them.
     void write(std::string_view first, std::string_view second = {}, std::string_view third = {});
-    /// Writes what the kernel takes at once; the number of bytes taken.
+    /// Writes the bytes that the kernel takes at once; returns their number.
     std::size_t tryWrite(std::string_view first, std::string_view second);
     std::uint64_t sent() const { return sent_; }
 

@@ -16,11 +16,11 @@ using Next = Connection::Next;
 
 constexpr std::array<std::string_view, 7> kMethods{"GET",   "HEAD",   "POST",   "PUT",
                                                    "PATCH", "DELETE", "OPTIONS"};
-/// The headers of an answer that a page may read, beyond those that every page may.
+/// The headers of an answer that a page may read, in addition to the always readable ones.
 constexpr const char* kExposedHeaders =
     "ETag, Idempotency-Replayed, Location, Mcp-Session-Id, RateLimit-Limit, RateLimit-Remaining, "
     "RateLimit-Reset, Retry-After, Server-Timing, WWW-Authenticate, X-Request-Id";
-/// Small bodies are copied behind their head: one buffer is cheaper than two.
+/// Small bodies are copied after their head: one buffer is cheaper than two.
 constexpr std::size_t kJoinUpTo = 4096;
 /// A longer answer counts for its tenant until the client has taken it.
 constexpr std::size_t kLongAnswer = 128U << 10U;
@@ -48,7 +48,7 @@ void Worker::serve(Connection& connection) {
         std::string failure;
         try {
             next = answer(connection);
-            // The loop tells of all others.
+            // The loop logs all other answers.
             const bool ended = !given_away_ && (next == Next::Park || next == Next::Close);
             if (ended) connection.tellAccess(core_.options.access, true);
         } catch (const ClientGone&) {
@@ -82,7 +82,7 @@ bool Worker::another(Connection& connection) {
 Next Worker::answer(Connection& connection) {
     core_.busy.Increment();
     const ScopeExit answered([this] { core_.busy.Decrement(); });
-    connection.head_done = false;  // it is taken: what comes next in the input is another one
+    connection.head_done = false;  // it is taken: the next bytes of the input are another request
     // A suspended request continues where it stopped; any other is new.
     std::unique_ptr<Exchange> owned = std::move(connection.exchange);
     std::function<Response()> make = std::exchange(connection.suspension, {}).resume;
@@ -180,7 +180,7 @@ Response Worker::ask(Exchange& exchange, const Connection& connection) {
     Response preflight;
     preflight.status = 204;
     preflight.headers = {{"Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE"},
-                         // Whatever the page means to send: MCP's Mcp-Param- headers have any name.
+                         // Any header that the page wants to send: MCP's Mcp-Param- names are open.
                          {"Access-Control-Allow-Headers",
                           exchange.header("Access-Control-Request-Headers").value_or("")},
                          {"Access-Control-Max-Age", "600"}};
@@ -195,7 +195,7 @@ Response Worker::handled(Exchange& exchange) {
     return exchange.collected().take();
 }
 
-/// The one catch: whatever a handler throws becomes an answer.
+/// The one catch: every exception of a handler becomes an answer.
 Response Worker::guarded(const Exchange& exchange, const std::function<Response()>& make) {
     const auto internal = [&](const char* what) {
         core_.log.error("http.handler_failed", {{"request", exchange.id()},
@@ -231,7 +231,7 @@ void Worker::count(Exchange& exchange, Connection& connection, const Response& r
     const std::string& route = response.route.empty() ? exchange.route() : response.route;
     const bool known =
         std::find(kMethods.begin(), kMethods.end(), exchange.method()) != kMethods.end();
-    // Failures of the server itself: an absent or busy resource is not one.
+    // Failures of the server itself: an absent or busy resource is none.
     const bool failed = response.status >= 500 && response.status != 501 && response.status != 503;
     if (failed) {
         core_.log.warn("http.failed", {{"request", exchange.id()},
@@ -316,7 +316,7 @@ Next Worker::sendWhole(Exchange& exchange, Connection& connection, const Respons
         connection.output_bytes.reset();
         return afterAnswer(connection);
     }
-    // The loop writes the rest: a slow reader costs no worker, also one that was not let in.
+    // The loop writes the rest: a slow reader, even a refused one, costs no worker.
     connection.output.assign(head.substr(std::min(taken, head.size())));
     connection.output.append(body.substr(taken - std::min(taken, head.size())));
     connection.output_at = 0;
@@ -364,7 +364,7 @@ Next Worker::sendPieces(Exchange& exchange, Connection& connection, Response& re
                 core_.log.error("http.body_failed",
                                 {{"request", exchange.id()}, {"error", e.what()}});
                 count(exchange, connection, response);
-                return Next::Abort;  // the client sees that the body is not whole
+                return Next::Abort;  // the client sees that the body is incomplete
             }
             const auto* known = dynamic_cast<const Error*>(&e);
             if (known == nullptr) {
@@ -419,7 +419,7 @@ Next Worker::sendStream(Exchange& exchange, Connection& connection, Response& re
     connection.right = exchange.right();
     const std::string id = exchange.id();
     given_away_ = true;
-    loop_.giveBack(connection, Next::Stream);  // from here on neither connection nor exchange
+    loop_.giveBack(connection, Next::Stream);  // from here on, use neither connection nor exchange
     try {
         starter(stream);
     } catch (const std::exception& e) {

@@ -18,10 +18,10 @@ public:
     void run();
 
 private:
-    /// Answers this request and those that follow it at once, then gives the connection back.
+    /// Answers this request and those right after it, then gives the connection back.
     void serve(Connection& connection);
     Connection::Next answer(Connection& connection);
-    /// Whether the next request is there within the linger time.
+    /// True if the next request arrives within the linger time.
     bool another(Connection& connection);
 
     /// Takes a place for a stream; false if there is none.
@@ -29,7 +29,7 @@ private:
     Response ask(Exchange& exchange, const Connection& connection);
     /// The answer of the request's handler.
     Response handled(Exchange& exchange);
-    /// The answer of `make`; the one catch.
+    /// Returns the answer of `make`; has the one catch.
     Response guarded(const Exchange& exchange, const std::function<Response()>& make);
     Connection::Next send(Exchange& exchange, Connection& connection, Response& response);
     Connection::Next sendWhole(Exchange& exchange, Connection& connection, const Response& response,
@@ -39,7 +39,7 @@ private:
     Connection::Next sendStream(Exchange& exchange, Connection& connection, Response& response,
                                 const StreamStarter& starter);
     Framing framing(const Exchange& exchange, const Connection& connection);
-    /// Tells of an answer that is about to be sent, or that has failed.
+    /// Reports an answer that is about to be sent, or that has failed.
     void count(Exchange& exchange, Connection& connection, const Response& response);
 
     FrontContext& core_;

@@ -89,7 +89,7 @@ void ServerCertificate::refresh() {
         std::shared_ptr<SSL_CTX> fresh = load();
         const MutexLock lock(mutex_);
         context_ = std::move(fresh);
-    } catch (const std::exception& e) {  // the one before goes on
+    } catch (const std::exception& e) {  // the previous one stays in use
         log_.warn("tls.not_reloaded",
                   {{"error", e.what()}, {"hint", "the one before is still shown"}});
         return;
@@ -110,14 +110,14 @@ std::shared_ptr<SSL_CTX> ServerCertificate::load() {
     SSL_CTX* const raw = context.get();
     ::SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
     ::SSL_CTX_set_cipher_list(raw, kCiphers);
-    // HTTP tells by itself where a request ends, so an end without a goodbye is one.
+    // HTTP itself marks the end of a request, so an end without a goodbye is a valid end.
     ::SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
                                    SSL_OP_IGNORE_UNEXPECTED_EOF);
     ::SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
     ::SSL_CTX_set_alpn_select_cb(raw, chooseProtocol, nullptr);
-    // A key with a password has nobody to type it.
+    // Nobody can type the password of a key.
     ::SSL_CTX_set_default_passwd_cb(raw, [](char*, int, int, void*) { return 0; });
     if (::SSL_CTX_use_certificate_chain_file(raw, files_.certificate.c_str()) != 1) {
         refuse("--tls-cert", files_.certificate, reason());

@@ -16,12 +16,12 @@ namespace hearth::api {
 /// with authenticated encryption only. Thread-safe.
 class ServerCertificate {
 public:
-    /// Throws Error(InvalidArgument) with the file and what is wrong with it.
+    /// Throws Error(InvalidArgument) with the file and its fault.
     ServerCertificate(TlsFiles files, metrics::Metrics& metrics, metrics::Log& log);
 
-    /// For new connections; those that are open keep theirs.
+    /// For new connections; open connections keep theirs.
     std::shared_ptr<SSL_CTX> context() const;
-    /// Looks at the files. New ones that cannot be used are left, and the log says why, once.
+    /// Checks the files. Unusable new ones are ignored, and the log gives the reason once.
     void refresh();
 
 private:
@@ -32,7 +32,7 @@ private:
     const TlsFiles files_;
     metrics::Metrics& metrics_;
     metrics::Log& log_;
-    std::string seen_;  ///< of the thread that refreshes
+    std::string seen_;  ///< used only by the refreshing thread
     mutable Mutex mutex_;
     std::shared_ptr<SSL_CTX> context_ HEARTH_GUARDED_BY(mutex_);
 };

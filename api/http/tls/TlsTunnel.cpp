@@ -16,13 +16,13 @@
 namespace hearth::api {
 namespace {
 
-/// The most that one record carries.
+/// The most bytes that one record carries.
 constexpr std::size_t kRecord = 16'384;
-/// Before others have their turn.
+/// Rounds before other connections have their turn.
 constexpr int kRounds = 8;
-/// The server gives a client that takes nothing as long.
+/// The server waits as long for a client that takes nothing.
 constexpr std::chrono::seconds kLastBytes{30};
-/// For the client's own end: an earlier close could overtake the last bytes.
+/// Waits for the client's own end: an earlier close could overtake the last bytes.
 constexpr std::chrono::seconds kGoodbye{2};
 constexpr std::string_view kSpeakTls =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 48\r\n"
@@ -37,7 +37,7 @@ void TlsTunnel::begin() {
 }
 
 TlsTunnel::State TlsTunnel::move(TimePoint now) {
-    // OpenSSL's queue of errors belongs to the thread, which serves many.
+    // OpenSSL's error queue belongs to the thread, which serves many connections.
     ::ERR_clear_error();
     wants_read_ = wants_write_ = false;
     if (!ssl_) begin();
@@ -66,7 +66,7 @@ TlsTunnel::State TlsTunnel::move(TimePoint now) {
     return State::Again;
 }
 
-/// Finds the end of a front whose last bytes the client does not take: it stands behind them.
+/// Finds the end of a front while the client does not take the last bytes that precede this end.
 void TlsTunnel::lookAtFront(TimePoint now) {
     if (front_left_) return;
     pollfd front{plain_.get(), POLLRDHUP, 0};
@@ -74,7 +74,7 @@ void TlsTunnel::lookAtFront(TimePoint now) {
     if (front_left_ && !bye_) moved_at_ = now;
 }
 
-/// Goes on with the handshake, unless the front has given the connection up.
+/// Continues the handshake, unless the front has closed the connection.
 TlsTunnel::Step TlsTunnel::shake() {
     pollfd server{plain_.get(), POLLRDHUP, 0};
     if (::poll(&server, 1, 0) > 0) return Step::Broken;
@@ -92,8 +92,8 @@ TlsTunnel::Step TlsTunnel::shake() {
     return Step::Moved;
 }
 
-/// Answers a client that speaks plain HTTP. Its bytes are read first: else the close would be a
-/// reset, which can overtake the answer.
+/// Answers a client that speaks plain HTTP. Reads its bytes before the close: else the close would
+/// be a reset, which can overtake the answer.
 void TlsTunnel::sayTls() {
     static_cast<void>(
         ::send(client_.get(), kSpeakTls.data(), kSpeakTls.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
@@ -102,7 +102,7 @@ void TlsTunnel::sayTls() {
     static_cast<void>(::recv(client_.get(), piece.data(), piece.size(), MSG_DONTWAIT));
 }
 
-/// Tells why a call of OpenSSL has not done its work.
+/// Returns why a call of OpenSSL has not done its work.
 TlsTunnel::Step TlsTunnel::failure(int result) {
     switch (::SSL_get_error(ssl_.get(), result)) {
         case SSL_ERROR_WANT_READ:
@@ -135,7 +135,7 @@ TlsTunnel::Step TlsTunnel::toPlain() {
     if (!up_.empty()) {
         const ssize_t n = ::send(plain_.get(), up_.data(), up_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return Step::Stuck;
-        if (n < 0) told_plain_ = true;  // the server hears nothing more
+        if (n < 0) told_plain_ = true;  // the server receives nothing more
         up_.erase(0, n < 0 ? up_.size() : static_cast<std::size_t>(n));
         return Step::Moved;
     }

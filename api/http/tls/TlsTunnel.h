@@ -13,8 +13,8 @@
 
 namespace hearth::api {
 
-/// One client's TLS connection on the one side, its plain text on the other. Holds at most one
-/// record in each direction. Not thread-safe.
+/// A client's TLS connection on one side, its plain text on the other. Holds at most one record in
+/// each direction. Not thread-safe.
 class TlsTunnel {
 public:
     enum class State {
@@ -27,18 +27,18 @@ public:
     TlsTunnel(Fd client, Fd plain, std::shared_ptr<SSL_CTX> context)
         : client_(std::move(client)), plain_(std::move(plain)), context_(std::move(context)) {}
 
-    /// Moves what can be moved. Throws std::bad_alloc.
+    /// Moves the bytes that can be moved. Throws std::bad_alloc.
     State move(TimePoint now);
-    /// Whether the client has agreed on a key.
+    /// True if the client has agreed on a key.
     bool shaken() const noexcept { return shaken_; }
-    /// Whether the front has closed it, and so counts it no more.
+    /// True if the front has closed it, and so no longer counts it.
     bool leaving() const noexcept { return front_left_; }
-    /// An end that takes too long: a client that does not read the last bytes, or does not close.
+    /// True if the end takes too long: a client does not read the last bytes, or does not close.
     bool overdue(TimePoint now) const noexcept;
 
     int client() const noexcept { return client_.get(); }
     int plain() const noexcept { return plain_.get(); }
-    /// The events of epoll that it waits for; 0: none, whatever else may be told.
+    /// The epoll events that it waits for; 0: none, whatever epoll reports besides.
     std::uint32_t clientEvents() const noexcept;
     std::uint32_t plainEvents() const noexcept;
 
@@ -62,16 +62,16 @@ private:
     std::unique_ptr<SSL, decltype(&::SSL_free)> ssl_{nullptr, ::SSL_free};
     std::string up_;       ///< read from the client
     std::string down_;     ///< for the client
-    bool looked_ = false;  ///< whether it speaks TLS at all
+    bool looked_ = false;  ///< it is known whether it speaks TLS at all
     bool shaken_ = false;
-    bool wants_read_ = false;  ///< what TLS itself waits for
+    bool wants_read_ = false;  ///< TLS itself waits to read
     bool wants_write_ = false;
     bool client_ended_ = false;
     bool plain_ended_ = false;
-    bool front_left_ = false;  ///< also before its last bytes were read
+    bool front_left_ = false;  ///< true even before its last bytes were read
     bool told_plain_ = false;
     bool bye_ = false;
-    TimePoint moved_at_{};  ///< the last bytes for the client, or our goodbye
+    TimePoint moved_at_{};  ///< the last bytes for the client, or the goodbye
 };
 
 }  // namespace hearth::api

@@ -17,10 +17,10 @@ namespace hearth::api {
 namespace {
 
 constexpr std::chrono::seconds kLook{1};
-/// The most time at the end for bytes that the front has sent before.
+/// The longest wait at the end for bytes that the front has already sent.
 constexpr std::chrono::seconds kFarewell{2};
-/// Connections that the front has closed, and counts no more: then the first of them goes. So a
-/// client that takes no last bytes holds no more than these.
+/// The most connections that the front has closed and no longer counts: above it the oldest is
+/// dropped. So a client that takes no last bytes holds no more than these.
 constexpr std::size_t kMostLeaving = 256;
 
 }  // namespace
@@ -134,7 +134,7 @@ void TlsTunnels::serve(std::uint64_t id, TimePoint now) {
     if (found == held_.end()) return;  // it ended earlier in this batch
     try {
         moveOn(id, found->second, now);
-    } catch (const std::exception& e) {  // the connection's top: others go on
+    } catch (const std::exception& e) {  // the connection's top: the other ones continue
         log_.error("tls.connection_failed", {{"error", e.what()}});
         drop(id);
     }
@@ -166,11 +166,11 @@ void TlsTunnels::moveOn(std::uint64_t id, Held& held, TimePoint now) {
     while (leaving_count_ > kMostLeaving || leaving_.size() > 2 * kMostLeaving) {
         const std::uint64_t first = leaving_.front();
         leaving_.pop_front();
-        drop(first);  // it may be over
+        drop(first);  // it may have ended
     }
 }
 
-/// A socket is watched only for something: its end would be reported again and again.
+/// A socket without wanted events is not watched: its end would be reported repeatedly.
 void TlsTunnels::watch(std::uint64_t id, int fd, std::uint32_t& before, std::uint32_t wanted) {
     if (wanted == before) return;
     epoll_event event{};

@@ -18,19 +18,19 @@
 namespace hearth::api {
 
 /// Speaks TLS with a front's clients, so that the front itself knows plain connections only: each
-/// is a socket whose pair is here. How many there are, and how long they may take, is the front's
-/// to say. One thread, which also looks after the certificate's files. Thread-safe.
+/// is one socket of a pair whose other one is here. The front decides their number and time limits.
+/// One thread, which also watches the certificate's files. Thread-safe.
 class TlsTunnels {
 public:
     /// References outlive it. Throws as ServerCertificate.
     TlsTunnels(TlsFiles files, metrics::Metrics& metrics, metrics::Log& log, const Clock& clock);
-    /// Ends what is left, after a moment for last bytes.
+    /// Ends the remaining connections, after a moment for last bytes.
     ~TlsTunnels();
     TlsTunnels(const TlsTunnels&) = delete;
     TlsTunnels& operator=(const TlsTunnels&) = delete;
 
-    /// Takes a client's connection, and gives the plain one: both non-blocking. Throws
-    /// std::system_error where there is no descriptor left.
+    /// Takes a client's connection and returns the plain one: both non-blocking. Throws
+    /// std::system_error if there is no descriptor left.
     Fd take(Fd client);
 
 private:
@@ -47,7 +47,7 @@ private:
 
     void run(const std::stop_token& stop);
     void adopt();
-    /// Once a second.
+    /// Runs once a second.
     void look(TimePoint now);
     void serve(std::uint64_t id, TimePoint now);
     void moveOn(std::uint64_t id, Held& held, TimePoint now);
@@ -63,12 +63,12 @@ private:
     Fd bell_;
     Mutex mutex_;
     std::vector<Taken> taken_ HEARTH_GUARDED_BY(mutex_);
-    // Of the thread:
+    // Used by the thread only:
     std::unordered_map<std::uint64_t, Held> held_;
     std::uint64_t next_id_ = 1;
-    std::vector<std::uint64_t> again_;   ///< which have more to move at once
-    std::deque<std::uint64_t> leaving_;  ///< which the front has closed, in order; some are over
-    std::size_t leaving_count_ = 0;      ///< of those that are not
+    std::vector<std::uint64_t> again_;   ///< ids with more to move at once
+    std::deque<std::uint64_t> leaving_;  ///< closed by the front, in order; some have ended
+    std::size_t leaving_count_ = 0;      ///< ids in it that have not ended
     TimePoint looked_{};
     std::jthread thread_;  ///< last: it uses the others
 };

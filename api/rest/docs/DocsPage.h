@@ -6,7 +6,7 @@
 
 namespace hearth::rest {
 
-/// An OpenAPI document as one HTML page that needs nothing else: no script, no outside asset. All
+/// Renders an OpenAPI document as one self-contained HTML page: no script, no outside asset. All
 /// text is escaped. Pure.
 std::string docsPage(const Json& open_api);
 

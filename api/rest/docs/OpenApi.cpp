@@ -15,17 +15,17 @@ namespace {
 
 constexpr const char* kProblemMedia = "application/problem+json";
 
-/// "/files/{path...}" is "/files/{path}" in OpenAPI, which has no word for the rest of a path.
+/// "/files/{path...}" is "/files/{path}" in OpenAPI, which cannot express the rest of a path.
 std::string openApiPath(std::string pattern) {
     const std::size_t dots = pattern.find("...}");
     if (dots != std::string::npos) pattern.erase(dots, 3);
     return pattern;
 }
 
-/// A parameter of a path: the sample in this document's examples, and its greatest length.
+/// A path parameter: its sample in this document's examples, and its greatest length.
 struct PathParameter {
     std::string example;
-    std::size_t longest = 35;  // an id's
+    std::size_t longest = 35;  // length of an id
 };
 
 PathParameter pathParameter(const std::string& name) {
@@ -73,7 +73,7 @@ Json parameterJson(const Parameter& parameter, Json& components) {
             {"schema", parameter.schema.toOpenApi(components)}};
 }
 
-/// Examples of a request's body by name: those of its schema, else one made from it.
+/// Examples of a request's body by name: those of its schema, or one made from the schema.
 Json requestExamples(const Operation& operation) {
     Json examples = Json::object();
     for (const Json& value : operation.body.examples()) {
@@ -83,14 +83,14 @@ Json requestExamples(const Operation& operation) {
     return examples;
 }
 
-/// Any bytes, as generators know them.
+/// Any bytes, in the form that generators know.
 Json bytesShape() {
     return {{"type", "string"}, {"format", "binary"}};
 }
 
 Json requestBody(const Operation& operation, Json& components) {
     if (operation.body_kind == Body::Raw) {
-        // A tar is no text: its example would be none.
+        // A tar is no text: an example of it would be wrong.
         const bool tar = operation.pattern.ends_with("/archive");
         Json content = Json::object();
         if (tar) content["application/x-tar"]["schema"] = bytesShape();
@@ -108,7 +108,7 @@ Json requestBody(const Operation& operation, Json& components) {
     return {{"required", operation.body_kind == Body::Json}, {"content", std::move(content)}};
 }
 
-/// A stream is text to HTTP; each of its events, once parsed, is one of `events`.
+/// To HTTP a stream is text; each of its events, once parsed, is one of `events`.
 Json streamShape(const EventShapes& events, Json& components) {
     Json choices = Json::array();
     for (const Schema& event : events.events) choices.push_back(event.toOpenApi(components));

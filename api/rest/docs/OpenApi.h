@@ -4,7 +4,7 @@
 
 namespace hearth::rest {
 
-/// The OpenAPI 3.1 document of a table of operations; hidden ones are left out. Pure.
+/// Makes the OpenAPI 3.1 document of a table of operations, without the hidden ones. Pure.
 Json openApiDocument(const Operations& operations);
 
 }  // namespace hearth::rest

@@ -16,8 +16,8 @@ Error invalid(const std::string& message, const std::string& hint) {
     return std::move(Error(ErrorCode::InvalidArgument, message).hint(hint));
 }
 
-/// The typed value of a query parameter's text; the text itself where it does not parse, so that
-/// the schema names the fault.
+/// The typed value of a query parameter's text; if the text does not parse, the text itself, so
+/// that the schema reports the fault.
 Json typed(const Schema& schema, const std::string& text) {
     if (schema.kind() == Schema::Kind::Boolean) {
         if (text == "true") return true;
@@ -125,7 +125,7 @@ std::shared_ptr<metrics::AuditEntry> Gate::audit(const Operation& operation, api
     draft.surface = "rest";
     draft.operation = operation.id;
     draft.route = operation.pattern;
-    // A link's token is as good as the file.
+    // A link's token gives the file, so it is not logged.
     const bool secret = static_cast<bool>(operation.speaks_for);
     if (!path.values.empty() && !secret) draft.resource = path.values.front().second;
     const bool reads = operation.method == "GET" || operation.method == "HEAD";
@@ -148,7 +148,7 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
         share_of = who.tenant;
     } else if (operation.speaks_for) {
         who = operation.speaks_for(path);
-        // Anybody may hold a link, so links have shares of their own. No tenant's name has a '/'.
+        // Anybody may hold a link, so links have their own shares. No tenant's name has a '/'.
         share_of = who.tenant + "/links";
         request.actsFor(share_of, who.token_id, {});
     } else {
@@ -169,7 +169,7 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
         work ? auth::WorkerShares::Kind::Work : auth::WorkerShares::Kind::Operators);
 }
 
-/// What is not about that workspace is refused, so a new operation is too.
+/// Refuses every operation that does not concern that workspace, so also a new operation.
 void Gate::requireWithin(const api::RouteParams& path, const controller::Principal& who) const {
     for (const auto& [name, value] : path.values) {
         std::string workspace;
@@ -179,7 +179,7 @@ void Gate::requireWithin(const api::RouteParams& path, const controller::Princip
         }
         if (name == "context") workspace = services_.contexts.get(who, value).workspace_id;
         if (workspace != who.workspace) continue;
-        services_.workspaces.get(who, workspace);  // Gone: the token has ended with it
+        services_.workspaces.get(who, workspace);  // Gone: the token ended with the workspace
         return;
     }
     throw Error(ErrorCode::Forbidden, "this token is for one workspace only")

@@ -12,7 +12,7 @@
 
 namespace hearth::rest {
 
-/// Runs before each operation's handler: authenticates, checks the role, parses and validates
+/// Runs before each operation's handler: authenticates, checks the role, and parses and validates
 /// parameters and body as the operation declares. Writes changes and denials to the audit log.
 /// Thread-safe.
 ///
@@ -34,13 +34,13 @@ public:
                        const api::RouteParams& path);
 
 private:
-    /// For who was let in.
+    /// Handles a request whose caller was admitted.
     api::Response handle(const Operation& operation, api::Request& request,
                          const api::RouteParams& path, const controller::Principal& who);
-    /// For the bearer of one workspace's token. Throws Error(Forbidden).
+    /// Checks the bearer of a token for one workspace. Throws Error(Forbidden).
     void requireWithin(const api::RouteParams& path, const controller::Principal& who) const;
-    /// The entry of this request in the audit log, which is written when its answer is known; null
-    /// where none is kept. Its author is filled in when he is.
+    /// The audit log's entry for this request, written when its answer is known; null if none is
+    /// kept. Its author is filled in when known.
     std::shared_ptr<metrics::AuditEntry> audit(const Operation& operation, api::Request& request,
                                                const api::RouteParams& path) const;
 
@@ -51,8 +51,8 @@ private:
     IdempotencyCache replays_;
 };
 
-/// The fingerprint (controller/contract/Fingerprint.h) of the route and the canonical body (keys
-/// sorted).
+/// Returns the fingerprint (controller/contract/Fingerprint.h) of the route and the canonical body
+/// (keys sorted).
 std::string requestFingerprint(std::string_view secret_key, const std::string& method,
                                const std::string& path, const Json& body);
 

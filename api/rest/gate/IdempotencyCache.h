@@ -12,11 +12,11 @@
 
 namespace hearth::rest {
 
-/// Answers of creations that the services themselves do not remember by an Idempotency-Key (tokens,
-/// pools, links, packages): kept in memory for kKeep, the latest kMost of each tenant. A restart
-/// forgets them;
-/// what workspaces, executions and contexts promise beyond that is theirs. Failures are not kept: a
-/// request that failed may be sent again. Thread-safe.
+/// Answers, by Idempotency-Key, of creations that the services themselves do not remember
+/// (tokens, pools, links, packages). They are kept in memory for kKeep, the latest kMost of each
+/// tenant; a restart forgets them. For workspaces, executions and contexts the services keep
+/// their own, stronger promises. Failures are not kept: a request that failed may be sent again.
+/// Thread-safe.
 class IdempotencyCache {
 public:
     static constexpr std::chrono::minutes kKeep{60};
@@ -24,10 +24,10 @@ public:
 
     explicit IdempotencyCache(const Clock& clock) : clock_(clock) {}
 
-    /// The kept answer of a tenant's `scope` (operation, path and key), with Idempotency-Replayed;
-    /// or what `make` gives, which is kept. Throws Error(IdempotencyInFlight) while another one
-    /// makes it, Error(IdempotencyMismatch) where `fingerprint` is another one's, and what `make`
-    /// throws.
+    /// The kept answer for a tenant's `scope` (operation, path and key), with Idempotency-Replayed;
+    /// or the result of `make`, which is kept. Throws Error(IdempotencyInFlight) while another
+    /// request makes it, Error(IdempotencyMismatch) if `fingerprint` is another request's, and the
+    /// exceptions of `make`.
     api::Response answer(const std::string& tenant, const std::string& scope,
                          const std::string& fingerprint,
                          const std::function<api::Response()>& make);
@@ -47,7 +47,7 @@ private:
     const Clock& clock_;
     Mutex mutex_;
     std::map<Key, Kept> kept_ HEARTH_GUARDED_BY(mutex_);
-    /// A tenant's, oldest first.
+    /// By tenant, oldest first.
     std::map<std::string, std::list<Key>> order_ HEARTH_GUARDED_BY(mutex_);
 };
 

@@ -14,18 +14,18 @@
 
 namespace hearth::rest {
 
-/// One request that has passed everything its operation declares: caller, role, parameters, body.
+/// One request that has passed all checks of its operation: caller, role, parameters, body.
 struct Call {
     api::Request& request;
     const api::RouteParams& path;
     controller::Principal who;
-    Json query = Json::object();  ///< declared query parameters that were sent, typed
-    Json body;                    ///< of a JSON operation; null otherwise
+    Json query = Json::object();  ///< declared query parameters of the request, typed
+    Json body;                    ///< only of a JSON operation; else null
     std::string idempotency_key;  ///< empty: none
-    std::string fingerprint;      ///< of route and body, when there is a key
+    std::string fingerprint;      ///< covers route and body, if there is a key
 
     std::string param(std::string_view name) const { return path.param(name); }
-    /// A query parameter, or `fallback` where it was not sent.
+    /// Returns a query parameter, or `fallback` if it was not sent.
     template <typename T>
     T queryOr(const char* name, T fallback) const {
         const auto at = query.find(name);
@@ -33,8 +33,8 @@ struct Call {
     }
 };
 
-/// A parameter outside the body. Query parameters are parsed and validated by it, headers are only
-/// described here (their syntax is their reader's affair).
+/// A parameter outside the body. It parses and validates query parameters; it only describes
+/// headers (their readers check the syntax).
 struct Parameter {
     enum class In { Query, Header };
     In in = In::Query;
@@ -47,23 +47,23 @@ struct Parameter {
 struct Answer {
     int status = 200;
     std::string description;
-    std::optional<Schema> schema;  ///< of JSON
-    std::string media;             ///< of anything else: "text/event-stream"
-    EventShapes events = {};       ///< of a stream
-    Json example = nullptr;        ///< instead of the schema's own
+    std::optional<Schema> schema;  ///< if it is JSON
+    std::string media;             ///< if it is not JSON: "text/event-stream"
+    EventShapes events = {};       ///< if it is a stream
+    Json example = nullptr;        ///< used instead of the schema's own
 };
 
 enum class Body {
     None,
-    Json,          ///< must be there
-    OptionalJson,  ///< an absent one is `{}`
+    Json,          ///< required
+    OptionalJson,  ///< an absent body is `{}`
     Raw,
 };
 
-/// One line of the table that router, validation and OpenAPI document are made from.
+/// One row of the table from which router, validation and OpenAPI document are made.
 struct Operation {
     Operation() = default;
-    /// The words it is known by; the rest is set one by one.
+    /// The names and texts that describe it; the other fields are set one by one.
     Operation(std::string its_method, std::string its_pattern, std::string its_id,
               std::string its_summary, std::string its_tag)
         : method(std::move(its_method)),
@@ -80,19 +80,19 @@ struct Operation {
     std::string description;
     controller::Role role = controller::Role::User;
     bool open = false;  ///< served without authentication
-    /// With `open`: the tenant that the URL itself authorizes (a signed link). The call is counted
-    /// as that tenant's.
+    /// With `open`: returns the tenant that the URL itself authorizes (a signed link). The call
+    /// counts for that tenant.
     std::function<controller::Principal(const api::RouteParams&)> speaks_for;
     bool idempotent = false;  ///< takes an Idempotency-Key
-    /// With `idempotent`: the handler knows nothing of the key; its answer is kept for it
-    /// (Replays).
+    /// With `idempotent`: the handler ignores the key; its answer is kept for the key
+    /// (IdempotencyCache).
     bool replayed = false;
-    bool hidden = false;  ///< of the contract, but not of this version: answers Unsupported
+    bool hidden = false;  ///< belongs to the contract, but not to this version: answers Unsupported
     Body body_kind = Body::None;
     Schema body = Schema::any();
     std::vector<Parameter> parameters;
     std::vector<Answer> answers;
-    std::vector<ErrorCode> problems;  ///< beyond those that every operation may answer
+    std::vector<ErrorCode> problems;  ///< in addition to the errors of every operation
     std::function<api::Response(Call&)> handle;
 };
 

@@ -4,11 +4,11 @@
 
 namespace hearth::rest {
 
-// The shapes of what Views writes. The unit tests hold every answer against them.
+// The shapes of the JSON that Views writes. The unit tests check every answer against them.
 
 Schema workspaceSchema();
 Schema executionSchema();
-/// A value, figure or table that code has shown.
+/// A value, figure or table that code has displayed.
 Schema resultSchema();
 /// The uncaught exception of code.
 Schema executionErrorSchema();
@@ -17,7 +17,7 @@ Schema poolSchema();
 Schema sandboxSchema();
 Schema eventSchema();
 Schema tokenSchema();
-/// A token as it is answered once, with the token itself.
+/// A token in the one answer that also has the token itself.
 Schema newTokenSchema();
 Schema usageSchema();
 Schema egressSchema();
@@ -26,7 +26,7 @@ Schema fileEntrySchema();
 Schema problemSchema();
 /// `{"ended": 3}`.
 Schema endedSchema();
-/// A page of `item`, standing in the document as `name`.
+/// A page of `item`, named `name` in the document.
 Schema listSchema(Schema item, std::string name);
 Schema workspaceListSchema();
 

@@ -4,7 +4,7 @@
 
 namespace hearth::rest {
 
-/// GET /v1/capabilities. Open: a later version may tell more.
+/// GET /v1/capabilities. Open: a later version may have more fields.
 Schema capabilitiesSchema();
 
 }  // namespace hearth::rest

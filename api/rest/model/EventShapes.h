@@ -9,15 +9,15 @@ namespace hearth::rest {
 
 /// The events of one kind of stream, each a Schema with `id`, `event` and `data`.
 struct EventShapes {
-    std::string name;  ///< of their union in the document
+    std::string name;  ///< the name of their union in the document
     std::vector<Schema> events;
 };
 
-/// Those of a started or followed execution (streams/ExecutionStream, streams/ClaimStreams).
+/// Events of a started or followed execution (streams/ExecutionStream, streams/ClaimStreams).
 EventShapes executionEvents();
-/// Those of GET /v1/events.
+/// Events of GET /v1/events.
 EventShapes systemEvents();
-/// Those of GET /v1/logs.
+/// Events of GET /v1/logs.
 EventShapes logEvents();
 /// A line of the server's log.
 Schema logLineSchema();

@@ -4,8 +4,8 @@
 
 namespace hearth::rest {
 
-// The examples of the OpenAPI document. They tell of one workspace and what ran in it, so that ids,
-// states and times of different operations fit together.
+// The examples of the OpenAPI document. They describe one workspace and its executions, so that
+// ids, states and times of different operations fit together.
 
 inline constexpr const char* kExampleWorkspace = "ws_4f0c2a9d3b1e4c7f8a6b5c4d3e2f1a0b";
 inline constexpr const char* kExampleExecution = "ex_77d1c0a2b3e44f5f8a6b5c4d3e2f1a0b";
@@ -17,9 +17,9 @@ inline constexpr const char* kExamplePool = "python";
 Json workspaceExample();
 /// An ended execution of `echo hi | wc -c`.
 Json executionExample();
-/// The same while it runs.
+/// The same execution while it runs.
 Json runningExample();
-/// The same as a one shot, with the claim of its own workspace.
+/// The same execution as a one shot, with the claim of its own workspace.
 Json oneShotExample();
 Json contextExample();
 Json poolExample();

@@ -7,10 +7,10 @@
 
 namespace hearth::rest {
 
-/// What a list tells of an execution: all but its output and results, and how large these are.
-/// A client that lists wants to know what ran; some ten MiB each would drown that.
+/// An execution as a list shows it: all except its output and results, but with their sizes. A
+/// listing client wants to see which code ran; some ten MiB per execution would bury that.
 Json executionSummaryJson(const controller::ExecutionView& view, const std::string& origin);
-/// With output and results, where the request asks for them.
+/// With output and results if the request asks for them.
 Schema executionSummarySchema();
 
 }  // namespace hearth::rest

@@ -7,10 +7,10 @@
 
 namespace hearth::rest {
 
-/// A GPU and who has it.
+/// A GPU and its holder.
 Schema gpuSchema();
 Json gpuJson(const controller::GpuView& view);
-/// Devices of one product, as capabilities have them.
+/// Devices of one product, as in the capabilities.
 Schema gpuProductSchema();
 Json gpuProductsJson(const std::vector<controller::GpuProduct>& products);
 

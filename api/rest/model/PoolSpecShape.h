@@ -4,8 +4,8 @@
 
 namespace hearth::rest {
 
-/// The `spec` of a pool, in manifests and answers alike, so that a client can send back what it has
-/// read. It describes; the reader of manifests (controller/spec) is what checks.
+/// The `spec` of a pool, the same in manifests and answers, so that a client can send back the spec
+/// it has read. It only describes; the reader of manifests (controller/spec) checks.
 Schema poolSpecSchema();
 
 }  // namespace hearth::rest

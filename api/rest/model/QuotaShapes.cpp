@@ -20,7 +20,7 @@ Json limitsExample() {
 }  // namespace
 
 Schema quotaLimitsSchema() {
-    // Values are checked by the reader of the file of quotas too, which says 422 for a wrong one.
+    // The reader of the file of quotas checks the values, too; it answers 422 for a wrong one.
     return Schema::object()
         .optional("workspaces", Schema::integer().describe("Open at once, in all pools"))
         .optional("cpu", Schema::string().sizes(1, 32).describe(

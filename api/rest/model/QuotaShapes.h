@@ -5,7 +5,7 @@
 
 namespace hearth::rest {
 
-/// The limits of a quota, as a PUT brings them.
+/// The limits of a quota, as a PUT sends them.
 Schema quotaLimitsSchema();
 /// One tenant's quota: limits, use, and where it was declared.
 Schema quotaSchema();

@@ -145,7 +145,7 @@ std::optional<controller::GpuWish> gpuWishOf(const Json& body) {
     return wish.count == 0 ? std::nullopt : std::optional(std::move(wish));
 }
 
-/// The fields that select a pool, shared by a workspace and a one shot.
+/// The fields that select a pool; a workspace and a one shot share them.
 Schema placeSchema() {
     return Schema::object()
         .optional("pool", text(kPoolName, "The pool to claim from; without it the default pool")

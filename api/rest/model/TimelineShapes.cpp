@@ -8,7 +8,7 @@
 namespace hearth::rest {
 namespace {
 
-/// To a thousandth: the rest would be noise.
+/// Rounds to a thousandth: more digits would be noise.
 double rounded(double ms) {
     return std::round(ms * 1000) / 1000;
 }

@@ -5,7 +5,7 @@
 
 namespace hearth::rest {
 
-/// Where the time of a claim or an execution went.
+/// The stages in which a claim or an execution spent its time.
 Schema timelineSchema();
 Json timelineJson(const controller::Timeline& timeline);
 

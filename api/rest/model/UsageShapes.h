@@ -8,7 +8,7 @@
 
 namespace hearth::rest {
 
-/// A report on use: who used how much.
+/// A report on use: tenants and the amounts they used.
 Schema usageReportSchema();
 Json usageReportJson(const controller::UsageQuery& query,
                      const std::vector<controller::UsageRow>& rows, WallTime now);

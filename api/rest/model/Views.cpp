@@ -6,7 +6,7 @@
 namespace hearth::rest {
 namespace {
 
-/// Text from inside a sandbox may hold anything; a JSON document may not.
+/// Text from inside a sandbox may hold any bytes; a JSON document may not.
 Json clean(const Json& untrusted) {
     if (untrusted.is_string()) return toUtf8(untrusted.get_ref<const std::string&>());
     if (untrusted.is_array()) {

@@ -21,7 +21,7 @@ namespace hearth::rest {
 /// `trace_id` leaves the field out.
 
 Json workspaceJson(const controller::WorkspaceView& view, const std::string& trace_id = {});
-/// `origin` ("http://host") goes before the artifacts' urls, which are paths without it.
+/// `origin` ("http://host") is put before the artifacts' urls, which are paths without it.
 Json executionJson(const controller::ExecutionView& view, const std::string& trace_id = {},
                    const std::string& origin = {});
 /// `{main, mime}`.

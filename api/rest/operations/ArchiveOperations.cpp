@@ -23,7 +23,7 @@ Operation archiveOperation(std::string method, std::string id, std::string summa
     return op;
 }
 
-/// Whether the client takes bytes of no type and says nothing of a tar: generated clients know only
+/// True if the client accepts bytes of no type and does not name a tar: generated clients know only
 /// that type.
 bool wantsBytes(const api::Request& request) {
     bool bytes = false;
@@ -34,7 +34,7 @@ bool wantsBytes(const api::Request& request) {
     return bytes;
 }
 
-/// Errors that are known before the first byte are proper answers; later ones cut the body off.
+/// Errors that are known before the first byte are complete answers; later ones cut the body off.
 void requireDirectory(const Services& services, const Call& call, const std::string& path) {
     const std::string workspace = call.param("workspace");
     const agent::FileStat stat = services.workspaces.stat(call.who, workspace, path);
@@ -47,14 +47,14 @@ void requireDirectory(const Services& services, const Call& call, const std::str
     services.workspaces.listFiles(call.who, workspace, path, false, 1, "");
 }
 
-/// Only a plain tar is accepted; a Content-Type or encoding that says otherwise is refused at once.
+/// Only a plain tar is accepted; any other Content-Type or encoding is refused at once.
 std::optional<api::Response> refusePacked(const api::Request& request) {
     const std::string media = api::mediaTypeOf(request);
     const std::string coding =
         toLower(trim(request.header("Content-Encoding").value_or("identity")));
     const bool plain = media.empty() || media == "application/x-tar" ||
                        media == "application/tar" || media == "application/octet-stream" ||
-                       media == "application/x-www-form-urlencoded";  // what curl says unasked
+                       media == "application/x-www-form-urlencoded";  // curl's default
     if (plain && coding == "identity") return std::nullopt;
     return wrongMedia(request, "Not a plain tar",
                       coding == "identity" ? "archives come as application/x-tar, not " + media

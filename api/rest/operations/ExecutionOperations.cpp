@@ -50,7 +50,7 @@ Parameter preferParameter(std::string description) {
     return headerParameter("Prefer", std::move(description));
 }
 
-/// N of "Prefer: wait=N"; nullopt where absent or malformed: a preference is never an error.
+/// The N of "Prefer: wait=N"; nullopt if absent or malformed: a preference is never an error.
 std::optional<std::chrono::seconds> preferredWait(const api::Request& request) {
     const std::string prefer = request.header("Prefer").value_or("");
     std::string_view rest = prefer;
@@ -104,7 +104,7 @@ struct Telling {
     }
 };
 
-/// Says for how long the client's own wait was honoured.
+/// Reports how long the client's own wait was honoured.
 void sayWaited(api::Response& response, std::optional<std::chrono::seconds> patience) {
     if (!patience) return;
     response.headers.add("Preference-Applied", "wait=" + std::to_string(patience->count()));
@@ -115,7 +115,7 @@ void describe(api::Response& response, const std::string& id) {
     response.headers.add("Location", "/v1/executions/" + id);
 }
 
-/// The execution as the last word of a foreground request: 200 if it has ended, else 202.
+/// The execution as the final answer to a foreground request: 200 if it has ended, else 202.
 api::Response foregroundAnswer(const Telling& tell, const std::shared_ptr<Execution>& execution,
                                std::optional<std::chrono::seconds> patience) {
     const bool ended = execution->wait(std::chrono::milliseconds(0));
@@ -126,7 +126,7 @@ api::Response foregroundAnswer(const Telling& tell, const std::shared_ptr<Execut
 }
 
 /// Waits until the execution has ended, the client's wait is over, or the server stops: first a
-/// moment in this worker, then without one. The execution continues in any case, also when the
+/// moment in this worker, then without a worker. The execution continues in any case, even if the
 /// client hangs up.
 api::Response waitFor(const Services& services, const api::Request& request, const Telling& tell,
                       const std::shared_ptr<Execution>& execution) {
@@ -140,7 +140,7 @@ api::Response waitFor(const Services& services, const api::Request& request, con
 
 api::Response streamResponse(StreamedJson& answers, const std::shared_ptr<Execution>& execution,
                              const ExecutionStream::Options& options) {
-    // A paced program waits for readers only while there are any: this one is on its way.
+    // A paced program waits for readers only while there are any: this reader is on its way.
     std::shared_ptr<void> coming = execution->reading();
     return sseResponse([&answers, execution, options,
                         coming = std::move(coming)](std::shared_ptr<api::Stream> stream) {
@@ -162,8 +162,8 @@ api::Response answer(const Services& services, StreamedJson& answers, const api:
     return response;
 }
 
-/// The JSON of a list of executions, each of which is read when its turn comes. With `output` they
-/// show a bounded amount of it together, and later ones none; without, each is a summary.
+/// The JSON of a list of executions; each is read when its turn comes. With `output` they show a
+/// limited amount of output in total, and later ones none; without, each is a summary.
 class ListPieces {
 public:
     ListPieces(controller::Executions& executions, controller::Principal who,
@@ -233,7 +233,7 @@ controller::ExecutionRequest readRequest(const Call& call) {
     return request;
 }
 
-/// The declarations shared by both ways to start an execution; `ended` is the example of its end.
+/// The declarations shared by both ways to start an execution; `ended`: an example of its end.
 Operation startOperation(std::string pattern, std::string id, std::string summary, Json ended) {
     Operation op =
         executionOperation("POST", std::move(pattern), std::move(id), std::move(summary));

@@ -31,8 +31,8 @@ std::string pathParam(const Call& call) {
     return path;
 }
 
-/// If-Match and If-None-Match of a change, against what stands there before it begins; two writers
-/// at the same moment may still both pass.
+/// Checks If-Match and If-None-Match of a change against the file as it is before the change; two
+/// writers at the same moment may still both pass.
 void requireCondition(const Services& services, const Call& call, const std::string& path) {
     const std::optional<std::string> must = call.request.header("If-Match");
     const std::optional<std::string> must_not = call.request.header("If-None-Match");
@@ -44,7 +44,7 @@ void requireCondition(const Services& services, const Call& call, const std::str
         tag = api::quotedEtag(stat);
     } catch (const Error& e) {
         if (e.code() != ErrorCode::NotFound) throw;
-        // A workspace that is not there says the same again when it is written to.
+        // A missing workspace gives the same error again when it is written to.
     }
     if ((must && (tag.empty() || !api::etagMatches(*must, tag))) ||
         (must_not && !tag.empty() && api::etagMatches(*must_not, tag))) {
@@ -107,7 +107,7 @@ Operations contentOperations(const Services& services) {
                                              ErrorCode::PreconditionFailed});
     put.handle = [&services](Call& call) {
         const std::string path = pathParam(call);
-        // Its parts would be stored with the lines between them, which nobody wants.
+        // The file would contain the multipart boundaries, which nobody wants.
         if (api::mediaTypeOf(call.request) == "multipart/form-data") {
             return wrongMedia(call.request, "Not the bytes of a file",
                               "a file comes as its raw bytes, not as multipart/form-data",

@@ -21,7 +21,7 @@ using controller::SignedLink;
 
 constexpr std::int64_t kLongestLink = 7L * 24 * 3600;
 
-/// The type of what a browser may show but not run, so that an image can stand in a page.
+/// The media type if a browser may show the file but not run it: then a page can embed images.
 std::string passiveMedia(std::string_view path) {
     const std::string type = controller::mediaType(path, "");
     static constexpr std::string_view kPassive[] = {
@@ -44,7 +44,7 @@ api::FileSource artifactFile(const Services& services, const SignedLink& link) {
     source.stat.type = agent::FileType::File;
     source.stat.mode = 0644;
     source.stat.size = size;
-    source.stat.etag = link.artifact;  // it is written once
+    source.stat.etag = link.artifact;  // it is written only once
     source.read = [fd](std::uint64_t offset, std::uint64_t length,
                        const std::function<bool(std::string_view)>& sink) {
         std::string piece(std::min<std::uint64_t>(length, 128U << 10U), '\0');
@@ -62,10 +62,10 @@ api::FileSource artifactFile(const Services& services, const SignedLink& link) {
     return source;
 }
 
-/// Access as the workspace's own tenant, because the link was signed for that tenant.
+/// Accesses the file as the workspace's own tenant, because the link was signed for that tenant.
 api::Response follow(const Services& services, Call& call) {
     const SignedLink link = linkOf(services, call.param("token"));
-    // A browser saves the file by this name: another one than the signed path's is a forgery.
+    // A browser saves the file by this name: a name other than the signed path's is a forgery.
     if (call.param("name") != controller::linkName(link.path)) {
         throw Error(ErrorCode::Forbidden, "this link was signed for a file of another name")
             .hint("Use the link as it was given; its last part is signed, too");
@@ -137,7 +137,7 @@ Operations linkOperations(const Services& services) {
         link.tenant = call.who.tenant;
         link.workspace = call.param("workspace");
         link.path = call.body.at("path").get<std::string>();
-        // A link to what is not there would be found out by somebody else, later.
+        // Otherwise somebody else would find out later that the link leads to nothing.
         api::workspaceFile(services, call.who, link.workspace, link.path);
         const std::int64_t now = toUnixMillis(services.clock.wall());
         link.expires_unix = now / 1000 + call.body.value("expiresInSeconds", std::int64_t{3600});

@@ -49,7 +49,7 @@ Operation linesOperation(const Services& services) {
         const auto most = call.queryOr<std::size_t>("limit", 100);
         std::uint64_t after = tail.before(most);
         if (wantsEventStream(call.request)) {
-            // A number of a server before this one says nothing here.
+            // A line number of an earlier server has no meaning here.
             const std::uint64_t last = lastEventId(call.request).value_or(after);
             if (last <= tail.before(0)) after = last;
             api::Response response = sseResponse([&tail, after](std::shared_ptr<api::Stream> to) {
@@ -89,7 +89,7 @@ Operations logOperations(const Services& services) {
     put.handle = [&services](Call& call) {
         const auto level = metrics::kLogLevels.find(call.body.at("level").get<std::string>());
         const metrics::LogLevel before = services.log.level();
-        // At every level: who makes the log silent stands in it. The schema has seen the text.
+        // Logged at every level: the log names whoever silences it. The schema checked the text.
         services.log.audit("log.level", {{"from", metrics::kLogLevels.of(before)},
                                          {"to", metrics::kLogLevels.of(*level)},
                                          {"tenant", call.who.tenant},

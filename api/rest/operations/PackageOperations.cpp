@@ -34,7 +34,7 @@ Operations packageOperations(const Services& services) {
             return jsonResponse(
                 packagesJson(controller::PackageService::viewOf(*begun.execution, begun.names)));
         };
-        if (!call.idempotency_key.empty()) {  // what is kept must be whole when this returns
+        if (!call.idempotency_key.empty()) {  // a kept answer must be complete when this returns
             begun.execution->wait(request.wait);
             return tell();
         }

@@ -11,11 +11,11 @@
 namespace hearth::rest {
 
 /// `limit` and `cursor` of a list that the services return whole: one page holds all of it unless
-/// the client wants smaller ones.
+/// the client wants smaller pages.
 std::vector<Parameter> wholeListParameters();
 
-/// The key that a cursor stands for; empty: from the beginning. Throws Error(InvalidArgument) for
-/// what was never a cursor.
+/// The key that a cursor stands for; empty: from the beginning. Throws Error(InvalidArgument) for a
+/// text that is no cursor.
 std::string keyOfCursor(const std::string& cursor);
 std::string cursorOfKey(const std::string& key);
 
@@ -25,8 +25,8 @@ struct Page {
     std::string next_cursor;  ///< empty: the last page
 };
 
-/// The page that `call` asks for, in the order of `key`, which is each item's own and does not
-/// change: items that come and go meanwhile are neither told twice nor push others out.
+/// The page that `call` asks for, in the order of `key`, which is unique to each item and never
+/// changes: items that come and go meanwhile neither appear twice nor push others out.
 template <typename Item, typename Key>
 Page<Item> pageOf(const Call& call, std::vector<Item> items, const Key& key,
                   bool descending = false) {

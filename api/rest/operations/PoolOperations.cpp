@@ -57,7 +57,7 @@ Schema mergeSchema() {
 }
 
 /// Removes the fields that the server itself writes, so that a client may send back a pool as it
-/// was read. A resourceVersion counts as If-Match if that header is absent.
+/// read it. A resourceVersion counts as If-Match if that header is absent.
 std::optional<std::int64_t> takeServerFields(Json& document, const api::Request& request) {
     std::optional<std::int64_t> version = ifMatch(request);
     document.erase("status");
@@ -249,7 +249,7 @@ Operations poolOperations(const Services& services) {
     put.body = manifestSchema();
     put.parameters = {ifMatchParameter()};
     put.answers = {{200, "Replaced", poolSchema(), {}}, {201, "Declared", poolSchema(), {}}};
-    // With If-Match, or the resourceVersion of a pool as it was read, one that is gone is 404.
+    // With If-Match, or a resourceVersion in the body, a pool that no longer exists gives 404.
     put.problems = {ErrorCode::NotFound, ErrorCode::PreconditionFailed, ErrorCode::InvalidSpec,
                     ErrorCode::Unsupported};
     put.handle = [&services](Call& call) {

@@ -18,7 +18,7 @@ using controller::Services;
 std::uint64_t decimal(const std::string& text) {
     std::uint64_t value = 0;
     std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;  // the schema has seen it
+    return value;  // the schema has checked it
 }
 
 Operation eventsOperation(const Services& services) {

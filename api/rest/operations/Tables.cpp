@@ -12,7 +12,7 @@ api::Response jsonResponse(const Json& document, int status) {
     api::Response response;
     response.status = status;
     response.headers.add("Content-Type", "application/json");
-    response.body = dumpJson(document) + "\n";  // or it runs into the prompt behind curl
+    response.body = dumpJson(document) + "\n";  // else curl's output runs into the prompt
     return response;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using controller::Services;
 
-/// A time of RFC 3339, or a duration before now.
+/// Parses a time of RFC 3339, or a duration before now.
 WallTime timeOf(const std::string& text, const char* parameter, WallTime now) {
     if (const auto ago = parseDuration(text)) return now - *ago;
     if (const auto at = controller::parseTime(text)) return *at;

@@ -6,7 +6,7 @@
 namespace hearth::rest {
 namespace {
 
-/// Enough to fix a request; without a bound a client could make us build large answers.
+/// Enough to fix a request; without a limit a client could cause large answers.
 constexpr std::size_t kMostFaults = 50;
 
 std::string inQuotes(std::string_view text) {

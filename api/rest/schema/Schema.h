@@ -21,10 +21,10 @@ struct Format {
     std::string_view expectation;  ///< "must be …", for the error
     bool (*valid)(std::string_view text);
     std::string_view sample;  ///< a text that fits, for examples
-    std::size_t longest = 0;  ///< no valid text has more characters; 0: not told
+    std::size_t longest = 0;  ///< no valid text has more characters; 0: unknown
 };
 
-/// The largest JSON body, and so the longest text in one.
+/// The largest JSON body, and so also the longest text in one.
 inline constexpr std::size_t kLargestJson = 4U << 20U;
 
 extern const Format kPoolName;       ///< a DNS label
@@ -35,7 +35,7 @@ extern const Format kLabelKey;       ///< as in Kubernetes: [prefix/]name
 extern const Format kLabelValue;     ///< as in Kubernetes: up to 32, may be empty
 extern const Format kLanguage;       ///< letters, digits and +#._-, up to 32, may be empty
 extern const Format kPath;           ///< up to 4,096 bytes, no NUL
-extern const Format kArgument;       ///< up to 128 KiB, no NUL: what execve takes
+extern const Format kArgument;       ///< up to 128 KiB, no NUL: execve's limit
 extern const Format kBase64;         ///< standard alphabet with padding
 extern const Format kTenant;         ///< letters, digits, ._-, up to 63
 extern const Format kDisplayName;    ///< up to 253 bytes without control characters
@@ -51,14 +51,14 @@ struct Faults {
     std::vector<FieldError> fixed;  ///< `reason` is the hint
 };
 
-/// The shape of a JSON value: validates one, and describes itself for OpenAPI 3.1. A value type;
-/// built once at start, then read by many threads. The methods that give Schema& are for building.
+/// The shape of a JSON value: validates values, and describes itself for OpenAPI 3.1. A value type;
+/// built once at start, then read by many threads. Methods that return Schema& are for building.
 class Schema {
 public:
     static Schema any();
     static Schema object();
     static Schema array(Schema items);
-    /// An object with free keys; `keys` checks each of them.
+    /// An object with free keys; `keys` checks each key.
     static Schema map(const Format& keys, Schema values);
     static Schema string();
     static Schema string(const Format& format);
@@ -69,19 +69,19 @@ public:
     static Schema boolean();
     static Schema oneOf(std::vector<std::string> values);
 
-    /// Object: a field that may be absent, or that may not.
+    /// Object: a field that may be absent, or one that must be present.
     Schema& optional(std::string name, Schema schema);
     Schema& required(std::string name, Schema schema);
     /// Object: exactly one of these (optional) fields must be there. The document says so in words:
-    /// of a `oneOf` generators make several types, or none.
+    /// generators turn a `oneOf` into several types, or into none.
     Schema& exactlyOne(std::vector<std::string> names);
-    /// Object: a field that would make sense and cannot be chosen here: asking for something with
-    /// it is InvalidSpec with this hint. Not in the OpenAPI document. Empty values, null, zero and
-    /// false ask for nothing and pass.
+    /// Object: a sensible field that cannot be chosen here: a value that asks for it gives
+    /// InvalidSpec with this hint. Not in the OpenAPI document. Empty values, null, zero and false
+    /// ask for nothing and pass.
     Schema& fixed(std::string name, std::string hint);
-    /// Object: unknown fields are welcome (the default: each is an error).
+    /// Object: unknown fields are allowed (default: each is an error).
     Schema& open();
-    /// Object: takes over all the fields of another one.
+    /// Object: copies all fields of another one.
     Schema& mergeFields(const Schema& other);
     /// Array and map: number of items; string: number of characters.
     Schema& sizes(std::size_t least, std::size_t most);
@@ -89,23 +89,23 @@ public:
     Schema& describe(std::string text);
     Schema& example(Json value);
     Schema& fallback(Json value);  ///< shown as `default`
-    /// Stands in `components/schemas` under this name and is referred to.
+    /// Is put in `components/schemas` under this name and referred to.
     Schema& named(std::string name);
-    /// Described as `other` is, where another reader checks what this one lets pass.
+    /// Described like `other`; another reader checks the values that this one lets pass.
     Schema& shownAs(Schema other);
 
-    /// `value` without the optional fields that are null and may not be: null means absent.
+    /// `value` without optional fields that are null but may not be: null means absent.
     Json withoutNulls(Json value) const;
-    /// Appends to `faults` all that is wrong with `value`; `pointer` is where it stands.
+    /// Appends all faults of `value` to `faults`; `pointer` is its place.
     void check(const Json& value, const std::string& pointer, Faults& faults) const;
-    /// Throws Error(InvalidArgument) with every fault, or, if the only fault is to ask for it,
-    /// Error(InvalidSpec) for what is fixed(). `what` begins the message: "the body".
+    /// Throws Error(InvalidArgument) with every fault, or Error(InvalidSpec) if all faults are
+    /// values for fixed() fields. `what` begins the message: "the body".
     void validate(const Json& value, const std::string& what) const;
-    /// A value that fits: the first example, else one made of the examples, defaults and formats of
-    /// its parts. `whole`: with every field, as an answer has; else only what must be there.
+    /// A value that fits: the first example, else one made from the examples, defaults and formats
+    /// of the parts. `whole`: with every field, like an answer; else only with the required ones.
     Json sample(bool whole) const;
     const std::vector<Json>& examples() const { return examples_; }
-    /// The JSON Schema of it; named parts go into `components` once.
+    /// Returns its JSON Schema; named parts go into `components` once.
     Json toOpenApi(Json& components) const;
 
     enum class Kind { Any, Object, Array, Map, String, Integer, Number, Boolean };
@@ -144,23 +144,23 @@ private:
     std::vector<Fixed> fixed_;
     std::vector<std::string> exactly_one_;
     bool open_ = false;
-    std::shared_ptr<const Schema> items_;  ///< of an array or a map
-    std::shared_ptr<const Schema> shown_;  ///< what the document has in its place
-    const Format* format_ = nullptr;       ///< of a string, or of a map's keys
-    std::vector<std::string> values_;      ///< of an enumeration
+    std::shared_ptr<const Schema> items_;  ///< only for an array or a map
+    std::shared_ptr<const Schema> shown_;  ///< shown in its place in the document
+    const Format* format_ = nullptr;       ///< for a string, or for a map's keys
+    std::vector<std::string> values_;      ///< only for an enumeration
     std::optional<std::size_t> least_size_;
     std::optional<std::size_t> most_size_;
     std::optional<double> least_;
     std::optional<double> most_;
 };
 
-/// The `type` of JSON Schema; "value" for Any.
+/// Returns the `type` of JSON Schema; "value" for Any.
 const char* typeName(Schema::Kind kind);
 
-/// A JSON pointer one level down, with "~" and "/" of the name escaped.
+/// Returns a JSON pointer one level down, with "~" and "/" of the name escaped.
 std::string pointerTo(const std::string& parent, std::string_view name);
 
-/// Throws as Schema::validate() does; nothing if there is no fault.
+/// Throws as Schema::validate() does; does nothing if there is no fault.
 void throwFaults(const Faults& faults, const std::string& what);
 
 }  // namespace hearth::rest

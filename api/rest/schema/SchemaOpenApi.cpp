@@ -27,7 +27,7 @@ Json Schema::toOpenApi(Json& components) const {
     if (shown_) return shown_->toOpenApi(components);
     if (name_.empty()) return body(components);
     if (!components.contains(name_)) {
-        components[name_] = Json::object();  // keeps its place, and ends a recursion
+        components[name_] = Json::object();  // keeps its position, and ends a recursion
         Json whole = body(components);
         components[name_] = std::move(whole);
     }
@@ -75,7 +75,7 @@ Json Schema::body(Json& components) const {
             if (nullable_) out["enum"].push_back(nullptr);
         }
         if (format_ != nullptr) {
-            // Generators take formats of ours for unknown ones, or for others of the same name.
+            // Generators do not know this server's formats, or know other ones of the same name.
             if (format_ == &kBase64) out["contentEncoding"] = "base64";
             if (format_ == &kDateTime) out["format"] = format_->name;
             if (!format_->pattern.empty()) out["pattern"] = format_->pattern;

@@ -13,7 +13,7 @@ Json Schema::sample(bool whole) const {
             for (const Field& field : fields_) {
                 if (whole || field.needed) out[field.name] = field.schema->sample(whole);
             }
-            // Of fields that exclude each other the first one stands.
+            // Among fields that exclude each other, the first one is shown.
             for (std::size_t i = 0; i < exactly_one_.size(); ++i) {
                 const std::string& name = exactly_one_[i];
                 if (i == 0) out[name] = field(name)->schema->sample(whole);

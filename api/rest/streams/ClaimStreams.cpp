@@ -26,7 +26,7 @@ Json progressJson(const controller::ClaimWait::Progress& progress) {
 
 }  // namespace
 
-/// One answer. Of the looking thread while it waits, then of the one that runs its claim.
+/// One answer. It belongs to the looking thread while it waits, then to the one running its claim.
 struct ClaimStreams::Waiting {
     std::string tenant;
     std::shared_ptr<api::Stream> stream;
@@ -110,7 +110,7 @@ void ClaimStreams::lookLoop(const std::stop_token& stop) {
             inbox_->news = false;
             now.swap(inbox_->waiting);
         }
-        // Those that go are let go here, without the lock: that takes them out of their lines.
+        // Ended ones are released here, without the lock: that takes them out of their lines.
         std::erase_if(now, [this](const auto& one) { return !look(one); });
         const MutexLock lock(inbox_->mutex);
         inbox_->waiting.insert(inbox_->waiting.begin(), now.begin(), now.end());
@@ -145,7 +145,7 @@ void ClaimStreams::runLoop(const std::stop_token& stop) {
             });
             if (stop.stop_requested() || !one) return;
         }
-        // Whoever waits for a place of this tenant looks again once it is free.
+        // A waiter for a place of this tenant looks again once the place is free.
         const ScopeExit freed([this, &place] {
             const MutexLock lock(inbox_->mutex);
             place.reset();
@@ -158,7 +158,7 @@ void ClaimStreams::runLoop(const std::stop_token& stop) {
             patience.waits = false;
             patience.wait = one->wait;
             one->run(one->stream, patience);
-        } catch (const controller::MustWait&) {  // another sandbox than the one that failed
+        } catch (const controller::MustWait&) {  // for another sandbox than the one that failed
             one->subscription = one->wait->subscribe([weak = std::weak_ptr<Inbox>(inbox_)] {
                 if (const std::shared_ptr<Inbox> alive = weak.lock()) alive->mark();
             });

@@ -17,9 +17,9 @@
 namespace hearth::rest {
 
 /// Answers that stream while their claim waits in line: `waiting` reports its place, and the
-/// claim's last run sends the rest. One thread serves all streams and a few threads run claims, of
-/// which one tenant never has all; a waiting claim holds none. A client that hangs up leaves the
-/// line. Thread-safe; must outlive the front.
+/// claim's last run sends the rest. One thread serves all streams, and a few threads run claims;
+/// one tenant never has all of them, and a waiting claim holds none. A client that hangs up leaves
+/// the line. Thread-safe; must outlive the front.
 class ClaimStreams {
 public:
     explicit ClaimStreams(const Clock& clock);
@@ -41,7 +41,7 @@ private:
 
     struct Waiting;
     using Line = FairLine<std::shared_ptr<Waiting>>;
-    /// The part that foreign callbacks reach; it outlives this object for as long as they need it.
+    /// The part that foreign callbacks use; it outlives this object as long as they need it.
     struct Inbox {
         Mutex mutex;
         StoppableCondition changed;
@@ -58,7 +58,7 @@ private:
 
     void lookLoop(const std::stop_token& stop);
     void runLoop(const std::stop_token& stop);
-    /// False once it need not be looked at any more.
+    /// False if it need not be looked at any more.
     bool look(const std::shared_ptr<Waiting>& one);
 
     const Clock& clock_;

@@ -9,11 +9,11 @@
 namespace hearth::rest {
 
 /// Follows the events that one principal may see, as server-sent events named by their type, with
-/// their id. Holds no thread and waits while the client is slow, as ExecutionStream does. Ends only
-/// with the client or the server. `events` must outlive the stream.
+/// their id. Holds no thread and pauses while the client is slow, as ExecutionStream does. Ends
+/// only with the client or the server. `events` must outlive the stream.
 class EventStream : public std::enable_shared_from_this<EventStream> {
 public:
-    /// `query.since` is where it begins.
+    /// The stream begins after `query.since`.
     static void start(controller::Events& events, controller::Principal who,
                       controller::EventQuery query, std::shared_ptr<api::Stream> stream);
 
@@ -34,7 +34,7 @@ private:
     std::shared_ptr<api::Stream> stream_;
     std::shared_ptr<void> subscription_;
     Turnstile turnstile_;
-    controller::EventQuery query_;  ///< moves on; only inside a step
+    controller::EventQuery query_;  ///< advances; used only inside a step
 };
 
 }  // namespace hearth::rest

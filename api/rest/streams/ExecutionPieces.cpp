@@ -9,14 +9,14 @@
 namespace hearth::rest {
 namespace {
 
-// Where output and results are left out of the document. Inside of a string its quotes would be
-// escaped, so the first one is the field's.
+// The places in the document where output and results are left out. Inside a string the quotes
+// would be escaped, so the first match is the field's.
 constexpr std::string_view kStdout = R"("stdout":")";
 constexpr std::string_view kStderr = R"(","stderr":")";
 constexpr std::string_view kResults = "\"results\":[";
 
-/// A piece is made of so many reads at most: a program that writes to both channels by turns makes
-/// them small.
+/// The most reads for one piece: a program that alternates between both channels makes them
+/// small.
 constexpr int kMostReads = 256;
 
 std::string_view behind(std::string_view document, std::string_view mark) {

@@ -8,18 +8,18 @@
 
 namespace hearth::rest {
 
-/// An answer with so much output and results is made and sent in pieces.
+/// An answer with this much output and results is made and sent in pieces.
 inline constexpr std::uint64_t kLongOutput = 128U << 10U;
 
 /// The JSON of an execution, byte for byte as dumpJson(executionJson()), made piece by piece, so
 /// that only one piece of a large output is in memory. Text is repaired and escaped on the way,
-/// also if a piece ends within a character.
+/// even if a piece ends inside a character.
 ///
 /// A running execution is shown up to the moment of `view`; output dropped before it was read is
 /// counted in `droppedBytes`. Not thread-safe; no callbacks.
 class ExecutionPieces {
 public:
-    /// `view` is one of `execution` that withholds output and results.
+    /// `view` is a view of `execution` that withholds output and results.
     ExecutionPieces(std::shared_ptr<controller::Execution> execution,
                     controller::ExecutionView view, std::string trace_id, std::string origin,
                     std::size_t read_size = kReadSize);
@@ -46,11 +46,11 @@ private:
     const std::size_t read_size_;
     Stage stage_ = Stage::Head;
     std::uint64_t offset_ = 0;  ///< the offset after the last byte read, over both channels
-    std::uint64_t told_ = 0;    ///< bytes of output
+    std::uint64_t told_ = 0;    ///< bytes of output written
     std::string held_;          ///< the beginning of a character
-    std::size_t results_ = 0;   ///< told, or begun
+    std::size_t results_ = 0;   ///< results written, or begun
     controller::ResultPtr result_;
-    std::size_t result_at_ = 0;  ///< what of it has been told
+    std::size_t result_at_ = 0;  ///< bytes of it written so far
 };
 
 }  // namespace hearth::rest

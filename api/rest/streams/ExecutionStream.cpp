@@ -84,12 +84,12 @@ void ExecutionStream::step() {
             done_ = true;
             return;
         }
-        if (stream_->pending() > api::Stream::kHighWater) return;  // onDrained comes back
+        if (stream_->pending() > api::Stream::kHighWater) return;  // onDrained calls again
         if (ending_ || execution_->readsDisk()) {
             if (begun_) handOver();
             return;
         }
-        // Asks first whether it has ended: then the output read after that is complete.
+        // Checks first if it has ended: then the output read after that is complete.
         if (!move(execution_->finished())) return;
         if (!told_) continue;
         done_ = true;
@@ -112,7 +112,7 @@ Progress ExecutionStream::turn(std::string& out) {
         return Progress::Last;
     }
     if (!started_) sendStarted();
-    // Asks first whether it has ended: then the output read after that is complete.
+    // Checks first if it has ended: then the output read after that is complete.
     if (!move(execution_->finished())) return Progress::Waits;
     return told_ ? Progress::Last : Progress::More;
 }
@@ -145,7 +145,7 @@ bool ExecutionStream::move(bool ended) {
 bool ExecutionStream::find(bool ended) {
     const std::uint64_t after = *options_.after;
     offset_ = sent_ = after - results_;
-    // Output is read before the next result, so that none that belongs before it is missing.
+    // Output is read before the next result, so that no earlier output is missing.
     const bool passed = ended || execution_->read(offset_, 1).has_value();
     const std::optional<std::uint64_t> next = nextResult();
     if (next && *next + results_ + 1 <= after) {
@@ -169,7 +169,7 @@ std::optional<std::uint64_t> ExecutionStream::nextResult() {
 }
 
 bool ExecutionStream::advance(bool ended) {
-    // Output is read before the next result: whatever stood before what was read is then known.
+    // Output is read before the next result: then everything before the read output is known.
     std::optional<controller::OutputChunk> chunk = execution_->read(offset_, kPiece);
     if (chunk && chunk->bytes.empty()) chunk.reset();
     const std::optional<std::uint64_t> next = nextResult();
@@ -177,7 +177,7 @@ bool ExecutionStream::advance(bool ended) {
         const controller::ResultPtr result = execution_->resultAt(results_);
         if (result) {
             show(result);
-        } else {  // what was stored has gone meanwhile
+        } else {  // the stored result is gone meanwhile
             next_result_.reset();
             no_more_results_ = true;
         }
@@ -190,13 +190,13 @@ bool ExecutionStream::advance(bool ended) {
         end();
     } else if (!next || ended) {
         return false;
-    }  // else output before the result has come since it was read: look again
+    }  // else output before the result has arrived since the read: look again
     return true;
 }
 
 void ExecutionStream::show(const controller::ResultPtr& result) {
     flush();
-    if (result->behind > offset_) {  // the output between was not kept
+    if (result->behind > offset_) {  // the output in between was not kept
         dropped_ += result->behind - offset_;
         offset_ = sent_ = result->behind;
     }

@@ -9,9 +9,9 @@
 
 namespace hearth::rest {
 
-/// Follows the server's log as server-sent events "line", with their ids. Holds no thread; a client
-/// that is slow misses the lines that have gone meanwhile. Ends only with the client or the server.
-/// `tail` must outlive the stream.
+/// Follows the server's log as server-sent events "line", with their ids. Holds no thread; a slow
+/// client misses the lines that are gone meanwhile. Ends only with the client or the server. `tail`
+/// must outlive the stream.
 class LogStream : public std::enable_shared_from_this<LogStream> {
 public:
     static void start(metrics::LogTail& tail, std::uint64_t after,
@@ -33,7 +33,7 @@ private:
     std::shared_ptr<api::Stream> stream_;
     std::shared_ptr<void> subscription_;
     Turnstile turnstile_;
-    std::uint64_t after_;  ///< moves on; only inside a step
+    std::uint64_t after_;  ///< advances; used only inside a step
 };
 
 }  // namespace hearth::rest

@@ -10,12 +10,12 @@
 
 namespace hearth::rest {
 
-/// One server-sent event. `data` is JSON on one line, so no line break can end the event early.
+/// Formats one server-sent event. `data` is JSON on one line, so no line break can end it early.
 std::string sseEvent(std::string_view name, std::uint64_t id, const Json& data);
-/// Its beginning: JSON on one line and an empty line are still to come.
+/// The event's beginning: JSON on one line and an empty line must follow.
 std::string sseHead(std::string_view name, std::uint64_t id);
 
-/// Whether the client asks for text/event-stream by its Accept header.
+/// True if the client's Accept header asks for text/event-stream.
 bool wantsEventStream(const api::Request& request);
 
 /// The position to resume after: the header Last-Event-ID, else the query parameter `since`;
@@ -25,7 +25,7 @@ std::optional<std::uint64_t> lastEventId(const api::Request& request);
 /// 200 text/event-stream with a comment after 15 s of silence.
 api::Response sseResponse(api::StreamStarter starter);
 
-/// How many bytes at the end of `bytes` begin a UTF-8 sequence that is not yet complete: 0 to 3.
+/// The number of bytes at the end of `bytes` that begin an incomplete UTF-8 sequence: 0 to 3.
 std::size_t incompleteTail(std::string_view bytes);
 
 }  // namespace hearth::rest

@@ -9,10 +9,10 @@
 namespace hearth::rest {
 namespace {
 
-/// Of one answer before it is another one's turn.
+/// The limits of one answer's turn, before another answer has its turn.
 constexpr int kPiecesInTurn = 8;
 constexpr auto kTurn = std::chrono::milliseconds(5);
-/// An answer that is no longer is sent whole, with its length.
+/// A shorter answer is sent whole, with its length.
 constexpr std::size_t kShort = 128U << 10U;
 
 }  // namespace
@@ -22,8 +22,8 @@ struct StreamedJson::Answer {
         : stream(std::move(to)), source(std::move(from)) {}
 
     const std::shared_ptr<api::Stream> stream;
-    // Both change under the inbox's mutex, which the checker cannot name here. While it runs, the
-    // source is its thread's.
+    // Both change under the inbox's mutex, which the checker cannot name here. While a thread makes
+    // the answer, the source belongs to that thread.
     LiveSource source;
     State state = State::Idle;
 };
@@ -102,7 +102,7 @@ std::function<void()> StreamedJson::follow(std::shared_ptr<api::Stream> stream, 
     const auto wake = [inbox = inbox_, weak = std::weak_ptr<Answer>(answer)] {
         if (const std::shared_ptr<Answer> same = weak.lock()) inbox->ask(same);
     };
-    // The stream holds the answer until it has ended, and the answer the stream until it is done.
+    // The stream holds the answer until the stream ends, the answer holds the stream until done.
     answer->stream->onDrained(wake);
     answer->stream->onClosed([inbox = inbox_, answer] { inbox->end(answer); });
     inbox_->ask(answer);
@@ -154,7 +154,7 @@ void StreamedJson::loop(const std::stop_token& stop) {
         }
         if (stop.stop_requested() || !turn.answer) return;
         State next = State::Over;
-        // The top of this thread: what fails costs its own answer, and the client sees that.
+        // The top of this thread: a failure costs only its own answer, and the client sees it.
         try {
             next = make(*turn.answer);
         } catch (const std::exception&) {

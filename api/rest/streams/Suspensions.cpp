@@ -63,7 +63,7 @@ api::Response whenFinished(const Clock& clock,
     suspension.ready = [execution] { return execution->finished(); };
     suspension.until = until;
     suspension.resume = make;
-    suspension.give_up = make;  // it continues, and the client can ask for it
+    suspension.give_up = make;  // the execution continues, and the client can ask for it
     api::Response response;
     response.body = std::move(suspension);
     return response;

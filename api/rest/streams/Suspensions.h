@@ -9,13 +9,13 @@
 
 namespace hearth::rest {
 
-/// The answer that `make` gives once the execution has finished or `until` has come. The worker
-/// waits for a moment, in which most executions end; a longer one is waited for without it.
+/// Answers with `make` once the execution has finished or `until` has come. The worker waits for a
+/// moment, in which most executions end; a longer wait holds no worker.
 api::Response whenFinished(const Clock& clock,
                            const std::shared_ptr<controller::Execution>& execution, TimePoint until,
                            const std::function<api::Response()>& make);
 
-/// The answer of `claim`, which is called with the patience to use, and called again if it had to
+/// Answers with `claim`, which is called with the patience to use, and called again if it had to
 /// wait. It waits in line without a worker, and a client that hangs up leaves the line. `claim`
 /// owns everything it uses except the request.
 api::Response whenClaimed(

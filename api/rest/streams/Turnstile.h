@@ -4,7 +4,7 @@
 
 namespace hearth::rest {
 
-/// Lets many threads ask for a step while only one of them runs it: a thread that comes meanwhile
+/// Lets many threads request a step while only one of them runs it: a thread that comes meanwhile
 /// leaves a mark and returns, and the step runs once more. Holds no lock, so a step may call
 /// anything. Thread-safe.
 class Turnstile {
