@@ -42,7 +42,7 @@ std::string overview(const std::vector<Command>& commands) {
     return text;
 }
 
-/// Words of other programs.
+/// Finds the command for a word of other programs.
 std::string ourWordFor(const std::string& word) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 31> kMeant = {{
         {"stats", "top"},
@@ -104,7 +104,7 @@ const Command& findCommand(const std::vector<Command>& commands, const std::stri
     throw UsageError("unknown command \"" + name + "\"", hint);
 }
 
-/// `hearth --url URL ls` as `hearth ls --url URL`: flags that every client has may come first.
+/// Turns `hearth --url URL ls` into `hearth ls --url URL`: flags of every client may come first.
 std::vector<std::string> commandFirst(std::vector<std::string> arguments) {
     const std::vector<Flag> flags = withClientFlags(withOutputFlags({}, true));
     std::size_t at = 0;
@@ -155,7 +155,7 @@ int dispatch(const std::vector<std::string>& given, const Console& console,
         }
         return kOk;
     }
-    if (name == "__complete") {  // what the scripts of `hearth completion` ask
+    if (name == "__complete") {  // called by the scripts of `hearth completion`
         const std::vector<std::string> words(arguments.begin() + 1, arguments.end());
         for (const Candidate& one :
              completions(commands, words, serverLookup(words, environment))) {
@@ -175,14 +175,14 @@ int statusOf(const Error& error) {
             return kNotFound;
         case ErrorCode::Unavailable:
             return kUnreachable;
-        case ErrorCode::InvalidSpec:  // a manifest that was read here
+        case ErrorCode::InvalidSpec:  // a manifest that this program read
             return kUsage;
         default:
             return kFailure;
     }
 }
 
-/// Each thing that is wrong once: the lines of the message, then the fields that it leaves out.
+/// Lists each fault once: the lines of the message, then the fields that it leaves out.
 std::vector<std::string> problemsOf(const Error& error) {
     const std::string message = error.what();
     if (error.fields().empty()) return {message};
@@ -196,7 +196,7 @@ std::vector<std::string> problemsOf(const Error& error) {
     return problems;
 }
 
-/// The advice for a failure that brings none of its own.
+/// The advice for a failure without its own hint.
 std::string hintFor(const Error& error) {
     const auto* exchange = dynamic_cast<const http::ExchangeError*>(&error);
     if (exchange != nullptr && exchange->kind() == http::ExchangeError::Kind::Distrust) {
@@ -208,7 +208,7 @@ std::string hintFor(const Error& error) {
 }
 
 /// Turns exceptions of `run` into messages and a status. `serves`: the command is the server
-/// itself, so no hint says that it may not be running.
+/// itself, so no hint says that the server may not be running.
 int guarded(const std::function<int()>& run, const Console& console, bool serves) {
     try {
         return run();
@@ -231,13 +231,13 @@ int guarded(const std::function<int()>& run, const Console& console, bool serves
     }
 }
 
-/// Runs with the process's own streams, colours and environment.
+/// Runs with the streams, colours and environment of the process.
 int withProcess(int argc, char** argv,
                 const std::function<int(const std::vector<std::string>&, const Console&,
                                         const Environment&)>& run) {
-    // A reader that goes away (`hearth get … | head`) is an error of a write, not a death.
+    // If a reader goes away (`hearth get … | head`), a write must fail, not kill the process.
     std::signal(SIGPIPE, SIG_IGN);
-    const char* no_colour = std::getenv("NO_COLOR");  // empty is as if it were not there
+    const char* no_colour = std::getenv("NO_COLOR");  // an empty value counts as unset
     const bool colour = no_colour == nullptr || *no_colour == '\0';
     const Console console{std::cout, std::cerr, colour && ::isatty(STDOUT_FILENO) == 1,
                           colour && ::isatty(STDERR_FILENO) == 1};

@@ -4,7 +4,7 @@
 
 namespace hearth::cli {
 
-// Each is defined in a file of its own; Cli.cpp holds the table, with those of other rooms.
+// Each is defined in its own file; Cli.cpp holds the table, including commands of other rooms.
 Command makeServe();
 Command makeConfig();
 Command makeMcp();

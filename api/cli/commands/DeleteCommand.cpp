@@ -28,7 +28,7 @@ int removeObjects(const Invocation& call) {
             const std::string& name = call.options.positional()[i];
             try {
                 remote.send("DELETE", target + percentEncode(idOf(remote, kind, name)));
-            } catch (const RemoteError& e) {  // the others are to go all the same
+            } catch (const RemoteError& e) {  // the others must be deleted all the same
                 call.console.error(e.what(), e.hint());
                 status = std::max(status, exitStatusOf(e));
                 continue;

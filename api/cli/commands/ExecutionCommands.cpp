@@ -25,7 +25,7 @@ std::string executionsTarget(const std::string& workspace) {
     return "/v1/workspaces/" + percentEncode(workspace) + "/executions";
 }
 
-/// The server's own log.
+/// Prints the server's own log.
 int serverLogs(const Invocation& call) {
     if (!call.options.positional().empty()) {
         throw UsageError("--server prints the server's log, not that of an execution",
@@ -91,7 +91,7 @@ int attach(const Invocation& call) {
     return output.finished() ? output.exitStatus() : kUnheard;
 }
 
-/// Workspaces in which something runs, those of one shots included; with `ended`, all.
+/// Workspaces in which something runs, including those of one shots; with `ended`, all workspaces.
 std::set<std::string> workspacesOfAll(Remote& remote, bool ended) {
     std::set<std::string> ids;
     for (const Json& one : remote.list(ended ? "/v1/workspaces" : "/v1/executions")) {
@@ -100,8 +100,8 @@ std::set<std::string> workspacesOfAll(Remote& remote, bool ended) {
     return ids;
 }
 
-/// The executions of these workspaces. With `hidden`, one that ends meanwhile has none, and those
-/// whose executions the token may not see are counted there.
+/// The executions of these workspaces. With `hidden`, a workspace that ends meanwhile has none, and
+/// workspaces whose executions the token may not see are counted there.
 std::vector<Json> executionsOf(Remote& remote, const std::set<std::string>& workspaces,
                                std::size_t* hidden) {
     std::vector<Json> executions;
@@ -151,7 +151,7 @@ int ps(const Invocation& call) {
     return kOk;
 }
 
-/// Asks it to end; false where it has not after `patience`.
+/// Asks the execution to end; false if it has not ended after `patience`.
 bool endsByItself(Remote& remote, const std::string& id, std::chrono::milliseconds patience) {
     remote.send("POST", executionTarget(id) + "/signal", {{"signal", "TERM"}});
     http::ClientRequest events;
@@ -169,7 +169,7 @@ bool endsByItself(Remote& remote, const std::string& id, std::chrono::millisecon
     return ended;
 }
 
-/// A word of `stop` that does not begin as an execution's id.
+/// Resolves a word of `stop` that does not begin like an execution's id.
 std::string workspaceToStop(Remote& remote, const std::string& word) {
     try {
         return workspaceId(remote, word);
@@ -206,7 +206,7 @@ int stop(const Invocation& call) {
                 call.console.out << "execution " << printable(id) << ' ' << how << '\n'
                                  << std::flush;
             }
-        } catch (const RemoteError& e) {  // the others are to stop all the same
+        } catch (const RemoteError& e) {  // the others must stop all the same
             call.console.error(e.what(), e.hint());
             status = std::max(status, exitStatusOf(e));
         }

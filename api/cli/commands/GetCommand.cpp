@@ -57,7 +57,7 @@ int getOne(const Invocation& call, const Kind& kind) {
     return kOk;
 }
 
-/// Calls `on_event` for each event after those of now, until it gives false.
+/// Calls `on_event` for each event that comes from now on, until it returns false.
 void followEvents(Remote& remote, std::uint64_t since,
                   const std::function<bool(const Json&)>& on_event) {
     http::ClientRequest request;
@@ -75,7 +75,7 @@ std::uint64_t newestEvent(Remote& remote) {
     return id.is_string() ? std::stoull(id.get<std::string>()) : id.get<std::uint64_t>();
 }
 
-/// An event is the reason to look again; the lists say what has changed.
+/// An event only triggers a new look; the lists show the change.
 int watch(const Invocation& call, const Kind& kind) {
     Remote remote(call.options);
     Remote lists = remote.another();
@@ -116,7 +116,7 @@ int followEvents(const Invocation& call, const Kind& kind) {
     return kOk;
 }
 
-/// Words of other programs for what there is to get, and what has a command of its own.
+/// Translates words of other programs into kinds, and into commands for things that have their own.
 std::string ownWord(const std::string& word) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kMeant = {{
         {"pod", "get sandboxes"},

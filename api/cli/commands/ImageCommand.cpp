@@ -41,7 +41,7 @@ void requireRoot(const std::string& what) {
         .hint("it makes files that belong to root; try sudo");
 }
 
-/// While it lives, SIGINT and SIGTERM make progress() throw, so that everything is cleared away.
+/// While it lives, SIGINT and SIGTERM make progress() throw, so that everything is cleaned up.
 class Interruptible {
 public:
     Interruptible() {
@@ -65,7 +65,7 @@ private:
     std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-/// One line a step; on a terminal it counts.
+/// Prints one line per step; on a terminal it counts.
 class Progress {
 public:
     explicit Progress(const Console& console)
@@ -124,7 +124,7 @@ Json viewOf(const ImageStore& store, const Image& image) {
     return view;
 }
 
-/// Pools that are declared for this image.
+/// Names of the pools that are declared for this image.
 std::vector<std::string> poolsOf(const Invocation& call, const Image& image) {
     std::vector<std::string> names;
     for (const controller::Pool& pool : program::declaredPools(dataDir(call))) {
@@ -133,7 +133,7 @@ std::vector<std::string> poolsOf(const Invocation& call, const Image& image) {
     return names;
 }
 
-/// The server lists the image. With another runtime a daemon keeps images, and nothing is said.
+/// True if the server lists the image, or if its runtime's daemon keeps the images (not `oci`).
 bool serverHas(Remote& remote, const Image& image) {
     const Json facts = remote.get("/v1/capabilities");
     if (facts.value("runtime", "") != "oci") return true;  // a daemon keeps its own
@@ -144,10 +144,10 @@ bool serverHas(Remote& remote, const Image& image) {
     });
 }
 
-/// An image in another store than the server's is no image to it.
+/// The server cannot use an image in a store other than its own.
 void requireServersStore(Remote& remote, const Image& image, const std::string& directory) {
     if (serverHas(remote, image)) return;
-    // The list may be a moment older than the import (FreshFacts).
+    // The list may be slightly older than the import (FreshFacts).
     std::this_thread::sleep_for(2 * program::FreshFacts::kFresh);
     if (serverHas(remote, image)) return;
     throw Error(ErrorCode::InvalidArgument, "the server does not have image " + image.name +
@@ -156,7 +156,7 @@ void requireServersStore(Remote& remote, const Image& image, const std::string& 
         .hint("repeat it with the server's --data-dir (or HEARTH_DATA_DIR)");
 }
 
-/// The image becomes the pool's, which is declared with every default if there is none.
+/// Sets the image of the pool; declares the pool with every default if there is none.
 void declarePool(const Invocation& call, Remote& remote, const std::string& pool,
                  const std::string& image) {
     const std::string target = "/v1/pools/" + percentEncode(pool);
@@ -314,7 +314,7 @@ int removeImage(const Invocation& call) {
     const Image image = store.find(name);
     requireUnused(call, store, instance, image);
     pool::image::removeImage(instance.data_dir, image.name);
-    // Its tree goes now, too, if nothing else has it; else the launcher will see to it.
+    // Its tree is removed now, too, if nothing else uses it; else the launcher does it later.
     store.collect([&] { return pool::launcher::treesInUse(instance); });
     if (json) {
         call.console.out << jsonText(Json{{"name", image.name}, {"digest", image.digest}}) << '\n';

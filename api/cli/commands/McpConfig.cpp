@@ -11,7 +11,7 @@ namespace {
 /// The user chooses the directory that a model may touch, so there is no default.
 constexpr const char* kRootToChoose = "/path/you/choose";
 
-/// The server's entry for a client that reads JSON. `token` is how that client names the variable.
+/// The server's entry for a client that reads JSON. `token` is that client's name of the variable.
 Json httpEntry(const std::string& url, const std::string& token) {
     Json entry = {{"type", "http"}, {"url", url + "/mcp"}};
     if (!token.empty()) entry["headers"] = {{"Authorization", "Bearer " + token}};

@@ -8,13 +8,13 @@
 namespace hearth::cli {
 namespace {
 
-/// True if a server answers there that serves nobody without a token.
+/// True if a server answers at `url` and serves nobody without a token.
 bool wantsToken(const std::string& url, http::ClientOptions options) {
     options.connect_timeout = options.timeout = std::chrono::seconds(1);
     try {
         return http::HttpClient(url, options).get("/v1/capabilities").status == 401;
     } catch (const Error&) {
-        return false;  // it need not run yet, nor be reached from here
+        return false;  // it need not run yet, nor be reachable from here
     }
 }
 

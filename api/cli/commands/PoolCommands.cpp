@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxManifest = 1U << 20U;
 
-/// The pool as it is now; null if there is none.
+/// The pool's present state; null if there is none.
 Json findPool(Remote& remote, const std::string& target) {
     try {
         return remote.get(target);
@@ -58,7 +58,7 @@ int apply(const Invocation& call) {
         const std::string target = "/v1/pools/" + percentEncode(pool.name);
         const Json before = findPool(remote, target);
         const Json wanted = controller::poolDocument(pool.name, pool.spec);
-        // Either side is written by the same rules, so that only a meaning differs.
+        // Both sides are written by the same rules, so that only real differences show.
         const std::string difference =
             before.is_null() ? "" : differenceText(before.at("spec"), wanted.at("spec"));
         if (!dry) remote.send("PUT", target, wanted);

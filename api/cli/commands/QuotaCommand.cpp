@@ -8,7 +8,7 @@
 namespace hearth::cli {
 namespace {
 
-/// `value` as the field has it: whole numbers are numbers, cpu and memory are texts.
+/// `value` in the field's type: whole numbers are numbers, cpu and memory are texts.
 Json quotaValue(const std::string& field, const std::string& value) {
     const bool digits = !value.empty() && value.size() < 10 &&
                         value.find_first_not_of("0123456789") == std::string::npos;

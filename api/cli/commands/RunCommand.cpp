@@ -111,7 +111,7 @@ CommandSpec execSpec() {
 
 int exec(const Invocation& call) {
     wantsJson(call.options);
-    if (call.options.rest().empty()) makeExecRequest(call.options);  // says what is missing
+    if (call.options.rest().empty()) makeExecRequest(call.options);  // reports the missing argument
     Remote remote(call.options);
     RunRequest request = makeExecRequest(
         call.options, [&](const std::string& word) { return workspaceId(remote, word); });

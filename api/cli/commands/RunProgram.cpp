@@ -26,7 +26,7 @@ int startDetached(const Invocation& call, Remote& remote, const RunRequest& requ
     return kOk;
 }
 
-/// The files that the user wants to have on this machine afterwards.
+/// Saves the files that the user wants on this machine afterwards.
 void save(const Invocation& call, Remote& remote, const Json& execution) {
     if (const auto folder = call.options.get("out")) {
         saveArtifacts(remote, execution, *folder, call.console);
@@ -80,7 +80,7 @@ int runProgramOf(const Invocation& call, Remote& remote, RunRequest request) {
     };
     ExecutionFollower(remote, output, {named, {}}).follow(request);
     input.reset();
-    if (!output.finished()) {  // as a program dies whose pipe is closed: hearth run … | head
+    if (!output.finished()) {  // like a program whose pipe is closed: hearth run … | head
         remote.another().send("DELETE", "/v1/executions/" + output.executionId());
         return kUnheard;
     }

@@ -61,7 +61,7 @@ std::vector<Moment> momentsOf(const controller::PoolSpec& spec, WallTime from, W
         const std::size_t before = all.size();
         for (const Schedule& one : schedules) {
             if (one.cron.last(one.zone, *at) != *at) continue;
-            // An entry that holds already and fires again changes nothing.
+            // An entry that is active already and fires again changes nothing.
             const bool again = one.warm && !one.sweep && now.entry && now.entry == state.entry &&
                                &schedules[*now.entry] == &one;
             if (!again) all.push_back({*at, one.zone, one.name, range, fired(one, now, schedules)});
@@ -77,7 +77,7 @@ std::vector<Moment> momentsOf(const controller::PoolSpec& spec, WallTime from, W
     return all;
 }
 
-/// What a file or the server declares under the words of the call.
+/// The pool in the file or on the server that the call names.
 controller::Pool poolOf(const Options& options) {
     const std::vector<std::string>& words = options.positional();
     const std::string name = words.size() > 1 ? words[1] : "";

@@ -23,7 +23,7 @@ constexpr std::size_t kMostTraceBytes = 512U << 20U;
 constexpr std::int64_t kMostClaims = 10'000'000;
 constexpr std::int64_t kMostSeeds = 1000;
 
-/// The pool of a simulation that names none: nothing but the rule decides.
+/// The pool of a simulation that names none: only the rule decides.
 PoolSpec plainPool() {
     PoolSpec spec;
     spec.warm_min = 0;
@@ -50,7 +50,7 @@ PoolSpec simulatedPool(const Options& options) {
 
 struct Case {
     Trace trace;
-    std::uint64_t seed;  ///< of the times of its starts
+    std::uint64_t seed;  ///< for the times of its starts
 };
 
 std::vector<Case> casesOf(const Options& options) {

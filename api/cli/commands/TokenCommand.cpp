@@ -34,7 +34,7 @@ Json viewJson(const controller::TokenView& view) {
 class TokenSource {
 public:
     virtual ~TokenSource() = default;
-    /// Gives the view with the token itself in `token`.
+    /// Returns the view, which has the token itself in `token`.
     virtual Json create(const std::string& name, const std::string& tenant, controller::Role role,
                         std::optional<std::int64_t> ttl_seconds) = 0;
     virtual std::vector<Json> list() = 0;
@@ -67,7 +67,7 @@ public:
 
     Json create(const std::string& name, const std::string& tenant, controller::Role role,
                 std::optional<std::int64_t> ttl_seconds) override {
-        // With the first token the server stops serving callers without one.
+        // From the first token on, the server does not serve callers without one.
         if (role != controller::Role::Admin && !tokens_->configured()) {
             throw Error(ErrorCode::Conflict, "the first token must be an admin's")
                 .hint(
@@ -87,7 +87,7 @@ public:
     void remove(const std::string& id) override { tokens_->remove(owner(), id); }
 
 private:
-    /// Whoever may write the data directory is its master.
+    /// A user who may write the data directory has all rights.
     static controller::Principal owner() {
         return {"default", controller::Role::Admin, controller::kOwnerOfState};
     }
@@ -129,7 +129,7 @@ int perform(const Invocation& call, TokenSource& tokens) {
     return kOk;
 }
 
-/// Works on the data directory; a server that runs on it reads its tokens at its start only.
+/// Works on the data directory; a server that uses it reads its tokens only at its start.
 int performOffline(const Invocation& call) {
     const std::string directory = call.options.get("data-dir", kDataDirectory);
     StoredTokens tokens(program::offlineTokens(directory));

@@ -12,7 +12,7 @@
 namespace hearth::cli {
 namespace {
 
-/// The workspace, or the path in it, that a word of `ls` and `rm` names.
+/// The workspace, or the path in it, for a word of `ls` and `rm`.
 RemotePath placeOf(Remote& remote, const std::string& word) {
     RemotePath place = RemotePath::parse(word).value_or(RemotePath{word, ".", true});
     place.workspace = workspaceId(remote, place.workspace);
@@ -58,7 +58,7 @@ int rm(const Invocation& call) {
                                        : printable(word))
                              << " deleted\n"
                              << std::flush;
-        } catch (const RemoteError& e) {  // the others are to go all the same
+        } catch (const RemoteError& e) {  // the others must be deleted all the same
             const bool full = e.code() == "CONFLICT" && !call.options.on("recursive");
             call.console.error(e.what(), full ? "hearth rm -r " + word +
                                                     " deletes a directory "

@@ -15,7 +15,7 @@ std::vector<std::string> split(const std::string& text, char by) {
     return parts;
 }
 
-/// The candidates of one description of CommandSpec::operands.
+/// The candidates for one description in CommandSpec::operands.
 std::vector<Candidate> fromKind(const std::string& kind, const std::string& first,
                                 const std::string& word, const Lookup& lookup) {
     if (kind.empty()) return {};
@@ -25,7 +25,7 @@ std::vector<Candidate> fromKind(const std::string& kind, const std::string& firs
         if (word.find(':') == std::string::npos) all.push_back({":file", ""});
         return all;
     }
-    if (kind == "@kind") {  // of the kind that the first argument names
+    if (kind == "@kind") {  // the first argument's kind
         return lookup("@" + (first.ends_with('s') ? first.substr(0, first.size() - 1) : first),
                       word);
     }
@@ -63,10 +63,10 @@ std::vector<Candidate> commandNames(const std::vector<Command>& commands) {
     return all;
 }
 
-/// The facts that the words before the cursor give about the word at it.
+/// The facts that the words before the cursor tell about the word at the cursor.
 struct Place {
     const Flag* value_of = nullptr;
-    bool rest = false;  ///< behind `--`
+    bool rest = false;  ///< after `--`
     std::vector<std::string> operands;
 };
 
@@ -130,7 +130,7 @@ std::vector<Candidate> completions(const std::vector<Command>& commands,
         }
     }
     std::erase_if(all, [&word](const Candidate& one) {
-        // A name that a line cannot show is none to choose.
+        // A name that a line cannot show is not offered.
         return !one.word.starts_with(':') &&
                (!one.word.starts_with(word) || printable(one.word) != one.word);
     });
@@ -138,7 +138,7 @@ std::vector<Candidate> completions(const std::vector<Command>& commands,
 }
 
 std::string completionScript(const std::string& shell) {
-    // The words come from the whole line, since bash splits at : and = too.
+    // The words are taken from the whole line, because bash also splits at : and =.
     if (shell == "bash") {
         return R"sh(# hearth completion bash: put `source <(hearth completion bash)` into ~/.bashrc
 _hearth() {

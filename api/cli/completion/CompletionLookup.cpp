@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{1000};
 
-/// The value of a flag in the line, else of its variable.
+/// The value of a flag in the line, or else of its environment variable.
 std::string setting(const std::vector<std::string>& words, const Environment& environment,
                     const std::string& flag, const std::string& fallback) {
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -36,7 +36,7 @@ std::vector<Candidate> pathsIn(http::HttpClient& client, const std::string& word
     return all;
 }
 
-constexpr std::size_t kMostWorkspaces = 10;  ///< that are asked for their executions
+constexpr std::size_t kMostWorkspaces = 10;  ///< the most that are asked for their executions
 
 std::vector<Candidate> executionsIn(http::HttpClient& client) {
     const http::ClientResponse workspaces = client.get("/v1/workspaces?limit=200");
@@ -102,8 +102,8 @@ Lookup serverLookup(const std::vector<std::string>& words, const Environment& en
             }
             return named(client, kind);
         } catch (const std::exception&) {
-            // Without a server, or with one that speaks otherwise, there are no names to offer; a
-            // message in the middle of the user's line would be worse.
+            // Without a server, or with a different program in its place, there are no names to
+            // offer; a message in the middle of the user's line would be worse.
             return std::vector<Candidate>{};
         }
     };

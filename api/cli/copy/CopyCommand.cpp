@@ -48,7 +48,7 @@ CommandSpec spec() {
     };
 }
 
-/// The server speaks of its archive; here there is a flag.
+/// Replaces the server's advice about its archive by the flag of this command.
 std::uint64_t copyInto(Remote& remote, const std::string& from, const RemotePath& to,
                        const CopyOptions& options) {
     try {
@@ -60,7 +60,7 @@ std::uint64_t copyInto(Remote& remote, const std::string& from, const RemotePath
     }
 }
 
-/// A local file that is there is meant before a workspace that has such a name.
+/// An existing local file takes precedence over a workspace of that name.
 std::optional<RemotePath> remotePath(const std::string& word) {
     std::error_code unknown;
     if (!word.starts_with("ws_") && std::filesystem::exists(word, unknown)) return std::nullopt;

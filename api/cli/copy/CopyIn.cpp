@@ -39,7 +39,7 @@ bool isRemoteDirectory(Remote& remote, const RemotePath& path) {
         return true;
     } catch (const RemoteError& e) {
         if (e.code() != "NOT_FOUND" && e.code() != "CONFLICT") throw;
-        // A workspace that is not there says the same; then what follows says it again.
+        // A missing workspace gives the same error; then the next request reports it again.
         return false;
     }
 }
@@ -66,7 +66,7 @@ void putFile(Remote& remote, const std::string& local, RemotePath to) {
     if (counted) request.source_length = left;
     request.source = [&](char* out, std::size_t size) {
         if (!counted) return readSome(file.get(), out, size, local);
-        // The body must have the length that the head announced.
+        // The body must have the length in the head.
         const std::size_t want =
             static_cast<std::size_t>(std::min<std::uint64_t>(left, std::uint64_t{size}));
         if (want == 0) return std::size_t{0};

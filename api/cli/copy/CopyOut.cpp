@@ -27,11 +27,11 @@ void writeAll(int fd, std::string_view bytes, const std::string& name) {
     }
 }
 
-/// Whether a link at the destination is followed. One that the user named is, as by cp; one whose
-/// name came with the file may be left from an earlier copy and is replaced.
+/// Decides if a link at the destination is followed. A link that the user named is followed, as by
+/// cp; a link whose name came with the file may be left from an earlier copy and is replaced.
 enum class Links { Follow, Replace };
 
-/// A file that takes its name when it is whole; what was there stays until then.
+/// A file that gets its name when it is complete; the old file stays until then.
 class NewFile {
 public:
     NewFile(const fs::path& path, Links links) : path_(path) {
@@ -41,7 +41,7 @@ public:
             follow ? fs::status(path, unknown) : fs::symlink_status(path, unknown);
         const bool link = fs::is_symlink(path);
         if (fs::exists(there) && !fs::is_regular_file(there) && (follow || !link)) {
-            // /dev/null, a FIFO
+            // For example /dev/null or a FIFO.
             fd_ = Fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW)));
         } else {
             if (follow && link) path_ = fs::canonical(path);

@@ -26,7 +26,7 @@ constexpr std::size_t kMostHardLinkEnds = 1'000'000;
         .hint("Nothing was written outside the destination; entries before this one are there");
 }
 
-/// The parts of a name; refuses what could lead elsewhere.
+/// Splits a name into its parts; refuses parts that could lead elsewhere.
 std::vector<std::string> partsOf(const std::string& path) {
     if (path.starts_with('/')) hostile(path, "has an absolute name");
     if (path.find('\0') != std::string::npos) hostile(path, "has a NUL byte in its name");
@@ -42,7 +42,7 @@ std::vector<std::string> partsOf(const std::string& path) {
     return parts;
 }
 
-/// The one name of what `path` names.
+/// The one normal form of `path`.
 std::string plainName(const std::string& path) {
     std::string name;
     for (const std::string& part : partsOf(path)) name += "/" + part;
@@ -141,7 +141,7 @@ bool TarExtract::member(const tar::TarMember& member) {
 
 void TarExtract::makeDirectory(const Place& place, const tar::TarMember& member) {
     if (place.name.empty()) return;
-    const mode_t mode = (member.mode & 0777U) | 0700U;  // what it holds is still to be written
+    const mode_t mode = (member.mode & 0777U) | 0700U;  // its entries must still be written
     if (::mkdirat(place.directory.get(), place.name.c_str(), mode) == 0) return;
     if (errno != EEXIST) failedAt("mkdir", member.path);
     if (!openDirectory(place.directory.get(), place.name)) {
@@ -173,7 +173,7 @@ bool TarExtract::memberEnd() {
     if (now_.type != tar::TarMember::Type::File) return true;
     const timespec when{now_.modified, 0};
     const timespec times[2] = {when, when};
-    ::futimens(file_.get(), times);  // a time that the file system cannot have costs no file
+    ::futimens(file_.get(), times);  // a time that the file system cannot store is ignored
     if (::fchmod(file_.get(), now_.mode & 0777U & ~mask_) != 0) failedAt("chmod", now_.path);
     struct stat about {};
     if (::fstat(file_.get(), &about) != 0) failedAt("stat", now_.path);
@@ -215,7 +215,7 @@ void TarExtract::makeHardLink(const Place& place, const tar::TarMember& member) 
     if (made == made_.end()) hostile(member.path, "is a link to what the archive did not bring");
     const Made file = made->second;
     const Place from = placeOf(member.target, false);
-    // A symbolic link, moved so, could lead elsewhere than where it was judged.
+    // If the target is a symbolic link, a hard link to it could lead elsewhere than was checked.
     struct stat about {};
     if (::fstatat(from.directory.get(), from.name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0) {
         failedAt("link", member.path);

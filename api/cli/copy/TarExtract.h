@@ -14,21 +14,21 @@
 namespace hearth::cli {
 
 /// Unpacks an untrusted tar below one local directory, and nowhere else. Absolute names and names
-/// with ".." are refused, no symbolic link is followed on the way (whether it was there before or
-/// came with the archive), a link whose target could lead out is not made, and set-id bits are
-/// dropped. Files are replaced whole: a reader sees the old or the new one. Not thread-safe.
+/// with ".." are refused, no symbolic link is followed on the way (an older one or one from the
+/// archive), a link whose target could lead out is not made, and set-id bits are dropped. Files are
+/// replaced whole: a reader sees the old or the new one. Not thread-safe.
 class TarExtract final : public tar::TarSink {
 public:
     using LeftOut = std::function<void(const std::string& name, const std::string& why)>;
 
-    /// `directory` is open and stays so. `left_out` hears the names of links that are not made.
+    /// `directory` is open and stays open. `left_out` gets the names of links that are not made.
     TarExtract(int directory, LeftOut left_out);
     ~TarExtract();
     TarExtract(const TarExtract&) = delete;
     TarExtract& operator=(const TarExtract&) = delete;
 
     /// Throws Error(InvalidArgument) for a malformed or hostile archive, system_error if the disk
-    /// fails. Entries unpacked before that stay.
+    /// fails. Entries unpacked before that remain.
     void feed(std::string_view bytes);
     void finish();
 
@@ -40,7 +40,7 @@ public:
     bool memberEnd() override;
 
 private:
-    /// The directory that holds the last part of `path`, made where absent, and that part.
+    /// The directory that holds the last part of `path`, made if absent, and that part.
     struct Place {
         Fd directory;
         std::string name;  ///< empty: the top itself
@@ -62,17 +62,17 @@ private:
     LeftOut left_out_;
     tar::TarReader reader_;
     mode_t mask_ = 022;
-    Place place_;  ///< of the file that is being written
+    Place place_;  ///< of the file being written
     Fd file_;
-    std::string temporary_;  ///< its name until it is whole
+    std::string temporary_;  ///< its name until it is complete
     tar::TarMember now_;
-    /// Files that are this archive's, by their parts: a hard link's ends.
+    /// Files made from this archive, by their normal names: hard links may lead only to these.
     std::unordered_map<std::string, Made> made_;
     std::uint64_t files_ = 0;
     std::uint64_t left_out_count_ = 0;
 };
 
-/// Whether a symbolic link `depth` directories below the top may have this target, so that it
+/// True if a symbolic link `depth` directories below the top may have this target, so that it
 /// cannot lead out whatever other such links exist. Only leading ".." are allowed, at most `depth`
 /// of them: a later one could step back out of a link.
 bool linkStaysInside(std::string_view target, std::size_t depth);

@@ -19,8 +19,8 @@ public:
     TarSource(const std::filesystem::path& directory, bool follow,
               std::function<void(const std::string& name, const std::string& why)> left_out);
 
-    /// Up to `size` bytes; 0 at the end. Throws system_error for what cannot be read, and Error if
-    /// a file shrank meanwhile.
+    /// Reads up to `size` bytes; 0 at the end. Throws system_error if something cannot be read, and
+    /// Error if a file shrank meanwhile.
     std::size_t read(char* out, std::size_t size);
     std::uint64_t files() const { return files_; }
 
@@ -33,7 +33,7 @@ private:
     std::function<void(const std::string&, const std::string&)> left_out_;
     struct Level {
         std::filesystem::directory_iterator at;
-        std::string name;  ///< of the directory in the archive; empty: the top
+        std::string name;  ///< the directory's name in the archive; empty: the top
     };
     std::vector<Level> levels_;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> inside_;  ///< device and inode of levels

@@ -5,8 +5,8 @@
 
 namespace hearth::cli {
 
-/// Which GPUs the machine's CDI files name so that sandboxes of the runtime `oci` can get them, and
-/// which files are refused. No file at all is no failure: nothing but GPUs needs them.
+/// Lists the GPUs that the machine's CDI files name so that sandboxes of the runtime `oci` can get
+/// them, and the files that are refused. A missing file is no failure: only GPUs need them.
 Finding checkCdi(const pool::cdi::CdiFolders& folders);
 
 }  // namespace hearth::cli

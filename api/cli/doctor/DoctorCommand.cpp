@@ -86,7 +86,7 @@ int doctor(const Invocation& call) {
     Findings findings = {{Level::Ok, "runtime", name + ": " + runtime.reason, ""}};
     for (Finding& f : checkTools(config, runtime.factory->needsRoot()))
         findings.push_back(std::move(f));
-    // The machine of a server whose sandboxes are Pods needs to be able to do nothing.
+    // A server whose sandboxes are Pods needs nothing of its machine.
     const bool pods = runtime.choice == RuntimeChoice::Kubernetes;
     if (pods || call.options.on("kubernetes")) {
         for (Finding& f : checkKubernetes(config)) findings.push_back(std::move(f));

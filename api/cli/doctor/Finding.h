@@ -8,11 +8,11 @@ namespace hearth::cli {
 
 enum class Level { Ok, Warn, Fail };
 
-/// One thing that `hearth doctor` looked at.
+/// The result of one check of `hearth doctor`.
 struct Finding {
     Level level = Level::Ok;
     std::string name;     ///< "cgroups"
-    std::string message;  ///< what was found
+    std::string message;  ///< the result in words
     std::string fix;      ///< a command or a sentence; empty when all is well
 };
 

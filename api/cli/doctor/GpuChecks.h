@@ -9,11 +9,11 @@
 
 namespace hearth::cli {
 
-/// Looks at this machine's GPUs as the server would. To have none is no failure: pools without GPUs
-/// are as good. Takes as long as the driver does, at most ten seconds.
+/// Checks this machine's GPUs as the server would. A machine without GPUs is no failure: pools
+/// without GPUs work. Takes as long as the driver does, at most ten seconds.
 Finding checkGpus(const ServeConfig& config);
 
-/// Judges what was found, or `absence`, the reason that there is nothing.
+/// Judges the devices found, or `absence`, the reason that there are none.
 Finding judgeGpus(const std::vector<pool::GpuDevice>& devices, const std::string& absence);
 
 }  // namespace hearth::cli

@@ -28,7 +28,7 @@ std::set<std::string> words(const std::string& text, char separator) {
     return out;
 }
 
-/// One line of /proc/self/mountinfo, as far as needed.
+/// One line of /proc/self/mountinfo, with the needed fields.
 struct Mount {
     std::string point;
     std::string type;

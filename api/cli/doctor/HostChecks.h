@@ -7,8 +7,8 @@
 
 namespace hearth::cli {
 
-/// The kernel's side of what Hearth needs. `root` is put before every path: "" on the machine, a
-/// directory of made-up files in tests.
+/// Checks the kernel features that Hearth needs. `root` is put before every path: "" on the
+/// machine, a directory of made-up files in tests.
 class HostChecks {
 public:
     explicit HostChecks(std::string root = {}) : root_(std::move(root)) {}
@@ -18,11 +18,11 @@ public:
     Finding seccomp() const;
     Finding loopDevices() const;
     Finding runTmpfs() const;
-    /// The layout (v1, v2, hybrid) and whether memory, pids and cpu can be limited.
+    /// Reports the layout (v1, v2, hybrid) and checks that memory, pids and cpu can be limited.
     Finding cgroups() const;
-    /// Checks that the kernel gives what Hearth makes a floor of its oom_score_adj.
+    /// Checks that the kernel grants the oom_score_adj on which Hearth builds.
     Finding oomScores() const;
-    /// SECURITY's host gates: only warnings, one finding each.
+    /// The kernel settings that harden the host: they only give warnings, one finding each.
     Findings gates() const;
     Findings all() const;
 

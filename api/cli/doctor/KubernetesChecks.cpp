@@ -20,16 +20,16 @@ namespace {
 namespace kube = pool::kubernetes;
 
 constexpr kube::CallLimits kClusterPatience{.timeout = std::chrono::seconds(10)};
-/// The oldest minor version of Kubernetes 1 that Hearth is tested on.
+/// The oldest minor version of Kubernetes 1 on which Hearth is tested.
 constexpr unsigned kOldestMinor = 20;
 
-/// One kind of object, and what the server does with it.
+/// One kind of object, and the verbs that the server uses on it.
 struct Need {
     std::string group;
     std::string plural;
     std::vector<const char*> verbs;
     bool in_namespace = true;
-    std::string name = {};   ///< the only object that it does that with, but for `create`
+    std::string name = {};   ///< the only object that it uses them on, except for `create`
     std::string below = {};  ///< a subresource
 };
 
@@ -57,7 +57,7 @@ std::vector<Need> needs(const ServeConfig& config, const std::string& ns) {
 
 const Need kNodes{"", "nodes", {"list", "watch"}, false};
 
-/// The verbs that the server lacks, with commas; nullopt where the cluster does not say.
+/// The verbs that the server lacks, with commas; nullopt if the cluster does not report them.
 std::optional<std::string> lacking(kube::KubernetesClient& client, const std::string& ns,
                                    const Need& need) {
     std::string missing;
@@ -136,7 +136,7 @@ Finding checkNodes(kube::KubernetesClient& client, const std::string& ns) {
             "it to the server's ServiceAccount"};
 }
 
-/// The cluster's own checks: admission, quotas, policies.
+/// Runs the cluster's own checks: admission, quotas, policies.
 Finding checkPod(kube::KubernetesClient& client, const std::string& ns, const std::string& image) {
     pool::SandboxSpec spec;
     spec.image = "example.invalid/image";
@@ -151,7 +151,7 @@ Finding checkPod(kube::KubernetesClient& client, const std::string& ns, const st
             "see what refuses it: a quota of the namespace, Pod Security, or an admission webhook"};
 }
 
-/// Pools of files and of objects, by the runtime class that they name.
+/// Pools from files and from objects, by the runtime class that they name.
 std::map<std::string, std::string> wantedClasses(kube::KubernetesClient& client,
                                                  const std::string& ns, const ServeConfig& config) {
     std::map<std::string, std::string> wanted;
@@ -167,7 +167,7 @@ std::map<std::string, std::string> wantedClasses(kube::KubernetesClient& client,
     const kube::KubeResult<kube::ObjectPage> objects = client.list(
         {.group = "hearth.dev", .version = "v1alpha1", .plural = "sandboxpools", .ns = ns}, {},
         kClusterPatience);
-    if (!objects) return wanted;  // the permissions, or the definitions, say why
+    if (!objects) return wanted;  // the checks of permissions and definitions give the reason
     for (const Json& object : objects.value().items) {
         want(kube::valueText(object, "/spec/template/runtimeClass"),
              kube::metadataText(object, "name"));
@@ -209,7 +209,7 @@ Findings judgeCluster(kube::KubernetesClient& client, const std::string& ns,
     findings.push_back(checkNodes(client, ns));
     try {
         findings.push_back(checkRuntimeClasses(client, wantedClasses(client, ns, config)));
-    } catch (const std::exception& e) {  // what else is wrong should be told, too
+    } catch (const std::exception& e) {  // other faults must be reported, too
         findings.push_back({Level::Fail, "runtime classes",
                             std::string("the pools cannot be read: ") + e.what(),
                             "fix the file of --pools or --pools-once"});
@@ -220,7 +220,7 @@ Findings judgeCluster(kube::KubernetesClient& client, const std::string& ns,
     return findings;
 }
 
-/// The number that a text such as "20" or "20+" begins with.
+/// The number at the beginning of a text such as "20" or "20+".
 std::optional<unsigned> numberIn(const std::string& text) {
     unsigned number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -10,13 +10,13 @@
 
 namespace hearth::cli {
 
-/// Checks what the kubernetes runtime needs of its cluster: that it answers, what the server may do
-/// there, and whether it would take a sandbox's Pod. Makes nothing.
+/// Checks the cluster for the kubernetes runtime: it answers, it grants the server's permissions,
+/// and it would accept a sandbox's Pod. Makes nothing.
 Findings checkKubernetes(const ServeConfig& config);
 
-/// Judges what an API server answers at /version.
+/// Judges the API server's answer at /version.
 Finding judgeClusterVersion(const Json& version);
-/// `wanted`: pools by the runtime class that they name; `there`: those of the cluster.
+/// `wanted`: pools by the runtime class that they name; `there`: the cluster's classes.
 Finding judgeRuntimeClasses(const std::map<std::string, std::string>& wanted,
                             const std::set<std::string>& there);
 

@@ -43,7 +43,7 @@ Finding checkDatabase(const std::string& path) {
     return {Level::Ok, "database", path, ""};
 }
 
-/// Nullopt where callers are served.
+/// Nullopt if callers are served.
 std::optional<Finding> checkTokens(const ServeConfig& config) {
     const std::string& directory = *config.data_dir;
     const std::string history = controller::tokenHistoryPath(directory);
@@ -64,7 +64,7 @@ std::optional<Finding> checkTokens(const ServeConfig& config) {
                    "hearth token create --role admin --offline, then start the server again"};
 }
 
-/// Nullopt where the disk cannot be asked.
+/// Nullopt if the disk's space cannot be read.
 std::optional<Finding> checkDisk(const ServeConfig& config) {
     const std::string& directory = *config.data_dir;
     const std::optional<controller::DiskSpace> disk = controller::diskSpaceAt(directory);

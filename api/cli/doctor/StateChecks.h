@@ -6,8 +6,8 @@
 
 namespace hearth::cli {
 
-/// The state in the data directory, whether a server runs or not: damaged databases that were kept,
-/// and an instance that lost its tokens and so serves nobody. Nothing for a directory never used.
+/// Checks the data directory, with or without a running server: damaged databases that were kept,
+/// and an instance that lost its tokens and so serves nobody. Nothing for an unused directory.
 Findings checkState(const ServeConfig& config);
 
 }  // namespace hearth::cli

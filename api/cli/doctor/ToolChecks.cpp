@@ -76,7 +76,7 @@ Finding checkImage(const ServeConfig& config) {
             "./run prepares it, or sandbox_images/build"};
 }
 
-/// Whether a server could listen there now.
+/// True if a server could listen there now.
 bool addressFree(const ListenAddress& address) {
     const bool six = address.host.find(':') != std::string::npos;
     const Fd fd(::socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -105,12 +105,12 @@ http::ClientOptions patientOptions() {
     return options;
 }
 
-/// The status of a GET, 0 where nobody answers in time.
+/// The status of a GET, 0 if nobody answers in time.
 int statusAt(const std::string& address, const std::string& target) {
     try {
         return http::HttpClient("http://" + address, patientOptions()).get(target).status;
     } catch (const Error&) {
-        return 0;  // what is asked here
+        return 0;  // the caller checks for 0
     }
 }
 

@@ -36,7 +36,7 @@ void ExecutionFollower::reconnect(const http::ClientRequest& post) {
     for (int i = 0; i < kReconnects && !output_.finished() && !output_.unheard(); ++i) {
         ::usleep(std::chrono::microseconds(kReconnectPause).count());
         if (output_.executionId().empty()) {
-            attempt(post);  // the key makes the server answer with the first one's execution
+            attempt(post);  // because of the key the answer is the first one's execution
             continue;
         }
         http::ClientRequest again;

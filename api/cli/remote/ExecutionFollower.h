@@ -11,9 +11,9 @@ namespace hearth::cli {
 
 /// Callbacks for the progress of an execution; either may be empty.
 struct Milestones {
-    /// The server has sent the execution's id. Called with each event from then on.
+    /// The server has sent the execution's id. Called for each event from then on.
     std::function<void(const std::string& execution)> named;
-    /// The end has come, and nothing of it was shown yet.
+    /// The end has come, and nothing of it was printed yet.
     std::function<void()> ending;
 };
 
@@ -23,10 +23,10 @@ public:
     ExecutionFollower(Remote& remote, RunOutput& output, Milestones milestones)
         : remote_(remote), output_(output), milestones_(std::move(milestones)) {}
 
-    /// Blocks until the execution has ended, or its output is unheard(). Throws RemoteError where
-    /// the server refuses it, and Error(Unavailable) where it never answered or stayed away.
+    /// Blocks until the execution has ended, or its output is unheard(). Throws RemoteError if the
+    /// server refuses it, and Error(Unavailable) if it never answered or did not come back.
     void follow(const RunRequest& request);
-    /// The same for one that exists, from the beginning of what is kept of its output.
+    /// The same for an existing execution, from the beginning of its kept output.
     void follow(const std::string& execution);
 
 private:

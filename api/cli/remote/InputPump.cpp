@@ -19,7 +19,7 @@ InputPump::InputPump(const Remote& remote)
 InputPump::~InputPump() {
     const std::uint64_t one = 1;
     const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
-    static_cast<void>(written);  // an eventfd takes eight bytes, always
+    static_cast<void>(written);  // an eventfd always takes eight bytes
 }
 
 void InputPump::start(const std::string& execution) {
@@ -45,7 +45,7 @@ void InputPump::pump(const std::string& target) {
         }
         remote_.raw("POST", target + "?close=true");
     } catch (const std::exception&) {
-        // The program has ended or closed its input: its own end says how it went.
+        // The program has ended or closed its input: its own end shows the result.
         return;
     }
 }

@@ -8,8 +8,8 @@
 
 namespace hearth::cli {
 
-/// Sends standard input to an execution as it comes, over a connection of its own, and closes the
-/// execution's input at the end. Stops quietly when the execution no longer takes any.
+/// Sends standard input to an execution as it comes, over its own connection, and closes the
+/// execution's input at the end. Stops quietly when the execution takes no more input.
 class InputPump {
 public:
     explicit InputPump(const Remote& remote);
@@ -17,7 +17,7 @@ public:
     InputPump(const InputPump&) = delete;
     InputPump& operator=(const InputPump&) = delete;
 
-    /// The first call begins; later ones do nothing. From the constructing thread only.
+    /// The first call starts it; later ones do nothing. Only from the constructing thread.
     void start(const std::string& execution);
 
 private:

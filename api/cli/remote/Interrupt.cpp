@@ -28,7 +28,7 @@ Interrupt::Interrupt(const Remote& remote) : remote_(remote.another()) {
 Interrupt::~Interrupt() {
     const std::uint64_t one = 1;
     const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
-    static_cast<void>(written);  // an eventfd takes eight bytes, always
+    static_cast<void>(written);  // an eventfd always takes eight bytes
     thread_.join();
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
@@ -54,7 +54,7 @@ void Interrupt::watch() {
         try {
             remote_.send("DELETE", "/v1/executions/" + execution);
         } catch (const std::exception&) {
-            ::_exit(kInterrupted);  // no way to reach the server; the deadline ends the execution
+            ::_exit(kInterrupted);  // the server cannot be reached; the deadline ends the execution
         }
     }
 }

@@ -11,9 +11,9 @@
 
 namespace hearth::cli {
 
-/// While it lives, SIGINT and SIGTERM kill the execution that is being followed, over a connection
-/// of its own; a second one, or one before the server has named the execution, ends the program.
-/// Construct it before other threads start: it blocks the signals in the constructing thread.
+/// While it lives, SIGINT and SIGTERM kill the followed execution, over its own connection; a
+/// second signal, or one before the server has named the execution, ends the program. Construct it
+/// before other threads start: it blocks the signals in the constructing thread.
 class Interrupt {
 public:
     explicit Interrupt(const Remote& remote);
@@ -21,7 +21,7 @@ public:
     Interrupt(const Interrupt&) = delete;
     Interrupt& operator=(const Interrupt&) = delete;
 
-    /// Names the execution to kill. Thread-safe, as all but construction.
+    /// Names the execution to kill. Thread-safe, like everything except the constructor.
     void target(const std::string& execution);
     bool happened() const { return happened_; }
 

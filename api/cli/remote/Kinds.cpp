@@ -12,11 +12,11 @@
 namespace hearth::cli {
 namespace {
 
-/// How one filter acts on one kind.
+/// The effect of one filter on one kind.
 struct Filter {
     std::string_view kind;
     std::string_view flag;
-    const char* field = "";  ///< of an item, compared here; empty: the server does it
+    const char* field = "";  ///< an item's field, compared here; empty: the server filters
 };
 
 constexpr std::array<Filter, 14> kFilters = {{
@@ -48,7 +48,7 @@ bool ofWorkspace(const Kind& kind) {
     return many == "executions" || many == "contexts" || many == "files";
 }
 
-/// Only what was typed chooses: a variable that names the workspace to run in hides nothing here.
+/// Only typed flags filter: the variable that names a default workspace hides nothing here.
 bool typed(const Options& options, const std::string& flag) {
     return options.source(flag) == Source::Flag;
 }
@@ -66,7 +66,7 @@ std::string listTarget(Remote& remote, const Kind& kind, const Options& options)
             "/v1/workspaces/" + percentEncode(workspaceId(remote, *workspace)) + "/" + many;
         return many == "files" ? target + "?path=.&recursive=true" : target;
     }
-    // So the server says that there is no such pool.
+    // Then the server reports a missing pool.
     if (many == "sandboxes" && typed(options, "pool")) {
         return "/v1/pools/" + percentEncode(options.get("pool", "")) + "/sandboxes";
     }

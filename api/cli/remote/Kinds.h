@@ -9,7 +9,7 @@
 
 namespace hearth::cli {
 
-/// One kind of thing that a server lists.
+/// One kind of object that a server lists.
 struct Kind {
     const char* one;
     const char* many;
@@ -19,7 +19,7 @@ struct Kind {
 };
 
 const std::vector<Kind>& kinds();
-/// By either word or the abbreviation; null if it is none.
+/// Finds it by either word or the abbreviation; null if there is none.
 const Kind* findKind(const std::string& word);
 /// The words of all kinds, for suggestions.
 std::vector<std::string> kindWords();
@@ -27,21 +27,21 @@ std::vector<std::string> kindWords();
 /// The flags that choose items of a list: --workspace, --pool, --tenant, --label, --type and
 /// --resource.
 std::vector<Flag> filterFlags();
-/// Throws UsageError for a filter that was given and that this kind does not have; with `one`, for
-/// any: a single object is not filtered.
+/// Throws UsageError for a given filter that this kind does not have; with `one`, for any filter: a
+/// single object is not filtered.
 void checkFilters(const Kind& kind, const Options& options, bool one);
-/// Fields and their values that the filters ask for, beside those that the server looks at.
+/// Fields and their values that the filters require, except the filters that the server applies.
 using WantedFields = std::vector<std::pair<std::string, std::string>>;
 WantedFields wantedFields(Remote& remote, const Kind& kind, const Options& options);
 bool hasFields(const Json& item, const WantedFields& wanted);
-/// All items that the filters leave.
+/// All items that pass the filters.
 std::vector<Json> itemsOf(Remote& remote, const Kind& kind, const Options& options);
 
-/// The word by which a command names the item.
+/// The word with which a command names the item.
 std::string nameOf(const Json& item);
-/// Prints items in the format that the call wants; says so where there are none.
+/// Prints items in the format that the call wants; says so if there are none.
 void showItems(const Invocation& call, const Kind& kind, const std::vector<Json>& items);
-/// Prints what the filters choose, and notes what the list lacks.
+/// Prints the items that pass the filters, and notes missing ones.
 void showList(const Invocation& call, const Kind& kind, Remote& remote);
 /// Prints one object; `hearth get KIND NAME`.
 void showItem(const Invocation& call, const Json& item);

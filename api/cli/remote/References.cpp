@@ -65,7 +65,7 @@ std::string workspaceId(Remote& remote, const std::string& word) {
 std::string executionId(Remote& remote, const std::string& word) {
     refuseEmpty(word, "execution", "`hearth ps --all` lists them; is the variable empty?");
     if (isWholeId(word, "ex_")) return word;
-    auto all = idsIn(remote.list("/v1/executions"));  // what runs, also in one shots
+    auto all = idsIn(remote.list("/v1/executions"));  // all running ones, also in one shots
     const std::vector<Json> workspaces = remote.list("/v1/workspaces");
     for (const Json& workspace : workspaces) {
         try {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kDefaultUrl = "http://127.0.0.1:8080";
 
-/// A wrong --url is a wrong call.
+/// Reports a wrong --url as a usage error.
 http::HttpClient clientAt(const std::string& url, const http::ClientOptions& options) {
     try {
         return http::HttpClient(url, options);
@@ -29,7 +29,7 @@ int exitStatusOf(const RemoteError& error) noexcept {
 
 namespace {
 
-/// The server speaks of the request's fields; the user has typed flags.
+/// Replaces the request's fields in the server's message by the flags that the user types.
 std::string withFlags(std::string text) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kFields = {{
         {"/limits/memoryBytes", "--memory"},
@@ -65,7 +65,7 @@ RemoteError remoteError(int status, std::string_view body) {
         problem = parseJson(body);
         if (status == 0) status = problem.at("status").get<int>();
     } catch (const std::exception&) {
-        problem = nullptr;  // a proxy's page, perhaps: the status says enough
+        problem = nullptr;  // perhaps a proxy's page: the status says enough
     }
     if (!problem.is_object()) {
         return {status, "the server answered with status " + std::to_string(status),
@@ -79,14 +79,14 @@ RemoteError remoteError(int status, std::string_view body) {
         for (const Json& error : *errors) {
             if (!error.is_object()) continue;
             const std::string pointer = textAt(error, "pointer");
-            // Many a message says it already, with or without the place.
+            // Many messages contain it already, with or without the place.
             if (message.find(textAt(error, "reason")) != std::string::npos) continue;
             message += "; " + pointer + (pointer.empty() ? "" : ": ") + textAt(error, "reason");
         }
     }
     std::string hint = textAt(problem, "hint");
-    if (hint.find("/openapi.json") != std::string::npos) hint.clear();  // for programs
-    if (status == 401) {  // the server speaks of headers
+    if (hint.find("/openapi.json") != std::string::npos) hint.clear();  // only for programs
+    if (status == 401) {  // the server's hint is about headers
         hint = "set HEARTH_TOKEN or give --token; an admin makes one with `hearth token create`";
     }
     if (const auto after = problem.find("retryAfterSeconds");

@@ -16,7 +16,7 @@
 
 namespace hearth::cli {
 
-/// The server refused: what its problem details say.
+/// The server refused a request: the content of its problem details.
 class RemoteError : public std::runtime_error {
 public:
     RemoteError(int status, const std::string& message, std::string hint, std::string code)
@@ -27,7 +27,7 @@ public:
 
     int status() const noexcept { return status_; }
     const std::string& hint() const noexcept { return hint_; }
-    /// "POOL_EXHAUSTED"; empty where the answer was no problem details.
+    /// "POOL_EXHAUSTED"; empty if the answer had no problem details.
     const std::string& code() const noexcept { return code_; }
 
 private:
@@ -36,53 +36,53 @@ private:
     std::string code_;
 };
 
-/// The program's exit status for it (Options.h).
+/// The program's exit status for this error (Options.h).
 int exitStatusOf(const RemoteError& error) noexcept;
-/// The error that an answer with a status of 400 and above stands for.
+/// Makes the error for an answer with a status of 400 and above.
 RemoteError remoteError(int status, std::string_view body);
 
 /// --url, --token and --ca-file, which every client command takes.
 std::vector<Flag> clientFlags();
-/// How those and the environment's proxies have a server reached, without its token. Throws
-/// UsageError for a file that holds no certificates.
+/// The options with which those flags and the environment's proxies reach a server, without its
+/// token. Throws UsageError for a file that holds no certificates.
 http::ClientOptions clientOptions(const Options& options);
-/// `flags` and the client's.
+/// `flags` plus the client's flags.
 std::vector<Flag> withClientFlags(std::vector<Flag> flags);
 
-/// How long one request of a Remote may keep its caller.
+/// How long one request of a Remote may block its caller.
 struct RemotePatience {
     /// The longest silence; a claim may wait for its image, a drain for every sandbox.
     std::chrono::milliseconds silence = std::chrono::minutes(12);
-    /// Ends what is on its way soon after it becomes true; outlives the Remote.
+    /// A request under way ends soon after it becomes true; outlives the Remote.
     const std::atomic<bool>* stop = nullptr;
 };
 
 struct Answer {
     int status = 0;
-    Json body;  ///< null where there was none
+    Json body;  ///< null if there was none
 };
 
-/// A Hearth server seen from the command line: JSON over one kept-alive connection. Throws
-/// RemoteError for a status of 400 and above, Error(Unavailable) where no server answers. Not
+/// The command line's view of a Hearth server: JSON over one kept-alive connection. Throws
+/// RemoteError for a status of 400 and above, Error(Unavailable) if no server answers. Not
 /// thread-safe.
 class Remote {
 public:
     explicit Remote(const Options& options, RemotePatience patience = {});
-    /// A server by its address alone, with what `options` say of its connections.
+    /// A server given only by its address; `options` configure its connections.
     Remote(const std::string& url, http::ClientOptions options);
 
     Json get(const std::string& target);
     /// All items of a paged list.
     std::vector<Json> list(const std::string& target);
-    /// How many items the last list lacked, because their sandboxes do not answer.
+    /// The number of items that the last list lacked because their sandboxes do not answer.
     std::uint64_t unanswered() const { return unanswered_; }
-    /// `body` null: none is sent.
+    /// If `body` is null, none is sent.
     Answer send(const std::string& method, const std::string& target, const Json& body = nullptr,
                 http::ClientHeaders headers = {});
-    /// Like send, for raw bytes both ways.
+    /// Like send, for raw bytes in both directions.
     std::string raw(const std::string& method, const std::string& target, std::string body = {},
                     http::ClientHeaders headers = {});
-    /// Sends what `request.source` gives.
+    /// Sends the bytes of `request.source`.
     void upload(http::ClientRequest request);
     /// GET of raw bytes, streamed. `head` is called once, before the first byte, unless the answer
     /// is a refusal. Throws Error(Unavailable) if the answer is cut off, and everything that the
@@ -90,18 +90,18 @@ public:
     void download(const std::string& target,
                   const std::function<void(const http::ClientResponse&)>& head,
                   const std::function<void(std::string_view)>& sink);
-    /// Reads an event stream until it ends or `on_event` gives false; waits for ever.
+    /// Reads an event stream until it ends or `on_event` returns false; waits for ever.
     void events(http::ClientRequest request,
                 const std::function<bool(const http::SseEvent&)>& on_event);
 
     const std::string& url() const { return client_.url(); }
-    /// For a second connection to the same server.
+    /// Makes a second connection to the same server.
     Remote another() const { return {client_.url(), options_}; }
 
 private:
     http::ClientOptions options_;
     http::HttpClient client_;
-    const std::atomic<bool>* stop_ = nullptr;  ///< of get, list and send
+    const std::atomic<bool>* stop_ = nullptr;  ///< stops get, list and send
     std::uint64_t unanswered_ = 0;
 };
 

@@ -22,7 +22,7 @@ std::optional<RemotePath> RemotePath::parse(const std::string& word) {
     while (out.path.ends_with('/')) out.path.pop_back();
     while (out.path.starts_with("./")) out.path.erase(0, 2);
     if (out.path.starts_with("/workspace") &&
-        (out.path.size() == 10 || out.path[10] == '/')) {  // as it is called inside
+        (out.path.size() == 10 || out.path[10] == '/')) {  // its path inside the sandbox
         out.path.erase(0, out.path.size() == 10 ? 10 : 11);
     }
     if (out.path.empty() || out.path == ".") {

@@ -9,12 +9,12 @@ namespace hearth::cli {
 struct RemotePath {
     std::string workspace;
     std::string path;     ///< relative to the root; "." is the root
-    bool as_dir = false;  ///< was written with a slash at its end
+    bool as_dir = false;  ///< it was written with a slash at its end
 
     /// The remote path that the word names; nullopt for a local path ("./ws_x:y" too).
     static std::optional<RemotePath> parse(const std::string& word);
     std::string name() const;  ///< its last part; empty for the root
-    /// "/v1/workspaces/{w}/files/{path}" or the archive or list of it.
+    /// "/v1/workspaces/{w}/files/{path}", or its archive or list.
     std::string fileTarget() const;
     std::string archiveTarget() const;
     std::string listTarget() const;

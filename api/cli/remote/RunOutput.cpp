@@ -27,7 +27,7 @@ std::string bytesOf(const Json& data) {
     return textAt(data, "text");
 }
 
-/// The bytes lost before an event, or those of an execution that are in none of its fields.
+/// The bytes lost before an event, or an execution's bytes that are in none of its fields.
 std::uint64_t droppedBytesIn(const Json& data) {
     const auto dropped = data.find("droppedBytes");
     return dropped == data.end() || !dropped->is_number_unsigned() ? 0
@@ -45,7 +45,7 @@ int signalNumber(const std::string& name) {
     return it == kNumbers.end() ? SIGKILL : it->second;
 }
 
-/// None for one that only a later server has.
+/// Nullopt for a status that only a later server has.
 std::optional<ExecutionStatus> statusOf(const Json& execution) {
     return agent::kExecutionStatuses.find(textAt(execution, "status"));
 }
@@ -55,7 +55,7 @@ std::optional<ExecutionStatus> statusOf(const Json& execution) {
 void RunOutput::take(const http::SseEvent& event) {
     if (event.type != "started" && event.type != "stdout" && event.type != "stderr" &&
         event.type != "exit") {
-        return;  // results and errors come again in the last event
+        return;  // the last event repeats results and errors
     }
     const Json data = parseJson(
         event.data, {.bytes = 128U << 20U, .depth = 64, .values = 1'000'000, .members = 10'000});
@@ -81,7 +81,7 @@ void RunOutput::take(const http::SseEvent& event) {
     if (event.type == "exit") {
         result_ = data;
         if (quiet_) {
-            lost_ = droppedBytesIn(data);  // the document is what the reader gets
+            lost_ = droppedBytesIn(data);  // the reader gets only the document
             return;
         }
         if (shows_value_) printValue();
@@ -107,7 +107,7 @@ void RunOutput::explainEnd() const {
     if (const auto error = result_.find("error"); error != result_.end() && error->is_object()) {
         const std::string traceback = textAt(*error, "traceback");
         const std::string last = textAt(*error, "name") + ": " + textAt(*error, "message");
-        // Most interpreters have already printed it.
+        // Most interpreters have already printed this.
         if (stderr_tail_.find(textAt(*error, "name")) == std::string::npos) {
             console_.err << (traceback.empty() ? last : traceback) << '\n' << std::flush;
         }

@@ -13,15 +13,15 @@ namespace hearth::cli {
 namespace {
 
 constexpr std::size_t kMaxScript = 4U << 20U;
-/// The longest that the server allows, in seconds.
+/// The longest run that the server allows, in seconds.
 constexpr int kLongestRun = 24 * 3600;
-/// The least --output-limit with which the program waits for the reader.
+/// The least --output-limit for which the program waits for its reader.
 constexpr std::uint64_t kLeastPaced = 1U << 20U;
 
 struct Language {
     std::string_view extension;
     std::string_view name;
-    std::string_view interpreter = {};  ///< for a script with arguments; empty: it is compiled
+    std::string_view interpreter = {};  ///< for a script with arguments; empty: compiled
 };
 
 constexpr std::array<Language, 17> kLanguages = {{
@@ -57,7 +57,7 @@ Json inlineFile(const std::string& path, const std::string& bytes) {
     return {{"path", path}, {"base64", base64Encode(bytes)}};
 }
 
-/// Puts a file into the workspace before the program starts.
+/// Adds a file that is put into the workspace before the program starts.
 void giveFile(const std::string& name, const std::string& bytes, RunRequest& request) {
     if (!request.workspace.empty()) {
         request.uploads.emplace_back(
@@ -82,7 +82,7 @@ std::string nameOfFile(const std::string& path) {
     return std::filesystem::path(path).filename().string();
 }
 
-/// A script with arguments is a file and an argument vector; code alone has none.
+/// A script with arguments becomes a file and an argument vector; plain code has no arguments.
 void scriptWithArguments(const Options& options, const std::string& script,
                          const std::vector<std::string>& arguments, RunRequest& request) {
     const auto named = options.get("language");
@@ -102,7 +102,7 @@ void scriptWithArguments(const Options& options, const std::string& script,
     giveFile(name, bytes, request);
 }
 
-/// A program of the image is often typed where a script is expected, also before one.
+/// Users often type a program of the image where a script is expected, also before a script.
 void mustExist(const std::string& script, const std::vector<std::string>& arguments) {
     if (script == "-" || std::filesystem::exists(script)) return;
     const bool before_script =
@@ -155,7 +155,7 @@ void whatToRun(const Options& options, RunRequest& request) {
     }
 }
 
-/// --context: code runs in the workspace's interpreter of that name.
+/// With --context, code runs in the workspace's interpreter of that name.
 void whereItStays(const Options& options, RunRequest& request) {
     const auto name = options.get("context");
     if (!name) return;
@@ -184,7 +184,7 @@ Json variablesOf(const Options& options, std::string_view flag) {
     for (const std::string& pair : options.all(flag)) {
         const std::size_t equals = pair.find('=');
         if (equals == std::string::npos && !pair.empty() && flag == "env") {
-            if (const auto own = options.variable(pair)) {  // as docker's -e NAME does
+            if (const auto own = options.variable(pair)) {  // like docker's -e NAME
                 map[pair] = *own;
                 continue;
             }
@@ -261,14 +261,14 @@ void aboutProgram(const Options& options, RunRequest& request) {
     if (const auto timeout = options.duration("timeout")) {
         request.body["timeoutSeconds"] = static_cast<double>(timeout->count()) / 1000.0;
     } else if (options.on("tty") || options.on("detach")) {
-        request.body["timeoutSeconds"] = kLongestRun;  // a person or nobody waits for its end
+        request.body["timeoutSeconds"] = kLongestRun;  // a person, or nobody, waits for its end
     }
     if (const auto limit = options.size("output-limit")) {
         request.body["outputLimitBytes"] = *limit;
     }
     if (options.on("stdin")) request.body["stdinOpen"] = true;
     if (!options.on("detach")) {
-        // Nothing of the output is lost, however slowly it is read; a lower limit leaves no room.
+        // No output is lost, however slowly it is read; a lower limit leaves no room.
         if (options.size("output-limit").value_or(kLeastPaced) >= kLeastPaced)
             request.body["paced"] = true;
         return;
@@ -280,7 +280,7 @@ void aboutProgram(const Options& options, RunRequest& request) {
     request.body["background"] = true;
 }
 
-/// A workspace already has what chooses or limits a fresh one.
+/// Refuses flags that choose or limit a fresh workspace: an existing one has that already.
 void refuseBesideWorkspace(const Options& options) {
     for (const char* flag : {"pool", "image"}) {
         if (options.source(flag) != Source::Flag) continue;
@@ -294,7 +294,7 @@ void refuseBesideWorkspace(const Options& options) {
     }
 }
 
-/// Before anything runs whose results would be lost.
+/// Fails before the run, because its results would be lost.
 void refuseNoFolder(const Options& options, const std::string& flag) {
     const auto path = options.get(flag);
     if (!path) return;
@@ -313,7 +313,7 @@ std::string found(const FindWorkspace& find, const std::string& word) {
 RunRequest makeRunRequest(const Options& options, const FindWorkspace& find) {
     const auto workspace = options.get("workspace");
     if (workspace) refuseBesideWorkspace(options);
-    options.duration("timeout");  // in `run -i -t SCRIPT` the script is taken for it
+    options.duration("timeout");  // else `run -i -t SCRIPT` would take the script for it
     for (const char* folder : {"out", "save-results"}) refuseNoFolder(options, folder);
     RunRequest request = newRequest(workspace ? found(find, *workspace) : "");
     whatToRun(options, request);

@@ -15,7 +15,7 @@
 namespace hearth::cli {
 namespace {
 
-/// Opens the folder, which is made with its parents if need be.
+/// Opens the folder; makes it with its parents if needed.
 Fd openFolder(const std::string& path) {
     for (std::size_t at = 1; at <= path.size(); ++at) {
         if (at < path.size() && path[at] != '/') continue;
@@ -27,7 +27,7 @@ Fd openFolder(const std::string& path) {
     return folder;
 }
 
-/// A new file at a path of names below the folder; an unset one if the path may not be written.
+/// Makes a new file at a path below the folder; an unset Fd if the path may not be written.
 Fd createBelow(const Fd& folder, const std::string& path) {
     Fd at(::fcntl(folder.get(), F_DUPFD_CLOEXEC, 0));
     std::size_t begin = 0;
@@ -55,7 +55,7 @@ void writeTo(const Fd& file, std::string_view bytes, const std::string& name) {
     }
 }
 
-/// The target on our server of a URL that it gave.
+/// The target on this server for a URL that the server sent.
 std::string targetOf(const std::string& url) {
     const std::size_t scheme = url.find("://");
     if (scheme == std::string::npos) return url;
@@ -75,7 +75,7 @@ constexpr std::array<Media, 6> kMedia = {{{"image/png", "png", true},
                                           {"application/pdf", "pdf", true},
                                           {"text/html", "html", false}}};
 
-/// The first of these media that a result has; null: none.
+/// The first of these media that a result has; null if none.
 const Media* mediaOf(const Json& result) {
     const auto mime = result.find("mime");
     if (mime == result.end() || !mime->is_object()) return nullptr;

@@ -11,7 +11,7 @@
 namespace hearth::cli {
 namespace {
 
-/// The text at a path of keys; "" where absent or null.
+/// The text at a path of keys; "" if absent or null.
 std::string at(const Json& item, std::initializer_list<const char*> path) {
     const Json* node = &item;
     for (const char* key : path) {
@@ -63,7 +63,7 @@ void flatten(const Json& node, const std::string& path, Table& table, LongTexts&
     }
     std::string text = node.is_string() ? node.get<std::string>() : dumpJson(node);
     if (node.is_null() || (node.is_structured() && node.empty())) text.clear();
-    // One line with its end is no more than a cell can show.
+    // A cell can show one line with its line break.
     if (const std::size_t end = text.find('\n'); end != std::string::npos) {
         if (end + 1 < text.size()) {
             texts.emplace_back(path, text);
@@ -93,7 +93,7 @@ std::string age(const std::string& time, WallTime now) {
     return since ? seconds(*since) : "-";
 }
 
-/// Drained before Degraded before Installing before Ready; empty from a server that tells no
+/// Drained before Degraded before Installing before Ready; empty if a server reports no
 /// conditions.
 std::string poolStatus(const Json& pool) {
     const auto status = pool.find("status");
@@ -114,7 +114,7 @@ std::string poolStatus(const Json& pool) {
     return installing ? "Installing" : ready;
 }
 
-/// Why it is degraded, else what its conditions say that it lacks.
+/// The reason that it is degraded, or else what its conditions say is missing.
 std::string poolWhy(const Json& pool) {
     constexpr std::size_t kMost = 100;
     const auto status = pool.find("status");
@@ -214,7 +214,7 @@ std::string wideExecutionTable(const std::vector<Json>& items, WallTime now) {
     table.align({Left, Left, Left, Right, Left, Right, Left, Right, Right});
     for (const Json& e : items) {
         const std::string started = age(at(e, {"startedAt"}), now);
-        // Until an execution ends, its use is not known.
+        // An execution's use is unknown until it ends.
         const bool ended = at(e, {"status"}) != "running";
         table.add({at(e, {"id"}), at(e, {"workspaceId"}), at(e, {"status"}), at(e, {"exitCode"}),
                    at(e, {"language"}), milliseconds(at(e, {"durationMs"})),

@@ -5,13 +5,13 @@
 
 namespace hearth::cli {
 
-/// The way out of a shell that no longer answers, as ssh has it: Enter, then `~.`. Two tildes send
-/// one; a tilde elsewhere is nothing special. A value type, not thread-safe.
+/// The way out of a shell that no longer answers, as in ssh: Enter, then `~.`. Two tildes send one;
+/// a tilde elsewhere is nothing special. A value type, not thread-safe.
 class EscapeKeys {
 public:
-    /// The part of these keys that goes to the shell. Keys after the escape sequence do not.
+    /// Returns the part of these keys that goes to the shell: not those after the escape sequence.
     std::string pass(std::string_view keys);
-    /// Whether the way out was typed.
+    /// True if the escape sequence was typed.
     bool left() const { return state_ == State::Left; }
 
 private:

@@ -31,7 +31,7 @@ ShellInput::~ShellInput() {
     done_ = true;
     const std::uint64_t one = 1;
     const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
-    static_cast<void>(written);  // an eventfd takes eight bytes, always
+    static_cast<void>(written);  // an eventfd always takes eight bytes
     thread_.join();
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
@@ -46,7 +46,7 @@ void ShellInput::start(const std::string& execution, TerminalSize size) {
     terminal_.raw();
     const std::uint64_t one = 1;
     const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
-    static_cast<void>(written);  // an eventfd takes eight bytes, always
+    static_cast<void>(written);  // an eventfd always takes eight bytes
 }
 
 std::string ShellInput::execution() const {
@@ -65,10 +65,10 @@ void ShellInput::watch() {
         if (fds[1].revents != 0) {
             std::uint64_t count = 0;
             const ssize_t got = ::read(wake_.get(), &count, sizeof(count));
-            static_cast<void>(got);  // only to make it quiet
+            static_cast<void>(got);  // only clears it
             if (!started && !execution().empty()) {
                 started = true;
-                if (ended_by_ != 0) kill();  // asked for before there was anything to kill
+                if (ended_by_ != 0) kill();  // requested before there was anything to kill
                 resize();
             }
         }
@@ -88,7 +88,7 @@ void ShellInput::onSignal(int signal) {
         stopLikeOthers();
     } else if (signal == SIGCONT) {
         if (!execution().empty())
-            terminal_.raw();  // the process that stopped us may have changed it
+            terminal_.raw();  // the process that stopped this one may have changed it
         resize();
     } else {
         const int earlier = ended_by_.exchange(signal);
@@ -102,7 +102,7 @@ void ShellInput::onSignal(int signal) {
 
 void ShellInput::stopLikeOthers() {
     terminal_.restore();
-    ::raise(SIGSTOP);  // returns when somebody continues us; SIGCONT makes it raw again
+    ::raise(SIGSTOP);  // returns when the process is continued; SIGCONT makes it raw again
 }
 
 void ShellInput::onKeys() {
@@ -121,7 +121,7 @@ void ShellInput::onKeys() {
             remote_.raw("POST", "/v1/executions/" + execution() + "/stdin", std::move(bytes));
         }
     } catch (const RemoteError&) {
-        // The shell has ended, or reads too slowly for what was typed: its end says how it went.
+        // The shell has ended, or reads its input too slowly: its end shows the result.
     } catch (const Error&) {
         // The server is away. Keys are not sent twice: a command must not run twice.
     }
@@ -147,7 +147,7 @@ void ShellInput::resize() {
         // It has ended: there is no window any more.
     } catch (const Error&) {
         const MutexLock lock(mutex_);
-        told_ = {0, 0};  // the next change tells it
+        told_ = {0, 0};  // the next change is sent again
     }
 }
 
@@ -158,7 +158,7 @@ void ShellInput::kill() noexcept {
         remote_.send("DELETE", "/v1/executions/" + target);
     } catch (const std::exception&) {
         terminal_.restore();
-        ::_exit(128 + ended_by_);  // no way to reach the server; the deadline ends the execution
+        ::_exit(128 + ended_by_);  // the server cannot be reached; the deadline ends the execution
     }
 }
 

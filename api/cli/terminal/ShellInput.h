@@ -15,9 +15,9 @@ namespace hearth::cli {
 
 /// The user's side of a shell: sends keys and changes of the window's size to the execution. It
 /// also handles signals: SIGTERM, SIGHUP, SIGQUIT and SIGINT from outside kill the execution (keys
-/// such as Ctrl-C are bytes for the program), SIGTSTP restores the terminal while we are stopped.
-/// If the server cannot be reached, or at a second such signal, the terminal is restored and the
-/// program ends.
+/// such as Ctrl-C are bytes for the program), SIGTSTP restores the terminal while this process is
+/// stopped. If the server cannot be reached, or at a second such signal, the terminal is restored
+/// and the program ends.
 ///
 /// Construct it before other threads start: it blocks these signals in the constructing thread.
 class ShellInput {
@@ -27,8 +27,8 @@ public:
     ShellInput(const ShellInput&) = delete;
     ShellInput& operator=(const ShellInput&) = delete;
 
-    /// Sends keys there from now on, and makes the terminal raw. `size` is the size that the server
-    /// knows. Only the first call counts. Thread-safe.
+    /// Sends keys to this execution from now on, and makes the terminal raw. `size` is the size
+    /// that the server knows. Only the first call counts. Thread-safe.
     void start(const std::string& execution, TerminalSize size);
     /// The signal that ended the shell from outside; 0: none.
     int endedBy() const { return ended_by_; }

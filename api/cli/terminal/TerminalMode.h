@@ -13,8 +13,8 @@ struct TerminalSize {
     friend bool operator==(const TerminalSize&, const TerminalSize&) = default;
 };
 
-/// The mode of the user's terminal, which is given back as it was found whatever happens but
-/// SIGKILL. Thread-safe: a signal's thread may restore it while another one writes.
+/// The mode of the user's terminal. It is restored in every case except SIGKILL. Thread-safe: a
+/// signal's thread may restore it while another one writes.
 class TerminalMode {
 public:
     /// Does not change anything yet. Throws system_error if `fd` is no terminal.
@@ -23,10 +23,10 @@ public:
     TerminalMode(const TerminalMode&) = delete;
     TerminalMode& operator=(const TerminalMode&) = delete;
 
-    /// Every key goes through as it is, and nothing is echoed.
+    /// Passes every key unchanged, without echo.
     void raw() noexcept;
     void restore() noexcept;
-    /// As it is now, within what the server takes (1 to 1000); 80 x 24 where it does not know.
+    /// The present size, within the server's limits (1 to 1000); 80 x 24 if unknown.
     TerminalSize size() const noexcept;
 
 private:

@@ -12,7 +12,7 @@ namespace hearth::cli {
 /// Figures of the claims of the last minute.
 struct ClaimFigures {
     double per_second = 0;     ///< workspaces seen that were claimed in the last minute, by 60
-    std::size_t measured = 0;  ///< of how many the time is known
+    std::size_t measured = 0;  ///< claims with a known time
     double median_ms = 0;
     double worst_ms = 0;
 };
@@ -21,13 +21,13 @@ struct ClaimFigures {
 /// between two looks was never seen. A value type, not thread-safe.
 class ClaimWindow {
 public:
-    /// Forgets what is older than a minute. Times are those of the server.
+    /// Forgets claims older than a minute. Times are the server's.
     void begin(WallTime now);
-    /// A workspace that a list shows. `created_at` in RFC 3339 and UTC; `ms`: its claim's time.
+    /// Adds a workspace of a list. `created_at` in RFC 3339 and UTC; `ms`: its claim's time.
     void saw(const std::string& id, const std::string& created_at, std::optional<double> ms);
-    /// How long its claim took; nullopt: nobody can tell, and it is not asked for again.
+    /// Sets the time of its claim; nullopt: the time is unknown and is not asked for again.
     void measured(const std::string& id, std::optional<double> ms);
-    /// The youngest claim whose time is not known yet; empty where there is none.
+    /// The youngest claim whose time is not known yet; empty if there is none.
     std::string unmeasured() const;
     ClaimFigures figures() const;
 

@@ -21,7 +21,7 @@ namespace hearth::cli {
 namespace {
 
 constexpr short kAlarmPair = 1;
-constexpr int kEscapeMillis = 25;  ///< from Esc to the rest of a key's bytes
+constexpr int kEscapeMillis = 25;  ///< from Esc to the other bytes of a key
 
 KeyPress keyOf(wint_t code, bool special) {
     if (special) {
@@ -93,7 +93,7 @@ struct CursesScreen::Terminal {
         return A_NORMAL;
     }
 
-    /// In a locale without Unicode, '?' for what the terminal would not understand.
+    /// In a locale without Unicode, shows '?' for characters that the terminal cannot show.
     std::wstring shown(std::string_view text) const {
         std::wstring out;
         while (!text.empty()) {
@@ -123,7 +123,7 @@ CursesScreen::CursesScreen(bool colours) {
                           "the terminal is");
     };
     if (name == nullptr || *name == '\0' || !cursorMoves()) throw refuse();
-    std::setlocale(LC_CTYPE, "");  // ncurses writes characters as this locale has them
+    std::setlocale(LC_CTYPE, "");  // ncurses writes characters in this locale
     SCREEN* made = ::newterm(nullptr, stdout, stdin);
     if (made == nullptr) throw refuse();
     terminal_ = std::make_unique<Terminal>(made);

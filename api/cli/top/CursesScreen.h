@@ -7,11 +7,11 @@
 
 namespace hearth::cli {
 
-/// The user's terminal while `hearth top` draws on it. Destruction gives it back as it was. One at
-/// a time, of one thread; ncurses keeps its state for the process.
+/// The user's terminal while `hearth top` draws on it. The destructor restores it. One at a time,
+/// for one thread; ncurses keeps its state for the process.
 class CursesScreen {
 public:
-    /// Takes standard input and output. Throws UsageError where TERM cannot show a screen.
+    /// Takes standard input and output. Throws UsageError if TERM cannot show a screen.
     explicit CursesScreen(bool colours);
     ~CursesScreen();
     CursesScreen(const CursesScreen&) = delete;
@@ -19,7 +19,7 @@ public:
 
     /// Sends what has changed since the last call.
     void draw(const Screen& lines);
-    /// The keys typed since the last call; never waits longer than a key's own bytes take.
+    /// The keys typed since the last call; waits no longer than one key's bytes take.
     std::vector<KeyPress> keys();
     /// Takes over a new size of the window; call it after SIGWINCH.
     void resize();

@@ -2,7 +2,7 @@
 
 namespace hearth::cli {
 
-/// Checks that the terminal on standard output, as TERM names it, has a cursor that can be moved.
+/// Checks that the cursor of the terminal on standard output, as TERM names it, can be moved.
 bool cursorMoves();
 
 }  // namespace hearth::cli

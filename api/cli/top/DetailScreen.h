@@ -5,7 +5,7 @@
 namespace hearth::cli {
 
 /// The lines of one opened workspace, without the first and the last line of the screen. May be
-/// more than fit. Needs a Utf8Locale.
+/// more lines than fit. Needs a Utf8Locale.
 Screen detailLines(const Overview& seen, const WorkspaceDetail& detail, const std::string& id,
                    std::size_t columns, WallTime now);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kLeastCut = 6;  ///< columns that a cut text keeps
-constexpr std::size_t kMarker = 2;    ///< of the cursor, which is no colour alone
+constexpr std::size_t kMarker = 2;    ///< the cursor's, as colour alone is not enough
 
 std::vector<std::size_t> widthsOf(const TopTable& table, std::size_t columns) {
     std::vector<std::size_t> widths;

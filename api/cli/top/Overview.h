@@ -13,9 +13,9 @@
 
 namespace hearth::cli {
 
-// The result of one look at a server. Texts are cellText(), except ids, which requests name.
+// The result of one look at a server. Texts are cellText(), except ids: requests use them.
 
-/// A pool, as far as the screen shows it. Counts are of sandboxes.
+/// The fields of a pool that the screen shows. Counts are numbers of sandboxes.
 struct PoolFacts {
     std::string name;
     std::string state;  ///< "Ready", "Degraded"
@@ -35,26 +35,26 @@ struct WorkspaceFacts {
     std::string pool;
     std::string phase;
     std::string created_at;       ///< RFC 3339
-    std::string idle_expires_at;  ///< empty while something runs, or where it never ends idle
+    std::string idle_expires_at;  ///< empty while something runs, or if it never ends idle
     std::optional<double> claim_ms = {};
 };
 
 struct Overview {
     std::string url;
-    std::string version = {};  ///< with the runtime; empty until the server has told it
+    std::string version = {};  ///< with the runtime; empty until the server has reported it
     std::vector<PoolFacts> pools = {};
     std::vector<WorkspaceFacts> workspaces = {};
-    bool more_workspaces = false;                     ///< than the first page holds
+    bool more_workspaces = false;                     ///< more than the first page holds
     std::map<std::string, std::size_t> running = {};  ///< executions, by the workspace's id
     ClaimFigures claims = {};
-    std::optional<HostPressure> pressure = {};  ///< when the youngest claim that told it came
+    std::optional<HostPressure> pressure = {};  ///< at the youngest claim that reported it
     bool loaded = false;                        ///< a look has succeeded at least once
 };
 
 /// One workspace, opened.
 struct WorkspaceDetail {
     std::string id;
-    std::string sentence = {};  ///< why its claim took so long
+    std::string sentence = {};  ///< why its claim took long
     /// Its present use, as pairs of a name and a value.
     std::vector<std::pair<std::string, std::string>> usage = {};
     struct Run {
@@ -69,7 +69,7 @@ struct WorkspaceDetail {
     bool loaded = false;
 };
 
-// Readers of answers. All tolerate what an older or newer server leaves out; they need a
+// Readers of answers. All accept fields that an older or newer server leaves out; they need a
 // Utf8Locale.
 std::vector<PoolFacts> poolFacts(const Json& list);
 std::vector<WorkspaceFacts> workspaceFacts(const Json& list);

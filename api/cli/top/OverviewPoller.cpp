@@ -13,9 +13,9 @@
 namespace hearth::cli {
 namespace {
 
-constexpr std::chrono::seconds kSilence{10};  ///< of a server, before it counts as lost
+constexpr std::chrono::seconds kSilence{10};  ///< a silent server then counts as lost
 constexpr std::chrono::seconds kLongestDelay{
-    15};  ///< between two tries, if the interval is shorter
+    15};  ///< between two tries, for shorter intervals
 
 }  // namespace
 
@@ -38,7 +38,7 @@ OverviewPoller::~OverviewPoller() {
 OverviewPoller::News OverviewPoller::take() {
     std::uint64_t count = 0;
     const ssize_t got = ::read(changed_.get(), &count, sizeof(count));
-    static_cast<void>(got);  // only to make it quiet
+    static_cast<void>(got);  // only clears it
     const MutexLock lock(mutex_);
     if (ended_) std::rethrow_exception(ended_);
     News news = news_;
@@ -178,7 +178,7 @@ void OverviewPoller::failed(const std::string& why) {
 void OverviewPoller::tell() noexcept {
     const std::uint64_t one = 1;
     const ssize_t written = ::write(changed_.get(), &one, sizeof(one));
-    static_cast<void>(written);  // an eventfd takes eight bytes, always
+    static_cast<void>(written);  // an eventfd always takes eight bytes
 }
 
 }  // namespace hearth::cli

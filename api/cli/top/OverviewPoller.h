@@ -14,10 +14,10 @@
 
 namespace hearth::cli {
 
-/// Asks a server again and again on a thread of its own, so that keys never wait for an answer. A
-/// lost server is asked again later and later. Its functions are thread-safe.
+/// Asks a server repeatedly on its own thread, so that keys never wait for an answer. A lost server
+/// is asked at growing intervals. Its functions are thread-safe.
 ///
-/// Construct it with all signals blocked that another thread is to take.
+/// Construct it with all signals blocked that another thread handles.
 class OverviewPoller {
 public:
     using Steady = std::chrono::steady_clock;
@@ -28,7 +28,7 @@ public:
         WorkspaceDetail detail;
         std::string failure = {};   ///< why the last look failed; empty: it succeeded
         Steady::time_point next{};  ///< the next look, after a failure
-        std::string remark = {};    ///< of what became of an order; handed out once
+        std::string remark = {};    ///< the result of an order; returned once
         bool gone = false;          ///< the opened workspace has ended
     };
 
@@ -40,7 +40,7 @@ public:
 
     /// Readable when there is news.
     int changed() const { return changed_.get(); }
-    /// Throws what ended the thread: RemoteError where the server refuses the caller.
+    /// Throws the error that ended the thread: RemoteError if the server refuses the caller.
     News take();
 
     void pace(std::chrono::milliseconds interval, bool paused);
@@ -59,7 +59,7 @@ private:
     std::chrono::milliseconds delay() const HEARTH_REQUIRES(mutex_);
 
     std::atomic<bool> stopping_{false};
-    Remote remote_;          // of the thread alone
+    Remote remote_;          // used only by the thread
     OverviewReader reader_;  // likewise
     Fd changed_;
     Mutex mutex_;

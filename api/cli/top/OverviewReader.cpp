@@ -74,7 +74,7 @@ void OverviewReader::open(WorkspaceDetail& detail) {
             detail.sentence =
                 cellText(textAt(remote_.get(workspaceTarget(detail.id, "/timeline")), "sentence"));
         } catch (const RemoteError& e) {
-            if (e.status() != 404) throw;  // an older server has none
+            if (e.status() != 404) throw;  // an older server has no such route
         }
     }
     detail.loaded = true;

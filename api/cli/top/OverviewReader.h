@@ -7,19 +7,19 @@
 
 namespace hearth::cli {
 
-/// Reads overviews from a server. Blocks; throws what Remote throws. Not thread-safe; the remote
-/// must outlive it.
+/// Reads overviews from a server. Blocks; throws the exceptions of Remote. Not thread-safe; the
+/// remote must outlive it.
 class OverviewReader {
 public:
     explicit OverviewReader(Remote& remote);
 
-    /// Pools, workspaces and, by turns, what runs or how long a claim took: three requests. Before
-    /// the first one, and after forget(), the server is asked once what it is.
+    /// Reads pools, workspaces and, by turns, running executions or the time of a claim: three
+    /// requests. Before the first one, and after forget(), it asks the server once for its version.
     const Overview& read(WallTime now);
     const Overview& seen() const { return seen_; }
-    /// After a failure: it may be another server when it answers again. Numbers are kept.
+    /// Call after a failure: a different server may answer next. Numbers are kept.
     void forget() { seen_.version.clear(); }
-    /// One workspace: three requests, the third of them only the first time.
+    /// Reads one workspace: three requests, the third only the first time.
     void open(WorkspaceDetail& detail);
     void end(const std::string& workspace);
 
@@ -33,7 +33,7 @@ private:
     bool measure_next_ = false;
 };
 
-/// 401 and 403: the token is wrong or lacks a right, and asking again does not help.
+/// True for 401 and 403: the token is wrong or lacks a right, and asking again does not help.
 bool refusesCaller(const RemoteError& error) noexcept;
 
 }  // namespace hearth::cli

@@ -12,7 +12,7 @@ namespace hearth::cli {
 namespace {
 
 constexpr std::size_t kMostDegraded = 2;
-constexpr std::size_t kBothLists = 14;  ///< rows of a screen below which it shows one list
+constexpr std::size_t kBothLists = 14;  ///< a screen with fewer rows shows one list
 
 std::string titleOf(const Overview& seen) {
     std::string title = "hearth top  " + seen.url;
@@ -131,10 +131,10 @@ struct Room {
     bool both = true;
 };
 
-/// Pools get a third of the rows that header and footer leave, or what workspaces do not need.
+/// Pools get a third of the rows between header and footer, or the rows left by workspaces.
 Room roomFor(std::size_t header, std::size_t pools, std::size_t workspaces, const TopState& state,
              ScreenSize size) {
-    constexpr std::size_t kTitles = 2;  // of a list: its name, its columns
+    constexpr std::size_t kTitles = 2;  // a list's name and its columns
     Room room;
     room.both = size.rows >= kBothLists;
     const std::size_t taken = header + 1 + (room.both ? 2 * kTitles : kTitles);
@@ -227,7 +227,7 @@ Screen composeScreen(const Overview& seen, const WorkspaceDetail& detail, const 
     for (std::size_t i = 0; i < screen.size(); ++i) {
         for (StyledText& part : screen[i]) {
             if (columnsOf(part.text) > size.columns) part.text = fitted(part.text, size.columns);
-            // Old numbers are grey, but the cursor and the reason stay as they are.
+            // Old numbers are grey, but the cursor and the reason keep their style.
             const bool old = i >= first && first > 0 && part.style != CellStyle::Selected;
             if (old) part.style = CellStyle::Dim;
         }

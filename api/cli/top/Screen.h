@@ -23,20 +23,20 @@ struct ScreenSize {
     std::size_t rows = 24;
 };
 
-/// The connection's state, beside what was seen last.
+/// The connection's state, in addition to the last data.
 struct Connection {
-    std::string failure = {};  ///< empty: the last look succeeded; else why not, in one line
+    std::string failure = {};  ///< empty: the last look succeeded; else the reason, in one line
     std::chrono::seconds retry_in{0};
 };
 
-/// Rows of the chosen list that a screen of this size has room for.
+/// The number of rows for the chosen list on a screen of this size.
 std::size_t pageRows(const Overview& seen, const TopState& state, const Connection& connection,
                      ScreenSize size, WallTime now);
-/// The whole screen. Pure: the same arguments give the same lines. `detail` is shown in the mode
-/// Detail only.
+/// Composes the whole screen. Pure: the same arguments give the same lines. `detail` is shown only
+/// in the mode Detail.
 Screen composeScreen(const Overview& seen, const WorkspaceDetail& detail, const TopState& state,
                      const Connection& connection, ScreenSize size, WallTime now);
-/// All of it as text for a pipe: every row, no key, no cursor.
+/// Composes all of it as text for a pipe: every row, no keys, no cursor.
 std::string composeText(const Overview& seen, const TopState& state, WallTime now);
 
 }  // namespace hearth::cli

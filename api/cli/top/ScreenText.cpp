@@ -8,7 +8,7 @@
 namespace hearth::cli {
 namespace {
 
-/// Characters without a width that are no marks on a letter: spaces, joiners, directions, breaks.
+/// True for characters without width that are no marks: spaces, joiners, directions, breaks.
 bool invisible(char32_t point) {
     return (point >= 0x200B && point <= 0x200F) || (point >= 0x2028 && point <= 0x202E) ||
            (point >= 0x2060 && point <= 0x206F) || point == 0x061C || point == 0x00AD ||
@@ -77,7 +77,7 @@ std::string cellText(std::string_view foreign) {
     constexpr int kMostMarks = 2;
     const std::string safe = printable(foreign);
     std::string out;
-    int marks = kMostMarks;  // none at the beginning: there is no letter to stand on
+    int marks = kMostMarks;  // none at the beginning: no letter precedes them
     for (std::string_view rest = safe; !rest.empty();) {
         const std::string_view character = firstCharacter(rest);
         rest.remove_prefix(character.size());

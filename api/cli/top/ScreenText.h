@@ -7,7 +7,7 @@
 
 namespace hearth::cli {
 
-/// While it lives, this thread's wcwidth() knows UTF-8, whatever the user's locale is. Throws
+/// While it lives, this thread's wcwidth() uses UTF-8, whatever the user's locale is. Throws
 /// system_error if libc has no C.UTF-8.
 class Utf8Locale {
 public:
@@ -21,8 +21,8 @@ private:
     locale_t before_;
 };
 
-/// Foreign text for one cell of a screen: printable(), and without invisible characters that would
-/// shift what follows, or more than two marks on one letter. Needs a Utf8Locale.
+/// Foreign text for one cell of a screen: printable(), without invisible characters that would
+/// shift the text after them, and without more than two marks on one letter. Needs a Utf8Locale.
 std::string cellText(std::string_view foreign);
 /// Columns that a cellText takes on a terminal. Needs a Utf8Locale.
 std::size_t columnsOf(std::string_view text);
@@ -30,7 +30,7 @@ std::size_t columnsOf(std::string_view text);
 std::string fitted(std::string_view text, std::size_t columns, bool right = false);
 /// The first character of valid UTF-8, as bytes; empty at the end.
 std::string_view firstCharacter(std::string_view text);
-/// Its code point.
+/// The code point of a character.
 char32_t codePointOf(std::string_view character);
 /// A code point as UTF-8.
 std::string utf8Of(char32_t point);

@@ -4,7 +4,7 @@
 
 namespace hearth::cli {
 
-/// `hearth top`: a live overview in a terminal, or with --once and in a pipe its text.
+/// `hearth top`: a live overview in a terminal, or as text with --once and in a pipe.
 Command makeTop();
 
 }  // namespace hearth::cli

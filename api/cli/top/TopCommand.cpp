@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::milliseconds kUsualInterval{2'000};
 constexpr int kTickMillis = 1'000;  ///< ages and countdowns show seconds
 
-/// The signals of a terminal, as a descriptor; blocked for this thread and those that it starts.
+/// The signals of a terminal, as a descriptor; blocked for this thread and the threads it starts.
 class TerminalSignals {
 public:
     TerminalSignals() {
@@ -40,7 +40,7 @@ public:
     TerminalSignals& operator=(const TerminalSignals&) = delete;
 
     int fd() const { return fd_.get(); }
-    /// The next one that has come; 0: none.
+    /// The next signal that has come; 0: none.
     int next() const {
         signalfd_siginfo info{};
         if (::read(fd_.get(), &info, sizeof(info)) != sizeof(info)) return 0;
@@ -98,7 +98,7 @@ private:
             screen_.resize();
         } else if (signal == SIGTSTP) {
             screen_.suspend();
-            ::raise(SIGSTOP);  // returns when somebody continues us
+            ::raise(SIGSTOP);  // returns when the process is continued
             screen_.resize();
         } else {
             status_ = 128 + signal;
@@ -147,11 +147,11 @@ private:
         }
     }
 
-    TerminalSignals signals_;  // first: threads inherit what it blocks
+    TerminalSignals signals_;  // first: threads inherit its blocked signals
     TopState state_;
     OverviewPoller poller_;
     CursesScreen
-        screen_;  // after the poller: the terminal is given back before its thread is joined
+        screen_;  // after the poller: the terminal is restored before its thread is joined
     OverviewPoller::News news_;
     std::optional<int> status_;
 };

@@ -33,7 +33,7 @@ std::size_t TopState::placeIn(TopList which, const TopTable& table) const {
     if (table.rows.empty()) return 0;
     const List& mine = list(which);
     const auto found = std::ranges::find(table.rows, mine.selected, &TopRow::key);
-    // A row that has gone leaves its place to the next one.
+    // If a row has gone, the next row takes its place.
     if (found == table.rows.end()) return std::min(mine.place, table.rows.size() - 1);
     return static_cast<std::size_t>(found - table.rows.begin());
 }

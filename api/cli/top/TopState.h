@@ -10,7 +10,7 @@
 
 namespace hearth::cli {
 
-/// A key of the user's, whatever bytes the terminal sent for it.
+/// A key, whatever bytes the terminal sent for it.
 enum class Key : std::uint8_t {
     Character,
     Up,
@@ -27,50 +27,50 @@ enum class Key : std::uint8_t {
 };
 struct KeyPress {
     Key key = Key::Character;
-    char32_t character = 0;  ///< of Key::Character
+    char32_t character = 0;  ///< set for Key::Character
 };
 
 enum class TopList : std::uint8_t { Pools, Workspaces };
-/// The task that the screen is at.
+/// The present task of the screen.
 enum class TopMode : std::uint8_t { Browse, Filter, ConfirmEnd, Help, Detail };
 
-/// What is left to do after a key, outside the screen.
+/// The action that remains after a key, outside the screen.
 struct TopAction {
     enum class Kind : std::uint8_t { None, Quit, Open, Back, End, Refresh } kind = Kind::None;
-    std::string id = {};  ///< the workspace's, of Open and End
+    std::string id = {};  ///< the workspace's, for Open and End
 };
 
 constexpr std::chrono::milliseconds kShortestInterval{500};
 constexpr std::chrono::milliseconds kLongestInterval{60'000};
 
-/// What the user has chosen: lists, sort, filter, mode. Pure; keys change it, refreshes do not, so
-/// that a question is about the workspace it was asked of. Not thread-safe.
+/// The user's choices: lists, sort, filter, mode. Pure; keys change it, refreshes do not, so that
+/// the answer to a question concerns the workspace in the question. Not thread-safe.
 class TopState {
 public:
     struct List {
         std::size_t sort = 0;  ///< the column's number
         bool reverse = false;
         std::string selected;   ///< key of the chosen row; empty: the first one
-        std::size_t place = 0;  ///< of that row when it was last seen
+        std::size_t place = 0;  ///< the number of that row when it was last seen
     };
 
     explicit TopState(std::chrono::milliseconds interval) : interval_(interval) {
         own(TopList::Workspaces).sort = 5;  // the youngest first
     }
-    /// Sorts the lists that have the column. False where none has.
+    /// Sorts the lists that have the column. False if none has.
     bool sortBy(const std::string& column);
     void filterBy(std::string text) { filter_ = std::move(text); }
 
-    /// `page`: rows of the chosen list that the screen has room for.
+    /// `page`: the rows of the chosen list that fit on the screen.
     TopAction press(const KeyPress& pressed, const Overview& seen, std::size_t page, WallTime now);
-    /// A remark in the last line, until the next key.
+    /// Shows a remark in the last line, until the next key.
     void say(std::string text) { message_ = std::move(text); }
-    /// Back from a workspace, or from the question about it.
+    /// Returns from a workspace, or from the question about it.
     void browse() { mode_ = TopMode::Browse; }
 
-    /// A list filtered and sorted as the user wants it.
+    /// Returns a list filtered and sorted as the user wants it.
     TopTable table(TopList which, const Overview& seen, WallTime now) const;
-    /// The chosen row's number; 0 where there are no rows.
+    /// The chosen row's number; 0 if there are no rows.
     std::size_t placeIn(TopList which, const TopTable& table) const;
 
     TopMode mode() const { return mode_; }
@@ -78,9 +78,9 @@ public:
     const List& list(TopList which) const { return lists_[static_cast<std::size_t>(which)]; }
     const std::string& filter() const { return filter_; }
     const std::string& message() const { return message_; }
-    /// The workspace that is open, or that the question is about.
+    /// The workspace that is open, or that the question concerns.
     const std::string& target() const { return target_; }
-    /// One workspace fills the screen, also while the question about it is asked.
+    /// True if one workspace fills the screen, also during the question about it.
     bool showsDetail() const {
         return mode_ == TopMode::Detail ||
                (mode_ == TopMode::ConfirmEnd && asked_in_ == TopMode::Detail);

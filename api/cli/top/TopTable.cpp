@@ -16,7 +16,7 @@ TopCell count(std::int64_t value) {
     return {std::to_string(value), static_cast<double>(value)};
 }
 
-/// No number sorts after all numbers.
+/// A missing number sorts after all numbers.
 TopCell span(const std::string& time, WallTime now, double sign) {
     const auto since = secondsSince(time, now);
     if (!since) return {"-", std::numeric_limits<double>::max()};

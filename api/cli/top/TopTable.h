@@ -8,12 +8,12 @@
 namespace hearth::cli {
 
 struct TopColumn {
-    std::string name;      ///< as the heading shows it and --sort names it, in whatever case
-    bool right = false;    ///< numbers
-    bool shrinks = false;  ///< may be cut where the screen is too narrow
+    std::string name;      ///< for the heading and for --sort, in any case
+    bool right = false;    ///< for numbers
+    bool shrinks = false;  ///< may be cut if the screen is too narrow
 };
 
-/// A text, and the place it has among those of its column: by number, then by text.
+/// A text and its sort order within the column: by number, then by text.
 struct TopCell {
     std::string text;
     double order = 0;
@@ -21,7 +21,7 @@ struct TopCell {
 
 struct TopRow {
     std::string key;     ///< the pool's name or the workspace's id
-    bool alarm = false;  ///< needs a look; a cell says so, too
+    bool alarm = false;  ///< needs attention; a cell says so, too
     std::vector<TopCell> cells;
 };
 
@@ -30,7 +30,7 @@ struct TopTable {
     std::vector<TopColumn> columns;
     std::vector<TopRow> rows;
 
-    /// Keeps the rows one of whose cells, or whose key, has the text, in whatever ASCII case.
+    /// Keeps the rows whose key or any cell contains the text, in any ASCII case.
     void filter(const std::string& text);
     void sort(std::size_t column, bool reverse);
 };
@@ -38,9 +38,9 @@ struct TopTable {
 const std::vector<TopColumn>& poolColumns();
 const std::vector<TopColumn>& workspaceColumns();
 TopTable poolTop(const Overview& seen);
-/// Ages and countdowns are those at `now`.
+/// Ages and countdowns are relative to `now`.
 TopTable workspaceTop(const Overview& seen, WallTime now);
-/// The beginning of an id that tells it from others on a screen.
+/// The beginning of an id, which distinguishes it from others on a screen.
 std::string shortId(const std::string& id);
 
 }  // namespace hearth::cli

@@ -41,7 +41,7 @@ std::string schemaLink(const std::string& reference) {
     return "<a href=\"#schema-" + name + "\">" + name + "</a>";
 }
 
-/// The type of a schema in a few words, with a link if it is a named one.
+/// The type of a schema in a few words, with a link where it is a named one.
 std::string typeOf(const Json& schema) {
     if (schema.contains("$ref")) return schemaLink(schema.at("$ref").get<std::string>());
     if (schema.contains("anyOf")) {

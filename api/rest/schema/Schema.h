@@ -102,7 +102,7 @@ public:
     /// values for fixed() fields. `what` begins the message: "the body".
     void validate(const Json& value, const std::string& what) const;
     /// A value that fits: the first example, else one made from the examples, defaults and formats
-    /// of the parts. `whole`: with every field, like an answer; else only with the required ones.
+    /// in the parts. `whole`: with every field, like an answer; else only with the required ones.
     Json sample(bool whole) const;
     const std::vector<Json>& examples() const { return examples_; }
     /// Returns its JSON Schema; named parts go into `components` once.

@@ -44,8 +44,8 @@ void ExecutionStream::begin() {
 }
 
 void ExecutionStream::beginInline() {
-    // The stream's end keeps us alive until it comes; the others only know us if we still are. The
-    // keeper is emptied then, so that no circle remains however long the stream keeps its callback.
+    // The stream's end callback keeps this object alive until it is called; the others hold weak
+    // pointers. It then empties the keeper: no cycle remains if the stream keeps its callback.
     const std::weak_ptr<ExecutionStream> weak = weak_from_this();
     const auto move = [weak] {
         if (const std::shared_ptr<ExecutionStream> self = weak.lock()) self->pump();
