@@ -9,7 +9,7 @@
 namespace hearth::auth {
 namespace {
 
-/// Tokens of issuers bring groups along.
+/// Tokens from issuers are long because they contain groups.
 constexpr std::size_t kLongestToken = 8192;
 
 /// The token68 alphabet of RFC 6750.
@@ -38,7 +38,7 @@ bool cameThroughProxy(const api::Request& request) {
                        [&](const char* name) { return request.header(name).has_value(); });
 }
 
-/// The token of an Authorization header; its lifetime is the header's.
+/// Returns the token of an Authorization header; it lives as long as the header.
 std::string_view bearerToken(std::string_view header) {
     const std::size_t blank = header.find(' ');
     if (!equalsIgnoreCase(header.substr(0, blank), "Bearer") || blank == std::string_view::npos) {

@@ -7,7 +7,7 @@
 namespace hearth::auth {
 namespace {
 
-/// Full buckets are thrown away when there are so many.
+/// Full buckets are removed when there are this many.
 constexpr std::size_t kSweepAt = 1024;
 
 }  // namespace

@@ -61,7 +61,7 @@ api::Response WorkerShares::made(const Asker& asker, std::shared_ptr<void> place
 api::Response WorkerShares::goesOn(const Asker& asker,
                                    const std::function<api::Response()>& make) const {
     std::shared_ptr<void> place = find(asker.tenant, asker.kind);
-    // A server that stops has no new requests to keep a place for.
+    // A stopping server has no new requests to keep a place for.
     if (place || asker.request.stopToken().stop_requested()) {
         return made(asker, std::move(place), make);
     }

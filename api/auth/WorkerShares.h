@@ -13,19 +13,19 @@
 
 namespace hearth::auth {
 
-/// How many of the server's workers one tenant may hold at a time, so that slow bodies, unread
-/// downloads and queued claims of one leave room for the others (TenantPlaces). Thread-safe.
+/// Limits the server's workers that one tenant may hold at a time, so that its slow bodies, unread
+/// downloads and queued claims leave room for other tenants (TenantPlaces). Thread-safe.
 class WorkerShares {
 public:
-    /// An operator's calls have places beside the tenant's share.
+    /// An operator's calls have these places in addition to the tenant's share.
     static constexpr std::size_t kReserved = 4;
 
     struct Bounds {
-        std::size_t all = std::numeric_limits<std::size_t>::max();  ///< of all tenants together
+        std::size_t all = std::numeric_limits<std::size_t>::max();  ///< for all tenants together
         std::size_t of_tenant = 0;
-        std::size_t operators = all;  ///< of all tenants' operators together, beside `all`
+        std::size_t operators = all;  ///< for all tenants' operators together, in addition to `all`
     };
-    /// One tenant gets three eighths. A sixteenth is only for calls of operators, and another is
+    /// One tenant gets three eighths. One sixteenth is only for operators' calls, and another is
     /// never given out, so that short work always finds a worker. Very few workers are not divided:
     /// requests wait for them.
     static Bounds boundsOf(std::size_t workers) {
@@ -36,24 +36,24 @@ public:
 
     explicit WorkerShares(const Bounds& bounds)
         : shares_(bounds.all, bounds.of_tenant), reserved_(bounds.operators, kReserved) {}
-    /// `limit`: for each tenant, however many tenants there are.
+    /// `limit`: per tenant, however many tenants there are.
     explicit WorkerShares(std::size_t limit) : WorkerShares(Bounds{.of_tenant = limit}) {}
 
-    /// A request that only an operator may send gets one of kReserved places beside the share,
-    /// which no other work can take, else one of the share. So the work of a tenant never keeps its
-    /// operators from draining, deleting and looking.
+    /// A request that only an operator may send gets one of kReserved places in addition to the
+    /// share, which no other work can take, or else one of the share. So the work of a tenant never
+    /// stops its operators from draining, deleting and looking.
     enum class Kind { Work, Operators };
-    /// How long a request waits for a first place where others have taken all.
+    /// How long a request waits for its tenant's first place if other tenants have taken all.
     static constexpr std::chrono::seconds kPatience{10};
 
-    /// A place for one request, held as long as the returned object. Throws Error(RateLimited) when
-    /// the tenant has all of its places taken.
+    /// A place for one request, held while the returned object lives. Throws Error(RateLimited) if
+    /// all places of the tenant are taken.
     std::shared_ptr<void> take(const std::string& tenant, Kind kind = Kind::Work) const;
 
     /// The answer of `make`, which runs with a place that the answer keeps as its ticket. A tenant
     /// that has used its share is refused as by take(); if other tenants hold all places, the
     /// request waits (a Suspension) for at most kPatience. If `make` suspends, its continuation
-    /// gets a place again and waits for it without a limit: its client was admitted already. The
+    /// gets a place again and waits for it without a limit: its client was already admitted. The
     /// request and this object must live until the answer is sent.
     api::Response answer(api::Request& request, const std::string& tenant,
                          std::function<api::Response()> make, Kind kind = Kind::Work) const;

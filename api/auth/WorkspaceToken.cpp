@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kUse = "hearth workspace token 1";
 
-/// A key of its own, so that nothing signed for another use is ever a token.
+/// Uses a separate key, so that no signature made for another use is ever a valid token.
 std::string signatureFor(std::string_view secret_key, std::string_view payload) {
     return rawBytes(hmacSha256(rawBytes(hmacSha256(secret_key, kUse)), payload));
 }
@@ -37,7 +37,7 @@ std::optional<WorkspaceGrant> readWorkspaceToken(std::string_view secret_key,
         !constantTimeEqual(signature, signatureFor(secret_key, payload))) {
         return std::nullopt;
     }
-    const Json json = parseJson(payload);  // ours: it was signed
+    const Json json = parseJson(payload);  // valid: this server signed it
     return WorkspaceGrant{json.at("t").get<std::string>(), json.at("w").get<std::string>()};
 }
 

@@ -15,7 +15,7 @@ struct Invocation {
 };
 
 /// A command: its declaration for parser and help, and its action. `run` returns the exit status
-/// and may throw; the dispatcher turns that into a message and a status.
+/// and may throw; the dispatcher turns exceptions into a message and a status.
 struct Command {
     CommandSpec spec;
     std::function<int(const Invocation&)> run;

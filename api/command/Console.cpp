@@ -8,15 +8,15 @@
 namespace hearth::cli {
 namespace {
 
-/// Columns a text takes, counting code points: good enough for what Hearth itself prints.
+/// The columns that a text takes, counted in code points: enough for Hearth's own texts.
 std::size_t width(std::string_view text) {
     return static_cast<std::size_t>(std::ranges::count_if(
         text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
-/// Bytes of the control character that UTF-8 begins with, 0 if it is none. Some terminals obey
-/// U+0080 to U+009F; U+202A to U+202E and U+2066 to U+2069 show a text in another order than it
-/// has.
+/// The length in bytes of a control character at the beginning of `text`, 0 if there is none. Some
+/// terminals obey U+0080 to U+009F; U+202A to U+202E and U+2066 to U+2069 show a text in an order
+/// other than its own.
 std::size_t controlAt(std::string_view text) {
     const auto byte = [&](std::size_t i) {
         return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -29,7 +29,7 @@ std::size_t controlAt(std::string_view text) {
     return embedding || isolate ? 3 : 0;
 }
 
-/// Of at most three bytes of UTF-8.
+/// Decodes at most three bytes of UTF-8.
 unsigned codePoint(std::string_view bytes) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
     if (bytes.size() == 1) return byte(0);
@@ -98,7 +98,7 @@ std::string printableLines(std::string_view text) {
 std::string jsonText(const Json& value, int indent) {
     const std::string text = value.dump(indent, ' ', false, Json::error_handler_t::replace);
     return withoutControls(text, [](std::string_view control) {
-        if (control == "\n") return std::string("\n");  // between the lines; in a string it is \\n
+        if (control == "\n") return std::string("\n");  // between lines; inside a string it is \\n
         std::array<char, 8> escape{};
         std::snprintf(escape.data(), escape.size(), "\\u%04x", codePoint(control));
         return std::string(escape.data());

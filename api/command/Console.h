@@ -9,7 +9,7 @@
 
 namespace hearth::cli {
 
-/// Where a command writes. Answers go to `out`, everything about them to `err`. Not thread-safe.
+/// The output of a command. Answers go to `out`, all messages to `err`. Not thread-safe.
 struct Console {
     std::ostream& out;
     std::ostream& err;
@@ -23,14 +23,14 @@ struct Console {
 };
 
 enum class Colour { Plain, Red, Green, Yellow, Dim };
-/// `text` in that colour, or as it is with `enabled` false.
+/// `text` in that colour, or unchanged if `enabled` is false.
 std::string coloured(std::string_view text, Colour colour, bool enabled);
-/// Makes foreign text safe for a terminal: control characters and those that change the text
-/// direction become '?', so that no value can move the cursor, forge a line or imitate another.
+/// Makes foreign text safe for a terminal: control characters and direction changes become '?', so
+/// that no value can move the cursor, forge a line or imitate another.
 std::string printable(std::string_view text);
-/// The same line by line: line feeds stay.
+/// The same line by line: line feeds are kept.
 std::string printableLines(std::string_view text);
-/// A document of JSON for a terminal or a program: the same characters are escaped in it.
+/// A JSON document for a terminal or a program: the same characters are escaped.
 std::string jsonText(const Json& value, int indent = 2);
 
 /// Rows under headings, columns as wide as their widest cell. Cells are made printable.
@@ -39,12 +39,12 @@ public:
     enum class Align { Left, Right };
 
     explicit Table(std::vector<std::string> headings) : headings_(std::move(headings)) {}
-    /// Columns without a word are left-aligned.
+    /// Columns without an entry are left-aligned.
     Table& align(std::vector<Align> columns) {
         columns_ = std::move(columns);
         return *this;
     }
-    /// Missing cells are shown as "-", and so are empty ones.
+    /// Missing and empty cells are shown as "-".
     void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
     bool empty() const { return rows_.empty(); }
     std::string text() const;

@@ -4,8 +4,8 @@
 
 namespace hearth::cli {
 
-/// The meaning of the program's exit status. `run`, `exec` and `shell` give their program's own
-/// status in place of Ok and Failure.
+/// The meanings of the program's exit status. `run`, `exec` and `shell` return their program's own
+/// status instead of Ok and Failure.
 inline constexpr int kOk = 0;
 inline constexpr int kFailure = 1;
 inline constexpr int kUsage = 2;
@@ -15,12 +15,12 @@ inline constexpr int kUnreachable = 4;
 inline constexpr int kIncomplete = 5;
 /// The status of `timeout`(1) for a program that was killed at its deadline.
 inline constexpr int kTimedOut = 124;
-/// Nobody reads what it prints any more: 128 + SIGPIPE.
+/// Nobody reads the output any more: 128 + SIGPIPE.
 inline constexpr int kUnheard = 141;
-/// The user ended the command: 128 + SIGINT, as a shell says.
+/// The user ended the command: 128 + SIGINT, as in a shell.
 inline constexpr int kInterrupted = 130;
 
-/// The table of all of them for the help, in lines of 80 characters.
+/// The table of all statuses for the help, in lines of 80 characters.
 std::string exitStatusText();
 
 }  // namespace hearth::cli

@@ -5,8 +5,8 @@
 namespace hearth::cli {
 namespace {
 
-/// No argument or variable holds it, and the file's reader refuses it: a list is one value of
-/// Poco's.
+/// No argument or variable contains it, and the file's reader refuses it: Poco stores a list as one
+/// value.
 constexpr char kBetween = '\0';
 constexpr std::array<std::string_view, 4> kSourceNames{"default", "file", "env", "flag"};
 
@@ -19,12 +19,12 @@ std::string_view sourceName(Source source) noexcept {
 Layers::Layers() : all_(new Poco::Util::LayeredConfiguration) {
     for (std::size_t i = 0; i < sources_.size(); ++i) {
         sources_.at(i) = new Poco::Util::MapConfiguration;
-        all_->add(sources_.at(i), -static_cast<int>(i));  // Poco asks the lowest number first
+        all_->add(sources_.at(i), -static_cast<int>(i));  // Poco looks in the lowest number first
     }
 }
 
 void Layers::put(const std::string& name, const LayeredValue& value) {
-    // The source stands before the texts: both are of the same layer.
+    // The source is stored before the texts: both belong to the same layer.
     std::string raw = static_cast<char>('0' + static_cast<int>(value.source)) + value.origin;
     for (const std::string& text : value.texts) raw += kBetween + text;
     sources_.at(static_cast<std::size_t>(value.source))->setString(name, raw);

@@ -12,26 +12,26 @@
 
 namespace hearth::cli {
 
-/// Where a value came from, weakest first.
+/// The source of a value, weakest first.
 enum class Source { Default, File, Env, Flag };
 /// "default", "file", "env", "flag".
 std::string_view sourceName(Source source) noexcept;
 
-/// A value, or the items of a list, and where it was given.
+/// A value, or the items of a list, and its source.
 struct LayeredValue {
     std::vector<std::string> texts;
     Source source = Source::Default;
     std::string origin = {};  ///< "--listen", "HEARTH_LISTEN", "/etc/hearth.yaml:3"
 };
 
-/// Values by name in Poco's layers: a stronger source hides a weaker one's value, of a list all
+/// Values by name in Poco's layers: a stronger source hides a weaker one's value, for a list all
 /// items. Copies share their values.
 class Layers {
 public:
     Layers();
-    /// Replaces what this source said of the name before.
+    /// Replaces this source's earlier value of the name.
     void put(const std::string& name, const LayeredValue& value);
-    /// The strongest source's value.
+    /// Returns the strongest source's value.
     std::optional<LayeredValue> get(const std::string& name) const;
 
 private:

@@ -31,7 +31,7 @@ const Flag* findLetter(const CommandSpec& spec, char letter) {
     return it == spec.flags.end() || letter == 0 ? nullptr : &*it;
 }
 
-/// The flag that these letters stand for together, in any order.
+/// The flag that these letters together stand for, in any order.
 const Flag* findCluster(const CommandSpec& spec, const std::string& word) {
     for (const Flag& flag : spec.flags) {
         if (flag.cluster.empty() || word.size() != flag.cluster.size() + 1) continue;
@@ -42,7 +42,7 @@ const Flag* findCluster(const CommandSpec& spec, const std::string& word) {
     return nullptr;
 }
 
-/// Whether `word` is a letter of a switch with more letters behind it, as the -a of -aq.
+/// True if `word` begins with a switch's letter and more letters follow, like -aq with -a.
 bool beginsWithSwitch(const CommandSpec& spec, const std::string& word) {
     if (word.size() < 3 || word[0] != '-' || word[1] == '-' || word[2] == '=') return false;
     const Flag* first = findLetter(spec, word[1]);
@@ -80,7 +80,7 @@ std::size_t editDistance(std::string_view a, std::string_view b) {
     return above[b.size()];
 }
 
-/// Flags of other programs for something that ours call otherwise.
+/// Translates other programs' flags whose meaning has a different name here.
 std::string commonName(const std::string& written) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kMeant = {{
         {"-m", "memory"},
@@ -125,15 +125,15 @@ UsageError unknownFlag(const CommandSpec& spec, const std::string& written,
     return UsageError(message, "usage: " + spec.called() + " " + usageOf(spec) + "; " + help);
 }
 
-/// A flag of the command line.
+/// A flag in the command line.
 struct GivenFlag {
     const Flag* flag;
     std::string written;  ///< "-e", "--env"
     std::string word;     ///< "--env", "--env=A=1"
 };
 
-/// Poco never sees words that it would misread: it takes `-eN=1` for `--env=1`, and abbreviations
-/// and any case for a name. So a letter becomes its flag's name, and names are exact.
+/// Poco never sees words that it would misread: it takes `-eN=1` for `--env=1`, and accepts
+/// abbreviations and any case as a name. So a letter becomes its flag's name, and names are exact.
 GivenFlag exactFlag(const CommandSpec& spec, const std::string& word) {
     if (const Flag* flag = findCluster(spec, word)) return {flag, word, "--" + flag->name};
     const bool by_letter = word[1] != '-';
@@ -146,9 +146,9 @@ GivenFlag exactFlag(const CommandSpec& spec, const std::string& word) {
     return {flag, written, "--" + flag->name + (joined ? "=" : "") + value};
 }
 
-/// For the parser. A switch may have a value attached, as --json=false.
+/// Makes the parser's options. A switch may have a value attached, like --json=false.
 Poco::Util::OptionSet optionSet(std::vector<Flag> flags) {
-    // A name stands before longer ones that begin with it: Poco would call it ambiguous.
+    // A name comes before longer names that begin with it: else Poco calls it ambiguous.
     std::ranges::sort(flags, {}, &Flag::name);
     Poco::Util::OptionSet options;
     for (const Flag& flag : flags) {
@@ -160,7 +160,7 @@ Poco::Util::OptionSet optionSet(std::vector<Flag> flags) {
     return options;
 }
 
-/// For the page of help, where a flag and its value read as they are typed: `-o, --output FORMAT`.
+/// For the help page, which shows a flag and its value as users type them: `-o, --output FORMAT`.
 Poco::Util::OptionSet helpSet(const CommandSpec& spec) {
     std::vector<Flag> flags = spec.flags;
     flags.push_back(
@@ -178,7 +178,7 @@ Poco::Util::OptionSet helpSet(const CommandSpec& spec) {
     return options;
 }
 
-/// The formatter leaves the space at which it breaks a line.
+/// The formatter leaves a space where it breaks a line.
 std::string withoutTrailingSpaces(const std::string& text) {
     std::string out;
     for (const char c : text) {
@@ -239,8 +239,8 @@ Options Options::parse(const CommandSpec& spec, const std::vector<std::string>& 
     processor.setUnixStyle(true);
     Options options;
     options.environment_ = environment;
-    std::optional<GivenFlag> waiting;  // for its value, the next word
-    bool ended = false;                // by --
+    std::optional<GivenFlag> waiting;  // its value is the next word
+    bool ended = false;                // by `--`
     bool in_program = false;
     std::deque<std::string> words(arguments.begin(), arguments.end());
     while (!words.empty()) {
@@ -276,7 +276,7 @@ Options Options::parse(const CommandSpec& spec, const std::vector<std::string>& 
             } catch (const Poco::Util::DuplicateOptionException&) {
                 throw UsageError(waiting->written + " is given twice", "give it once");
             }
-            if (waiting->word.find('=') == std::string::npos) text = "true";  // of a switch
+            if (waiting->word.find('=') == std::string::npos) text = "true";  // a switch
         }
         if (name.empty()) continue;
         options.take(*waiting->flag, text, waiting->written);

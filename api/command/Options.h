@@ -15,7 +15,7 @@
 
 namespace hearth::cli {
 
-/// The program was called wrongly: exit status 2. what() is one sentence, the hint another.
+/// The program was called wrongly: exit status 2. what() and the hint are one sentence each.
 class UsageError : public std::runtime_error {
 public:
     explicit UsageError(const std::string& message, std::string hint = {})
@@ -26,7 +26,7 @@ private:
     std::string hint_;
 };
 
-/// Looks a variable of the environment up.
+/// Looks up a variable of the environment.
 using Environment = std::function<std::optional<std::string>(const std::string&)>;
 
 /// One `--name VALUE`, `--name=VALUE`, `-l VALUE` or, without `value`, a switch.
@@ -34,11 +34,11 @@ struct Flag {
     std::string name = {};      ///< "data-dir"
     char letter = 0;            ///< 'o' for -o
     std::string cluster = {};   ///< another spelling, several letters: "it" for -it
-    std::string value = {};     ///< what stands for the value in the help, "DIR"; empty: a switch
+    std::string value = {};     ///< the value's name in the help, "DIR"; empty: a switch
     std::string help = {};      ///< one sentence, no full stop
     std::string fallback = {};  ///< the default, for the help only
     bool repeats = false;  ///< may be given several times; separated by commas in the environment
-    /// Whether HEARTH_<NAME> sets it; not for what belongs to one call only, as the code to run.
+    /// True if HEARTH_<NAME> sets it; false for a flag of one call only, such as the code to run.
     bool environment = true;
     /// The possible values, for completion: words, or one kind as in CommandSpec::operands.
     std::vector<std::string> choices = {};
@@ -48,7 +48,7 @@ struct Flag {
 Flag ownFlag(std::string name, char letter, std::string value, std::string help,
              bool repeats = false);
 
-/// Everything the parser and the help know about one command.
+/// Everything that the parser and the help know about one command.
 struct CommandSpec {
     std::string name;
     std::string arguments;  ///< "[SCRIPT] [-- ARG…]"
@@ -58,16 +58,16 @@ struct CommandSpec {
     std::size_t least = 0;  ///< positional arguments
     std::size_t most = 0;
     bool rest = false;  ///< takes arguments after `--`
-    /// The positional argument with this number and all words after it, flags too, are taken as if
-    /// `--` stood before them: they are of the program that it names.
+    /// The positional argument with this number and all words after it, also flags, are treated as
+    /// if `--` preceded them: they belong to the program that it names.
     std::size_t program_at = SIZE_MAX;
-    /// The kind of each positional argument, for completion; the last one also stands for all after
+    /// The kind of each positional argument, for completion; the last one also applies to all after
     /// it: "word|word", or "@file", "@dir", "@workspace", "@pool", "@execution", "@image",
     /// "@command", "@remote" (a workspace's path or a file); "" if unknown.
     std::vector<std::string> operands = {};
-    /// Flags that other programs have here, and what to do instead, as a hint.
+    /// Flags of other programs that do not exist here, each with a hint.
     std::vector<std::pair<std::string, std::string>> others = {};
-    /// A program of its own, not a command of `hearth`.
+    /// A separate program, not a command of `hearth`.
     bool program = false;
 
     std::string called() const { return program ? name : "hearth " + name; }
@@ -75,7 +75,7 @@ struct CommandSpec {
 
 /// The variable that sets a flag: "HEARTH_DATA_DIR".
 std::string environmentName(std::string_view flag);
-/// The candidate nearest to `word`, if one is near enough to be what was meant.
+/// The candidate nearest to `word`, if it is near enough to be the intended one.
 std::optional<std::string> suggestion(std::string_view word,
                                       const std::vector<std::string>& candidates);
 
@@ -95,25 +95,25 @@ public:
                          const Environment& environment);
 
     bool help() const { return help_; }
-    /// All that was given for a flag, and where; nullopt where neither flag nor variable is set.
+    /// All values given for a flag, and their source; nullopt if neither flag nor variable is set.
     std::optional<LayeredValue> given(std::string_view flag) const;
     /// The last value given.
     std::optional<std::string> get(std::string_view flag) const;
     std::string get(std::string_view flag, std::string_view fallback) const;
     std::vector<std::string> all(std::string_view flag) const;
-    /// A switch; false where absent.
+    /// The value of a switch; false if absent.
     bool on(std::string_view flag) const;
-    /// Default where it was not given.
+    /// Source::Default if it was not given.
     Source source(std::string_view flag) const;
-    /// Throw UsageError naming the flag when the value is not of that kind or out of range.
+    /// Throw UsageError that names the flag if the value is not of that kind or out of range.
     std::int64_t number(std::string_view flag, std::int64_t fallback, std::int64_t least,
                         std::int64_t most) const;
     /// "90s", "1h30m", or a plain number of seconds.
     std::optional<std::chrono::milliseconds> duration(std::string_view flag) const;
-    /// Bytes: "256Mi", or "512m" and "1g" with the binary meaning that they have for docker.
+    /// Bytes: "256Mi", or "512m" and "1g" with docker's binary meaning.
     std::optional<std::uint64_t> size(std::string_view flag) const;
 
-    /// A variable that is no flag's, as those of proxies.
+    /// A variable that belongs to no flag, such as those of proxies.
     std::optional<std::string> variable(const std::string& name) const {
         return environment_ ? environment_(name) : std::nullopt;
     }

@@ -8,7 +8,7 @@
 namespace hearth::cli {
 namespace {
 
-/// Letters first and no sign of YAML: whatever version of it reads this takes it for a string.
+/// Starts with a letter, without special characters: every YAML version reads it as a string.
 bool isPlain(const std::string& text) {
     constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_/";
     constexpr std::string_view kOthers = "0123456789.-";
@@ -52,7 +52,7 @@ void emit(YAML::Emitter& out, const Json& value) {
     } else if (value.is_null()) {
         out << YAML::Null;
     } else {
-        out << dumpJson(value);  // numbers and booleans are written alike
+        out << dumpJson(value);  // YAML writes numbers and booleans like JSON
     }
 }
 

@@ -6,8 +6,8 @@
 
 namespace hearth::cli {
 
-/// A document of YAML. It is ASCII, everything else escaped, so that no value acts on a terminal; a
-/// string that would be read as another type is quoted.
+/// Makes a YAML document. It is ASCII, with everything else escaped, so that no value acts on a
+/// terminal; a string that could be read as another type is quoted.
 std::string yamlText(const Json& value);
 
 }  // namespace hearth::cli

@@ -31,7 +31,7 @@ public:
     }
 
 private:
-    /// The keys of the table that begin with `prefix`.
+    /// Reads the keys of the table that begin with `prefix`.
     void readMap(const YAML::Node& map, const std::string& prefix, const std::string& where) {
         std::vector<std::string> known;
         for (const SettingRow& row : settings()) {

@@ -20,7 +20,7 @@ ServeConfig loadServeConfig(const Options& options) {
     ServeConfig config(layers);
     config.tokens = std::move(tokens);
     if (file && *file != "-") config.file = std::filesystem::absolute(*file).string();
-    // An earlier system's clients look for it on the port that its documents name.
+    // An earlier system's clients look for it on the port in that system's documents.
     const auto port = mcp::seeds::seedPort(*config.compat);
     if (port && config.listen.source == Source::Default) {
         config.listen = {"127.0.0.1:" + std::to_string(*port), config.compat.source,
@@ -48,7 +48,7 @@ std::optional<ListenAddress> parseListenAddress(std::string_view text) {
     ListenAddress address{std::string(host), 0};
     const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
     if (error != std::errc{} || end != port.data() + port.size()) return std::nullopt;
-    // "127.evil.example" is a name, and who knows where it leads.
+    // "127.evil.example" is a name, which may resolve to any address.
     if (address.host.starts_with("127.") &&
         address.host.find_first_not_of("0123456789.") != std::string::npos) {
         return std::nullopt;

@@ -14,7 +14,7 @@
 
 namespace hearth::cli {
 
-/// A value and where it came from.
+/// A value and its source.
 template <typename T>
 struct Setting {
     T value{};
@@ -32,7 +32,7 @@ enum class RuntimeChoice {
 };
 const char* runtimeName(RuntimeChoice runtime);
 const char* agentModeName(pool::docker::AgentMode mode);
-/// The fate of warm sandboxes when the server stops.
+/// The fate of warm sandboxes when the server stops: they are ended, or kept for the next one.
 enum class ShutdownWarm { Destroy, Keep };
 
 /// A static token of the configuration file. Only its hash is kept.
@@ -41,7 +41,7 @@ struct TokenConfig {
     std::string tenant = "default";
     controller::Role role = controller::Role::User;
     std::string sha256;      ///< 64 hex digits
-    std::string token_file;  ///< where the token itself was read from; empty if the hash was given
+    std::string token_file;  ///< the file that held the token itself; empty if the hash was given
 };
 
 inline constexpr const char* kDataDirectory = "/var/lib/hearth";
@@ -61,21 +61,21 @@ struct ServeConfig {
     Setting<std::vector<std::string>> pools;
     Setting<std::vector<std::string>> pools_once;
     Setting<std::vector<std::string>> quotas;
-    Setting<std::string> oidc;  ///< of auth::parseIssuers
+    Setting<std::string> oidc;  ///< read by auth::parseIssuers
     Setting<RuntimeChoice> runtime;
     Setting<std::string> oci_runtime;
     Setting<pool::docker::AgentMode> docker_agent;
     Setting<std::string> kubeconfig;
     Setting<std::string> agent_image;
-    Setting<std::string> keys;   ///< folder of the keys that replicas share; empty: our own
-    Setting<std::string> owner;  ///< of Pods, policy and Lease; empty: none
+    Setting<std::string> keys;   ///< folder of the keys that replicas share; empty: its own
+    Setting<std::string> owner;  ///< owns Pods, policy and Lease; empty: none
     Setting<std::string> lease;
     Setting<std::string> shared_volume;  ///< a folder; empty: none
     Setting<std::string>
-        shared_volume_claim;  ///< its name in the cluster; empty: Pods do not get it        ///< of
-                              ///< the leader among replicas; empty: there are none
+        shared_volume_claim;  ///< the volume claim's name; empty: Pods do not get the volume.
+                              ///< `lease`, above: of the leader among replicas; empty: none
     Setting<bool> custom_resources;    ///< objects of the cluster declare pools, and claim
-    Setting<std::string> public_url;   ///< where clients reach us; empty: at `advertise`
+    Setting<std::string> public_url;   ///< where clients reach the server; empty: at `advertise`
     Setting<std::string> advertise;    ///< HOST:PORT for other replicas; empty: `listen`
     Setting<std::string> gpu_library;  ///< pool::gpu::kNoLibrary: GPUs are not looked for
     Setting<std::string> cuda_library;
@@ -83,16 +83,16 @@ struct ServeConfig {
     Setting<std::string> user;
     Setting<std::string> default_pool;
     Setting<std::vector<TokenConfig>> tokens;
-    std::string file;  ///< of --config, absolute; empty: none that can be read again
+    std::string file;  ///< from --config, absolute; empty: no file that can be read again
     Setting<std::vector<std::string>> allowed_hosts;
     Setting<std::vector<std::string>> allowed_origins;
-    Setting<std::vector<std::string>> trusted_proxies;  ///< of api::ProxyRules
+    Setting<std::vector<std::string>> trusted_proxies;  ///< for api::ProxyRules
     Setting<std::uint32_t> workers;
     Setting<metrics::LogLevel> log_level;
     Setting<metrics::LogFormat> log_format;
     Setting<ShutdownWarm> shutdown_warm;
     Setting<std::uint32_t> shutdown_delay_seconds;
-    Setting<std::vector<std::string>> on_demand_allow;  ///< of ImageAllowList
+    Setting<std::vector<std::string>> on_demand_allow;  ///< for ImageAllowList
     Setting<std::uint32_t> on_demand_max_sandboxes;
     Setting<std::uint32_t> on_demand_keep_seconds;
     Setting<std::uint32_t> on_demand_wait_seconds;
@@ -102,9 +102,9 @@ struct ServeConfig {
     Setting<std::vector<std::string>> mirror_apt;    ///< lines of broker::AptSource
     Setting<std::vector<std::string>> mirror_hosts;  ///< may be inside, like the indexes
     Setting<std::string> mirror_cache;
-    Setting<std::vector<std::string>> egress_deny;  ///< of broker::DenySet, as the next
+    Setting<std::vector<std::string>> egress_deny;  ///< for broker::DenySet, like the next
     Setting<std::vector<std::string>> egress_exempt;
-    Setting<std::string> egress_secrets;  ///< of broker::SecretDirectory; empty: none
+    Setting<std::string> egress_secrets;  ///< for broker::SecretDirectory; empty: none
     Setting<std::string> egress_ca;       ///< empty: the system's
     Setting<std::uint32_t> requests_per_second;
     Setting<std::uint32_t> request_burst;
@@ -122,7 +122,7 @@ struct ServeConfig {
 /// The flags of `serve` and `config`.
 std::vector<Flag> serveFlags();
 
-/// Reads the file that --config names, if any, and lays environment and flags over it. Throws
+/// Reads the file that --config names, if any, and applies environment and flags over it. Throws
 /// UsageError for a wrong value (naming its flag, variable, or file and line) and for an unknown
 /// key, std::system_error for a file that cannot be read.
 ServeConfig loadServeConfig(const Options& options);
@@ -134,11 +134,11 @@ struct ListenAddress {
 
     bool loopback() const;
 };
-/// "127.0.0.1:8080", "[::1]:8080", "localhost:0"; nullopt for anything else.
+/// "127.0.0.1:8080", "[::1]:8080", "localhost:0"; nullopt for any other text.
 std::optional<ListenAddress> parseListenAddress(std::string_view text);
 
-/// Refuses (UsageError) to serve other machines without knowing who asks: an address that is not
-/// loopback needs a token. `has_tokens`: whether configuration or data directory hold any.
+/// Refuses (UsageError) to serve other machines without authentication: an address that is not
+/// loopback needs a token. `has_tokens`: configuration or data directory contain one.
 void checkExposure(const ServeConfig& config, bool has_tokens);
 
 /// The effective configuration: `{"listen": {"value", "source", "origin"}, …}`. Hashes of tokens

@@ -24,7 +24,7 @@ namespace {
 using Config = ServeConfig;
 using TextList = std::vector<std::string>;
 using Shape = SettingType::Shape;
-/// Throws for texts that are wrong.
+/// Throws for wrong texts.
 using Check = std::function<void(const TextList&)>;
 template <typename T, std::size_t N>
 using Words = std::array<std::pair<const char*, T>, N>;
@@ -44,7 +44,7 @@ constexpr Words<metrics::LogFormat, 2> kLogFormats{
     {{"logfmt", metrics::LogFormat::Logfmt}, {"json", metrics::LogFormat::Json}}};
 constexpr Words<bool, 2> kSwitch{{{"false", false}, {"true", true}}};
 
-/// The words of an enumeration that has a table of texts.
+/// The names of an enumeration that has a table of texts.
 template <typename T, std::size_t N>
 constexpr Words<T, N> wordsOf(const Texts<T, N>& texts) {
     Words<T, N> words{};
@@ -70,7 +70,7 @@ SettingType typed(Setting<T> Config::*member, const Parse& parse, const Show& sh
     return type;
 }
 
-/// A text, or a list of them.
+/// A setting that is a text, or a list of texts.
 template <typename T>
 SettingType plain(Setting<T> Config::*member, Shape shape, const Check& check = {}) {
     const auto parse = [check](const TextList& texts) -> T {
@@ -121,7 +121,7 @@ SettingType number(Setting<std::uint32_t> Config::*member, std::uint32_t least,
     return type;
 }
 
-/// By the file only, which has a reader of its own for them.
+/// Set only by the file, which has its own reader for them.
 SettingType tokens() {
     SettingType type{.shape = Shape::Tokens};
     type.show = [](const Config& config) -> Setting<Json> {
@@ -137,7 +137,7 @@ SettingType tokens() {
     return type;
 }
 
-/// Every text must be `right`, else it is no `what`.
+/// Checks that every text is `right`; else it is no `what`.
 Check each(const char* what, const char* hint, bool (*right)(const std::string&)) {
     return [what, hint, right](const TextList& texts) {
         for (const std::string& one : texts) {
@@ -206,7 +206,7 @@ std::string code(const std::string& text) {
 
 }  // namespace
 
-// Adding a setting: a line here, and its field in ServeConfig.
+// To add a setting: a line here, and its field in ServeConfig.
 const std::vector<SettingRow>& settings() {
     using C = Config;
     // flag, name of its value, key in the file, type, default, help

@@ -4,8 +4,8 @@
 
 namespace hearth::console {
 
-/// A file of the console as it is in this program: made by embed.py from the folder page and
-/// Debian's xterm.js.
+/// A file of the console, embedded in this program by embed.py from the folder page and Debian's
+/// xterm.js.
 struct ConsoleFile {
     std::string_view name;  ///< "main.js"
     std::string_view type;  ///< "text/javascript; charset=utf-8"
@@ -13,7 +13,7 @@ struct ConsoleFile {
     std::string_view bytes;
 };
 
-/// Null for a name that there is not. Lives as long as the program.
+/// Null for an unknown name. Lives as long as the program.
 const ConsoleFile* findConsoleFile(std::string_view name);
 
 }  // namespace hearth::console

@@ -10,7 +10,7 @@ namespace hearth::console {
 namespace {
 
 constexpr std::string_view kFolder = "/console/";
-/// Nothing from elsewhere, no script in a page, no frame around it.
+/// Allows no other origins, no script inside a page and no frame around it.
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "

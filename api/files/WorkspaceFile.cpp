@@ -13,7 +13,7 @@ FileSource workspaceFile(const controller::Services& services, const controller:
     FileSource source;
     source.stat = services.workspaces.stat(who, workspace, path);
     if (source.stat.type == agent::FileType::Symlink) {
-        // The sandbox decides where a link leads: opening it there refuses a way out.
+        // Only the sandbox can follow a link: opening it there refuses a target outside.
         services.workspaces.readFile(
             who, workspace, path, 0, 1,
             [&source](const agent::FileStat& opened) { source.stat = opened; },

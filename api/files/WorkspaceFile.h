@@ -7,7 +7,7 @@
 
 namespace hearth::api {
 
-/// The file at a path of a workspace. Throws as Workspaces does; Conflict if it is no file.
+/// The file at a path in a workspace. Throws as Workspaces does; Conflict if it is no file.
 FileSource workspaceFile(const controller::Services& services, const controller::Principal& who,
                          const std::string& workspace, const std::string& path);
 

@@ -21,9 +21,9 @@ using std::chrono::seconds;
 
 constexpr seconds kLeeway{60};
 constexpr std::chrono::minutes kReadAgain{5};
-/// The least time between reads that unknown keys cause, whoever names them.
+/// The least time between reads that unknown keys trigger, whichever token names them.
 constexpr seconds kBetweenReads{30};
-/// The pause after a first failed read; it doubles with each.
+/// The pause after the first failed read; it doubles with each failure.
 constexpr seconds kFirstReads{2};
 constexpr std::chrono::milliseconds kPatience{5'000};
 constexpr std::size_t kMostBytes = 1U << 20U;
@@ -56,8 +56,8 @@ std::optional<WallTime> timeAt(const Json& claims, const char* name) {
     return WallTime(seconds(static_cast<std::int64_t>(at)));
 }
 
-/// The caller's id in logs and sessions: the issuer and the subject, or its hash where it is long
-/// or odd.
+/// The caller's id in logs and sessions: the issuer and the subject, or the subject's hash if it is
+/// long or has unusual characters.
 std::string callerOf(const std::string& issuer, const Json& claims) {
     const std::string subject = textAt(claims, "sub");
     const auto plain = [](char c) {
@@ -74,7 +74,7 @@ std::string callerOf(const std::string& issuer, const Json& claims) {
 
 Issuer::Issuer(IssuerConfig config, const Clock& clock, metrics::Log& log)
     : config_(std::move(config)), clock_(clock), log_(log) {
-    trust(config_.ca_file);  // one that cannot be used is told now
+    trust(config_.ca_file);  // reports an unusable file now
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
@@ -183,7 +183,7 @@ void Issuer::run(const std::stop_token& stop) {
     }
 }
 
-/// False where the issuer cannot be read: the log says so once, and again once it can.
+/// False if the issuer cannot be read: the log says so once, and once more when it works again.
 bool Issuer::read() {
     std::string trouble;
     try {
@@ -194,7 +194,7 @@ bool Issuer::read() {
         }
         const MutexLock lock(mutex_);
         keys_ = std::move(fresh);
-    } catch (const std::exception& e) {  // whatever it is, it is the issuer's
+    } catch (const std::exception& e) {  // any exception is the issuer's fault
         trouble = e.what();
     }
     if (trouble == trouble_) return trouble.empty();
@@ -211,7 +211,7 @@ bool Issuer::read() {
     return trouble.empty();
 }
 
-/// The URL of the keys: by discovery (OpenID Connect Discovery 1.0, section 4), unless it is
+/// The URL of the keys: found by discovery (OpenID Connect Discovery 1.0, section 4), unless it is
 /// configured.
 std::string Issuer::keysUrl() const {
     if (!config_.keys_url.empty()) return config_.keys_url;
@@ -229,11 +229,11 @@ std::string Issuer::keysUrl() const {
     return url;
 }
 
-/// A redirection is a failure. `with_token`: the URL is the operator's, not the issuer's word.
+/// A redirection is a failure. `with_token`: the URL comes from the operator, not from the issuer.
 Json Issuer::fetch(const std::string& url, bool with_token) const {
     http::ClientOptions options;
     options.connect_timeout = options.timeout = kPatience;
-    options.tls = trust(config_.ca_file);  // anew: authorities change, too
+    options.tls = trust(config_.ca_file);  // read again: authorities change, too
     options.max_body = kMostBytes;
     if (with_token && !config_.token_file.empty()) {
         std::ifstream file(config_.token_file);
@@ -242,7 +242,7 @@ Json Issuer::fetch(const std::string& url, bool with_token) const {
     }
     http::HttpClient client(url, std::move(options));
     http::ClientRequest request;
-    if (!http::ServerUrl::parse(url).path.empty()) request.target.clear();  // it is all in the URL
+    if (!http::ServerUrl::parse(url).path.empty()) request.target.clear();  // the URL has it all
     request.until = SystemClock().now() + kPatience;
     request.stop = &stopping_;
     const http::ClientResponse answer = client.request(request);

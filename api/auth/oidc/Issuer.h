@@ -19,13 +19,13 @@
 
 namespace hearth::auth {
 
-/// The keys that the token needs are being read: the same request works in a moment, if ever.
+/// The keys that the token needs are being read: the same request may work in a moment.
 struct KeysPending {};
 using TokenVerdict = std::variant<controller::Authenticated, TokenFault, KeysPending>;
 
-/// One issuer. A thread of its own reads its keys, at the start, every five minutes, and when a
-/// token names one that is unknown, but that at most each half minute. While the issuer is away the
-/// keys of before are good. Checks never wait for it. Thread-safe.
+/// One issuer. Its own thread reads its keys at the start, every five minutes, and when a token
+/// names an unknown key, but then at most once per half minute. While the issuer is away the
+/// previous keys stay valid. Checks never wait for it. Thread-safe.
 class Issuer {
 public:
     /// References outlive it. Throws Error(InvalidArgument) for a `ca_file` that cannot be read.
@@ -35,7 +35,7 @@ public:
     Issuer& operator=(const Issuer&) = delete;
 
     const std::string& name() const noexcept { return config_.issuer; }
-    /// Checks a token that names this issuer. The right of its bearer ends with the token.
+    /// Checks a token that names this issuer. The bearer's right ends with the token.
     TokenVerdict check(const Jwt& token) const;
 
 private:
@@ -44,7 +44,7 @@ private:
     bool isForUs(const Json& claims) const;
     std::variant<controller::Principal, TokenFault> principalOf(const Json& claims) const;
     std::shared_ptr<const SigningKeys> keys() const;
-    /// Has the keys read once more. False if the last read is too recent.
+    /// Requests another read of the keys. False if the last read is too recent.
     bool askForKeys() const;
 
     void run(const std::stop_token& stop);
@@ -61,7 +61,7 @@ private:
     mutable bool wanted_ HEARTH_GUARDED_BY(mutex_) = true;
     std::optional<TimePoint> read_at_ HEARTH_GUARDED_BY(mutex_);
     std::atomic<bool> stopping_{false};
-    std::string trouble_;  ///< of the thread: what was logged
+    std::string trouble_;  ///< used by the thread: the logged trouble
     std::jthread thread_;  ///< last: it uses the others
 };
 

@@ -42,7 +42,7 @@ std::string pointer(Fields& fields, const char* key) {
     return text;
 }
 
-/// One text, or a list of them.
+/// Reads one text, or a list of texts.
 std::vector<std::string> audiences(Fields& fields) {
     std::vector<std::string> all;
     const Json* const given = fields.find("audience");

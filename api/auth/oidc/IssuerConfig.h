@@ -11,7 +11,7 @@
 
 namespace hearth::auth {
 
-/// The algorithms (RFC 7518, section 3.1) that are taken, whatever a token or a key says.
+/// The algorithms (RFC 7518, section 3.1) that are accepted, whatever a token or a key says.
 enum class SigningAlgorithm : std::uint8_t { Rs256, Es256 };
 inline constexpr Texts<SigningAlgorithm, 2> kSigningAlgorithms{{"RS256", "ES256"}};
 
@@ -22,22 +22,22 @@ struct RoleRule {
     controller::Role role = controller::Role::User;
 };
 
-/// An OpenID Connect issuer whose tokens are taken, and what their claims mean here.
+/// An OpenID Connect issuer whose tokens are accepted, and the meaning of their claims.
 struct IssuerConfig {
     std::string issuer;  ///< as in the tokens' `iss`
     std::vector<std::string> audiences;
     std::vector<SigningAlgorithm> algorithms{SigningAlgorithm::Rs256, SigningAlgorithm::Es256};
-    std::string tenant;         ///< of all of its tokens; empty: by the claim
+    std::string tenant;         ///< for all of its tokens; empty: by the claim
     std::string tenant_claim;   ///< a JSON pointer
     std::string tenant_prefix;  ///< put before the claim's text
     std::optional<controller::Role> role = controller::Role::User;  ///< none: only by a rule
-    std::vector<RoleRule> roles;  ///< the highest that fits counts
-    std::string keys_url;         ///< of its JWKS; empty: by discovery
-    std::string ca_file;          ///< of the authority of its server; empty: this machine's
-    std::string token_file;       ///< a bearer token to read the keys with; empty: none is needed
+    std::vector<RoleRule> roles;  ///< the highest that matches counts
+    std::string keys_url;         ///< URL of its JWKS; empty: by discovery
+    std::string ca_file;          ///< its server's authority; empty: this machine's
+    std::string token_file;       ///< a bearer token for reading the keys; empty: none is needed
 };
 
-/// Allows https, and plain HTTP on this machine alone.
+/// Allows https, and plain HTTP only to this machine.
 bool isSafeKeyUrl(const std::string& text);
 
 /// Reads `{"issuers": [{"issuer", "audience", …}]}`. Throws Error(InvalidSpec) with all faulty

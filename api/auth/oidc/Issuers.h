@@ -12,10 +12,10 @@
 
 namespace hearth::auth {
 
-/// All issuers whose tokens are taken. Thread-safe.
+/// All issuers whose tokens are accepted. Thread-safe.
 class Issuers {
 public:
-    /// As Issuer.
+    /// Arguments and errors as for Issuer.
     Issuers(std::vector<IssuerConfig> configs, const Clock& clock, metrics::Log& log);
 
     bool any() const noexcept { return !issuers_.empty(); }

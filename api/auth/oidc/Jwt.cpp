@@ -26,7 +26,7 @@ std::optional<Json> objectOf(std::string_view part) {
     try {
         Json value = parseJson({reinterpret_cast<const char*>(bytes), size}, kLimits);
         if (value.is_object()) return value;
-    } catch (const Error&) {  // it is no token of anybody's
+    } catch (const Error&) {  // it is no valid token
         return std::nullopt;
     }
     return std::nullopt;

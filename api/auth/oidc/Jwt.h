@@ -9,17 +9,17 @@
 
 namespace hearth::auth {
 
-/// A token in three parts (RFC 7519, JWS compact serialization), read and believed by nobody yet.
+/// A token in three parts (RFC 7519, JWS compact serialization), parsed but not yet verified.
 struct Jwt {
     Json header;
     Json claims;
     std::string text;
 };
 
-/// Reads a token. Nullopt if a part is bad, is no JSON object, or has a key twice.
+/// Reads a token. Nullopt if a part is bad, is no JSON object, or has a duplicate key.
 std::optional<Jwt> readJwt(std::string_view token);
 
-/// Checks for three parts, which none of the server's own tokens has.
+/// Checks for three parts; the server's own tokens never have three.
 bool looksLikeJwt(std::string_view token);
 
 }  // namespace hearth::auth

@@ -17,14 +17,14 @@ namespace hearth::auth {
 /// The public keys of an issuer (RFC 7517), by their ids. Thread-safe once made.
 class SigningKeys {
 public:
-    /// Reads a JWKS. Leaves out keys that no algorithm here can use: other kinds, RSA below 2,048
-    /// bits, curves other than P-256, keys for encryption. Throws Error(InvalidArgument) if the
-    /// document is no set of keys.
+    /// Reads a JWKS. Skips keys that no algorithm here can use: other kinds, RSA below 2,048 bits,
+    /// curves other than P-256, keys for encryption. Throws Error(InvalidArgument) if the document
+    /// is no set of keys.
     static SigningKeys parse(const Json& set);
 
-    /// Checks the signature by the key that the token names. The algorithm is the key's own, and
-    /// the header must say the same: a public key is never taken for a shared secret. Nullopt: all
-    /// is well.
+    /// Checks the signature with the key that the token names. The algorithm is the key's own, and
+    /// the header must have the same one: a public key is never used as a shared secret. Nullopt:
+    /// the signature is valid.
     std::optional<TokenFault> verify(const Jwt& token) const;
     std::size_t size() const noexcept { return keys_.size(); }
 

@@ -6,11 +6,11 @@
 
 namespace hearth::auth {
 
-/// The fault of a token, for the audit log: its sender is told only that it is not taken.
+/// The fault of a token, for the audit log: its sender learns only that it is refused.
 enum class TokenFault : std::uint8_t {
     Malformed,
-    Header,     ///< it wants an extension, or brings a key of its own
-    Algorithm,  ///< none that the issuer's tokens may have
+    Header,     ///< requires an extension, or contains its own key
+    Algorithm,  ///< one that the issuer's tokens may not have
     Issuer,
     UnknownKey,
     Key,  ///< the key is for another algorithm

@@ -14,8 +14,8 @@ namespace hearth::cli {
 /// devices and FIFOs are left out and reported. Not thread-safe.
 class TarSource {
 public:
-    /// `follow`: links become what they lead to; else they stay links. `left_out` hears each name
-    /// that is not in the archive, and why. Throws system_error if `directory` cannot be read.
+    /// `follow`: links are replaced by their targets; else they stay links. `left_out` gets each
+    /// name that is missing, and the reason. Throws system_error if `directory` cannot be read.
     TarSource(const std::filesystem::path& directory, bool follow,
               std::function<void(const std::string& name, const std::string& why)> left_out);
 

@@ -13,9 +13,9 @@
 namespace hearth::cli {
 namespace {
 
-constexpr std::chrono::seconds kSilence{10};  ///< a silent server then counts as lost
+constexpr std::chrono::seconds kSilence{10};  ///< then a silent server counts as lost
 constexpr std::chrono::seconds kLongestDelay{
-    15};  ///< between two tries, for shorter intervals
+    15};  ///< between two tries, if the interval is shorter
 
 }  // namespace
 

@@ -151,7 +151,7 @@ private:
     TopState state_;
     OverviewPoller poller_;
     CursesScreen
-        screen_;  // after the poller: the terminal is restored before its thread is joined
+        screen_;  // after the poller: the terminal is restored before the poller's thread is joined
     OverviewPoller::News news_;
     std::optional<int> status_;
 };
