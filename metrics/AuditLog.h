@@ -13,33 +13,33 @@
 
 namespace hearth::metrics {
 
-/// The caller, the action, its object, and whether it was allowed. Never a body, a secret or a
-/// query's value.
+/// The caller, the action, its object and the decision. Never a body, a secret or a query's
+/// value.
 struct AuditEntry {
     std::string surface;     ///< "rest", "mcp", "tools" (without MCP)
     std::string operation;   ///< "createWorkspace", "tools/call run"
-    std::string method;      ///< of HTTP; empty elsewhere
+    std::string method;      ///< the HTTP method; empty elsewhere
     std::string route;       ///< the route's template; empty elsewhere
-    std::string resource;    ///< id or name of what it was done to; empty: none, or not known
-    std::string tenant;      ///< empty: nobody was made out
+    std::string resource;    ///< id or name of the object; empty: none, or unknown
+    std::string tenant;      ///< empty: the caller was not identified
     std::string role;        ///< "user", "operator", "admin"
     std::string token;       ///< the token's id; empty: none was needed
     std::string peer;        ///< address
-    int status = 0;          ///< of HTTP, or the one that the outcome would have there
-    std::string error_code;  ///< "FORBIDDEN"; empty: done
-    std::string reason;      ///< more than the caller was told: "jwt_expired"; empty: nothing
+    int status = 0;          ///< HTTP's, or the status that the outcome would have there
+    std::string error_code;  ///< "FORBIDDEN"; empty: no error
+    std::string reason;      ///< more than the caller learned: "jwt_expired"; empty: nothing
     std::string request_id;
     std::string trace_id;
 };
 
-/// A LineFile with a line of JSON per entry. Of equal denials (401, 429: same caller, same origin)
-/// one a second is written, with their number, so that refused callers cannot fill the disk.
+/// A LineFile with a line of JSON per entry. Equal denials (401, 429: same caller, same origin)
+/// give one line per second, with their number, so that refused callers cannot fill the disk.
 /// Thread-safe.
 class AuditLog {
 public:
     static constexpr mode_t kMode = 0600;
 
-    /// `path` empty: nothing is recorded. Throws system_error if the file cannot be opened now.
+    /// An empty `path` records nothing. Throws system_error if the file cannot be opened now.
     AuditLog(std::string path, const Clock& clock, Log& log, Metrics& metrics);
 
     bool enabled() const { return file_.enabled(); }
@@ -47,7 +47,7 @@ public:
     void reopen() { file_.reopen(); }
     bool flush(std::chrono::milliseconds patience) { return file_.flush(patience); }
 
-    /// The line of an entry, without its line break; `more`: like it since the last line.
+    /// The line of an entry, without its line break; `more`: equal ones since the last line.
     static std::string line(const AuditEntry& entry, WallTime when, std::uint64_t more = 0);
 
 private:
@@ -55,12 +55,12 @@ private:
         TimePoint written_at;
         std::uint64_t more = 0;
     };
-    /// Whether this denial is one too many now; else `more` is how many were since the last.
+    /// True if this denial gets no line now; else `more` is the number skipped since the last line.
     bool folded(const AuditEntry& entry, std::uint64_t& more);
 
     const Clock& clock_;
     Mutex mutex_;
-    std::map<std::string, Denials> denials_ HEARTH_GUARDED_BY(mutex_);  ///< by who, where and how
+    std::map<std::string, Denials> denials_ HEARTH_GUARDED_BY(mutex_);  ///< by caller, place, kind
     LineFile file_;
 };
 

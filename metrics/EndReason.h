@@ -6,7 +6,7 @@
 
 namespace hearth {
 
-/// Why a workspace has ended or a sandbox was retired.
+/// The reason why a workspace has ended or a sandbox was retired.
 enum class EndReason : std::uint8_t {
     Deleted,
     Idle,
@@ -26,7 +26,7 @@ enum class EndReason : std::uint8_t {
     Oom,
 };
 
-/// As metrics, events, the journal and `410 Gone` have it.
+/// The names in metrics, events, the journal and `410 Gone`.
 inline constexpr Texts<EndReason, 16> kEndReasons{
     {"deleted", "idle", "lifetime", "schedule", "lost", "failed", "shrink", "age", "replaced",
      "preempted", "drain", "shutdown", "operator", "one_shot", "node", "oom"}};

@@ -18,7 +18,7 @@ public:
 
     void devices(std::string_view state, double count);
     void scrub(bool clean, double seconds);
-    /// Time that devices were leased to sandboxes that nobody had claimed.
+    /// The time that devices were leased to unclaimed sandboxes.
     void idle(const std::string& pool, double gpu_seconds);
     void forgetPool(const std::string& pool);
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::chrono::seconds kFileLook{1};
 constexpr std::chrono::milliseconds kRetry{500};
 constexpr std::chrono::milliseconds kLastLines{5'000};
-/// A buffer that grew beyond this in a rush is given back.
+/// A buffer that grew beyond this in a burst is released.
 constexpr std::size_t kKeptBuffer = 1U << 20U;
 
 }  // namespace
@@ -51,7 +51,7 @@ void LineFile::add(std::string_view line) {
             queue_.append(line);
             added_ += line.size();
         }
-        // The thread sleeps while it gathers, unless half of the room is taken.
+        // The thread sleeps while lines gather, unless half of the room is taken.
         wakes = before == 0 || (before < kMost / 2 && queue_.size() >= kMost / 2);
     }
     if (lost) settings_.count(LineFate::Lost);
@@ -118,7 +118,7 @@ Fd LineFile::open(const std::string& path, mode_t mode) {
     if (there || errno != ENOENT) return there;
     Fd made(::open(path.c_str(), kFlags | O_CREAT | O_EXCL, mode));
     if (!made && errno == EEXIST) return Fd(::open(path.c_str(), kFlags));
-    // The umask has taken bits away. Without them the file is still good for its lines.
+    // The umask has removed bits. Even without them the file can take lines.
     if (made) static_cast<void>(::fchmod(made.get(), mode));
     return made;
 }
@@ -128,7 +128,7 @@ bool LineFile::open() {
     if (!opened) return false;
     file_ = std::move(opened);
     looked_at_ = clock_.now();
-    torn_ = false;  // a torn line stays in the file of before
+    torn_ = false;  // a torn line stays in the previous file
     due_ = false;
     return true;
 }
@@ -145,7 +145,7 @@ int LineFile::append(std::string& batch) {
     if (batch.empty()) return 0;
     if (clock_.now() - looked_at_ >= kFileLook || !file_) {
         looked_at_ = clock_.now();
-        // Where the new one cannot be opened the old one still takes lines: none is lost.
+        // If the new file cannot be opened, the old one still takes lines: none is lost.
         if ((!file_ || due_ || moved()) && !open()) {
             const int error = errno;
             due_ = true;
@@ -154,7 +154,7 @@ int LineFile::append(std::string& batch) {
         }
     }
     std::size_t done = 0;
-    // A line that was written in part is ended first, so that the next one is whole.
+    // A partly written line is ended first, so that the next one is complete.
     if (torn_ && !put("\n", done)) return errno;
     torn_ = false;
     done = 0;

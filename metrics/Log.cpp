@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kDelete = 0x7F;
 
-/// Of JSON; readers of logfmt know no other escapes.
+/// Escapes as in JSON; readers of logfmt know no other escapes.
 void appendQuoted(std::string& line, std::string_view value) {
     line.push_back('"');
     for (std::size_t end = value.find(kDelete); end != std::string_view::npos;
@@ -111,7 +111,7 @@ void Log::writeLine(std::string_view level, std::string_view event,
     std::string text = line(format_, level, event, fields);
     if (tail_ != nullptr) tail_->add(text);
     if (writer_ != nullptr) return writer_->add(std::move(text));
-    // A log that cannot be written has nowhere to say so.
+    // If the log cannot be written, there is no place to report it.
     static_cast<void>(output_->write(text));
 }
 

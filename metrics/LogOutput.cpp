@@ -29,7 +29,7 @@ std::ptrdiff_t LogOutput::write(std::string_view bytes) const {
         if (kind_ == Kind::Socket) {
             n = ::send(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         } else if (kind_ == Kind::Stream && !own_) {
-            // It could not be opened again. A pipe that polls writable takes a page.
+            // It could not be opened a second time. A pipe that polls writable takes a page.
             pollfd ready{fd_, POLLOUT, 0};
             if (::poll(&ready, 1, 0) <= 0) return 0;
             n = ::write(fd_, bytes.data(), std::min<std::size_t>(bytes.size(), PIPE_BUF));

@@ -8,16 +8,16 @@
 
 namespace hearth::metrics {
 
-/// A descriptor that somebody reads, or has stopped reading: no write to a pipe, socket or terminal
-/// ever blocks. Thread-safe; does not own the descriptor.
+/// A descriptor whose reader may have stalled: no write to a pipe, socket or terminal ever blocks.
+/// Thread-safe; does not own the descriptor.
 class LogOutput {
 public:
-    /// A pipe or terminal is opened a second time, so that other users of the descriptor do not
-    /// become non-blocking: make it before the process gives up its rights.
+    /// Opens a pipe or terminal a second time, so that other users of the descriptor do not become
+    /// non-blocking: construct it before the process gives up its rights.
     explicit LogOutput(int fd);
 
-    /// The number of bytes taken: fewer than given, or none, if the reader has stalled; -1 if there
-    /// is no reader (errno says why).
+    /// Returns the number of bytes taken: fewer than given, or none, if the reader has stalled; -1
+    /// if there is no reader (errno has the reason).
     [[nodiscard]] std::ptrdiff_t write(std::string_view bytes) const;
     /// Waits until some bytes may be taken, at most `patience`.
     void waitWritable(std::chrono::milliseconds patience) const;

@@ -15,8 +15,8 @@
 
 namespace hearth::metrics {
 
-/// The last lines of the log, for whoever looks at them through the API. Lines are dropped by their
-/// bytes, oldest first. Thread-safe.
+/// The last lines of the log, for readers through the API. Lines are dropped by their bytes, oldest
+/// first. Thread-safe.
 class LogTail {
 public:
     struct Line {
@@ -31,9 +31,9 @@ public:
     void add(std::string_view line);
     /// At most `most` lines with a greater id, oldest first.
     std::vector<Line> after(std::uint64_t id, std::size_t most) const;
-    /// The id after which `most` lines are left.
+    /// The id after which `most` lines remain.
     std::uint64_t before(std::size_t most) const;
-    /// As Subscribers::add(). Called from a thread of its own: who logs may hold anything.
+    /// Like Subscribers::add(), but called from a separate thread: a logging one may hold any lock.
     std::shared_ptr<void> subscribe(std::function<void()> changed);
 
 private:
@@ -48,7 +48,7 @@ private:
     std::size_t watchers_ HEARTH_GUARDED_BY(mutex_) = 0;
     StoppableCondition changed_;
     Subscribers subscribers_;
-    std::jthread thread_ HEARTH_GUARDED_BY(mutex_);  ///< once somebody watches
+    std::jthread thread_ HEARTH_GUARDED_BY(mutex_);  ///< runs once somebody watches
 };
 
 }  // namespace hearth::metrics

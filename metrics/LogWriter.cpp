@@ -32,7 +32,7 @@ LogWriter::~LogWriter() {
 void LogWriter::add(std::string line) {
     const MutexLock lock(mutex_);
     const bool idle = lines_.empty();
-    // After a gap there is room again only when half is free, so that gaps stay few.
+    // After a gap, lines are accepted again only when half is free, so that gaps stay few.
     if (!idle && bytes_ + line.size() > (dropped_ > 0 ? most_ / 2 : most_)) {
         ++dropped_;
         metrics_.logDropped(1);
@@ -63,7 +63,7 @@ void LogWriter::drain() {
         if (lines_.empty()) return;
         std::string& text = lines_.front().text;
         const std::ptrdiff_t n = output_.write(text);
-        if (n < 0) return loseAll();  // nobody reads any more, or the disk of the log is full
+        if (n < 0) return loseAll();  // there is no reader any more, or the log's disk is full
         const auto taken = static_cast<std::size_t>(n);
         bytes_ -= taken;
         if (taken < text.size()) {

@@ -13,22 +13,22 @@
 
 namespace hearth::metrics {
 
-/// Keeps the log's lines in their order while its reader has stalled, and writes them when it reads
+/// Keeps the log's lines in order while its reader has stalled, and writes them when it reads
 /// again. add() never blocks on the reader. The buffer is bounded: a line that does not fit is
-/// dropped and counted, and `log.dropped` stands in the log where lines are missing. Thread-safe.
+/// dropped and counted, and a `log.dropped` line marks the gap in the log. Thread-safe.
 class LogWriter {
 public:
     static constexpr std::size_t kMost = 256U << 10U;
 
     LogWriter(const LogOutput& output, Metrics& metrics, std::size_t most = kMost,
               LogFormat format = LogFormat::Logfmt);
-    /// Writes what is left, for one second at most.
+    /// Writes the remaining lines, for one second at most.
     ~LogWriter();
     LogWriter(const LogWriter&) = delete;
     LogWriter& operator=(const LogWriter&) = delete;
 
     LogFormat format() const { return format_; }
-    /// One line with its line break; written at once where the reader takes it.
+    /// Adds one line with its line break; written at once if the reader takes it.
     void add(std::string line);
 
 private:
@@ -49,9 +49,9 @@ private:
     const LogFormat format_;
     Mutex mutex_;
     StoppableCondition stalled_;
-    std::deque<Line> lines_ HEARTH_GUARDED_BY(mutex_);     // the first may be a rest
-    std::size_t bytes_ HEARTH_GUARDED_BY(mutex_) = 0;      // of lines_
-    std::uint64_t dropped_ HEARTH_GUARDED_BY(mutex_) = 0;  // not told of yet
+    std::deque<Line> lines_ HEARTH_GUARDED_BY(mutex_);     // the first may be a partial one
+    std::size_t bytes_ HEARTH_GUARDED_BY(mutex_) = 0;      // size of lines_
+    std::uint64_t dropped_ HEARTH_GUARDED_BY(mutex_) = 0;  // not reported yet
     std::jthread thread_;
 };
 

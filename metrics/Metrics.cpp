@@ -26,7 +26,7 @@ const Buckets kWorkBuckets{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                            0.5,    1,     2.5,    5,     10,   30,    60,   300};
 const Buckets kStartBuckets{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
 
-/// What a claim may be told in place of a workspace; other codes appear when they are met.
+/// The errors that a claim may get instead of a workspace; other codes appear when they occur.
 constexpr std::array kClaimErrors{ErrorCode::InvalidArgument,
                                   ErrorCode::InvalidSpec,
                                   ErrorCode::NotFound,
@@ -60,7 +60,7 @@ constexpr std::array<const char*, 7> kStates{"creating", "warming",   "ready", "
 
 template <typename Metric>
 void removePool(prometheus::Family<Metric>& family, const std::string& pool) {
-    // Family has no look-up by partial labels: what Collect() shows is asked back by its labels.
+    // Family has no look-up by partial labels: the labels that Collect() returns are searched.
     for (const prometheus::MetricFamily& collected : family.Collect()) {
         for (const prometheus::ClientMetric& metric : collected.metric) {
             prometheus::Labels labels;

@@ -32,11 +32,11 @@ struct QuotaGauge {
     std::optional<double> limit;
 };
 
-/// Every series that the program exports, in one place. Labels are bounded:
-/// never an id. Thread-safe.
+/// Every series that the program exports, in one place. Labels are bounded: never an id.
+/// Thread-safe.
 ///
-/// Counters and histograms are met where the thing happens; the gauges of pool and workspace
-/// counts are set by the reconciler each time it has looked.
+/// Counters and histograms are updated where the event happens; the reconciler sets the gauges of
+/// pool and workspace counts after each of its passes.
 class Metrics {
 public:
     Metrics();
@@ -45,31 +45,31 @@ public:
 
     /// Creates all series of a pool at zero, so that a rate over them has a beginning.
     void bornPool(const std::string& pool);
-    /// Those of executions in a language that a pool has; "command" is one.
+    /// Creates the series of executions in one of a pool's languages; "command" is one of them.
     void bornExecution(const std::string& pool, std::string_view language, std::string_view status);
     void bornReconcile(std::string_view kind);
     /// Removes the series of a deleted pool.
     void forgetPool(const std::string& pool);
 
-    /// One that got its workspace; others have no latency.
-    /// `trace`, here and below: of what took so long; it becomes the exemplar of its bucket.
+    /// A claim that got its workspace; other claims have no latency. `trace`, here and below: the
+    /// trace of the measured work; it becomes its bucket's exemplar.
     void claim(const std::string& pool, std::string_view source, double seconds,
                const TraceContext& trace = {});
-    /// Refused, or failed by the server's fault. `pool` empty: none was found for it.
+    /// A claim that was refused, or failed by the server's fault. `pool` empty: none matched it.
     void claimUnserved(const std::string& pool, ErrorCode why);
     void claimCancelled(const std::string& pool);
     void claimStage(const std::string& pool, std::string_view stage, double seconds);
     void claimQueued(const std::string& pool, double seconds);
     void claimQueueDepth(const std::string& pool, double depth);
     void poolExhausted(const std::string& pool);
-    /// Use and limit of these; what an earlier call set and this one does not have is removed.
+    /// Sets use and limit of these; removes resources of an earlier call that are missing here.
     void quotas(const std::vector<QuotaGauge>& all);
     void poolSandboxes(const std::string& pool, std::string_view state, double count);
     void poolDesired(const std::string& pool, double count);
-    /// Claims expected, the warm sandboxes that they need, and the share of claims that were
+    /// Expected claims, the warm sandboxes that they need, and the share of claims that were
     /// missed.
     void poolForecast(const std::string& pool, double per_second, double target, double missed);
-    /// Time that ready sandboxes waited for claims.
+    /// The time that ready sandboxes waited for claims.
     void poolIdle(const std::string& pool, double sandbox_seconds);
     void poolDegraded(const std::string& pool, bool degraded);
     void workspaces(const std::string& pool, double count);
@@ -77,12 +77,12 @@ public:
     void paused(const std::string& pool);
     void resumed(const std::string& pool, double seconds);
     void sandboxStart(const std::string& pool, double seconds);
-    /// Sandboxes that hold a workspace, live and do not answer.
+    /// Sandboxes that hold a workspace and live but do not answer.
     void suspectSandboxes(const std::string& pool, double count);
     /// Sandboxes with leftovers that cannot be removed.
     void sweepLeftovers(double count);
     void sandboxFailure(const std::string& pool, std::string_view reason);
-    /// `lag_seconds`: of what ended because it was due.
+    /// `lag_seconds`: the delay of an end that was due.
     void reclaim(const std::string& pool, EndReason reason, std::optional<double> lag_seconds = {});
     void execution(const std::string& pool, std::string_view language, std::string_view status,
                    double seconds, double overhead_seconds, const TraceContext& trace = {});
@@ -95,15 +95,15 @@ public:
     void http(const std::string& route, std::string_view method, int code, double seconds,
               const TraceContext& trace = {});
     void httpRefused(std::string_view reason);
-    /// Whether a client and we agreed on a key.
+    /// A TLS handshake; `agreed`: client and server agreed on a key.
     void tlsHandshake(bool agreed);
-    /// When the certificate that is shown ends, in seconds since 1970.
+    /// When the shown certificate expires, in seconds since 1970.
     void tlsExpiry(double at);
-    /// Threads of a listener that answer requests.
+    /// The threads of a listener that answer requests.
     void httpWorkers(std::string_view listener, double count);
-    /// Of those, how many do now: each of them counts itself.
+    /// The number of these that are answering now: each of them counts itself.
     prometheus::Gauge& httpWorkersBusy(std::string_view listener);
-    /// Whether the tokens in force are not those of the file of --config, which cannot be taken.
+    /// Set if the tokens in force differ from the file of --config, which is invalid.
     void tokensStale(bool stale);
     /// An entry of the audit log; `result`: written, failed (tried again), lost.
     void audit(std::string_view result);
@@ -111,39 +111,39 @@ public:
     void databaseDamage(std::string_view found);
     void mcp(std::string_view method, std::string_view tool, std::string_view result);
     void doubleBindRefused();
-    /// A pool whose sandboxes ask the mirror: the counter that an alert reads is there before the
-    /// first failure.
+    /// Creates the counter of a pool whose sandboxes use the mirror, so that an alert finds it
+    /// before the first failure.
     void bornMirror(const std::string& pool);
-    /// A request of a sandbox to the outside; `decision` is one of a fixed set of words.
+    /// A sandbox's request to the outside; `decision` is one of a fixed set of words.
     void egress(const std::string& pool, std::string_view kind, std::string_view decision,
                 std::uint64_t sent, std::uint64_t received);
     void mirrorCacheBytes(double bytes);
     /// Lines that the log's stalled reader, or the access log's disk, did not take.
     void logDropped(std::uint64_t lines);
-    /// A write of history that the disk did not take, or for good (`lost`) will not get.
+    /// A history write that the disk did not take, or records that it will never get (`lost`).
     void journalFailed();
     void journalLost(std::uint64_t records);
     /// Bytes that wait for the disk.
     void journalPending(double bytes);
     /// The disk promised to sandboxes, and the most that may be promised.
     void workspaceDisk(double promised, double most);
-    /// What is free of a disk, and what of that is kept; `disk`: state, workspaces.
+    /// A disk's free space, and the reserved part of it; `disk`: state, workspaces.
     void disk(std::string_view disk, double free, double reserved);
-    /// Images of the store, and the bytes of their layouts.
+    /// The store's images, and the bytes of their layouts.
     void images(double count, double bytes);
-    /// Whether it runs, how many operations wait for its answer, and how many ranges of uids it has
-    /// leased to sandboxes.
+    /// Reports if the launcher runs, how many operations wait for its answer, and how many uid
+    /// ranges are leased to sandboxes.
     void launcher(bool up, double operations, double leases);
     /// Whether this replica leads; by which Lease (empty: there is only this one).
     void leader(bool leads, const std::string& lease = {});
-    /// Operations of one kind that the launcher has not answered within their deadline.
+    /// Operations of one kind that the launcher has not answered before their deadline.
     void launcherOperationsStuck(std::string_view operation, double count);
 
     GpuMetrics& gpus() { return gpus_; }
     TraceMetrics& traces() { return traces_; }
     UsageMetrics& usage() { return usage_; }
 
-    /// The Prometheus text format 0.0.4, with `process_*` read now.
+    /// Returns the Prometheus text format 0.0.4, with `process_*` read now.
     std::string render() const;
     /// The same as OpenMetrics 1.0, which has exemplars.
     std::string renderOpen() const;

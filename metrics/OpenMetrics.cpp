@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kTotal = "_total";
 
-/// The shortest text that reads back as the same number; with a point, as bounds must have one.
+/// The shortest text that reads back as the same number; with a point, as bounds need one.
 std::string numberText(double value) {
     if (std::isnan(value)) return "NaN";
     if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";

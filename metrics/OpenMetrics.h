@@ -9,11 +9,11 @@
 
 namespace hearth::metrics {
 
-/// Of an answer in this format.
+/// The content type of an answer in this format.
 inline constexpr const char* kOpenMetricsType =
     "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Whether a scraper's header Accept asks for OpenMetrics rather than for the older text format.
+/// True if a scraper's Accept header prefers OpenMetrics to the older text format.
 bool asksForOpenMetrics(const std::string& accept);
 
 /// The OpenMetrics text format 1.0, with exemplars on the buckets of histograms; prometheus-cpp

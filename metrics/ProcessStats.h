@@ -7,7 +7,7 @@
 namespace hearth::metrics {
 
 /// The standard `process_*` series of this process, as they are now (prometheus-cpp has none), and
-/// hearth_host_pressure_seconds_total where the kernel tells it.
+/// hearth_host_pressure_seconds_total if the kernel reports it.
 std::vector<prometheus::MetricFamily> processStats();
 
 }  // namespace hearth::metrics

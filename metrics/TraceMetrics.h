@@ -8,14 +8,14 @@
 
 namespace hearth::metrics {
 
-/// What became of spans. Thread-safe.
+/// Counts the spans that were exported or dropped. Thread-safe.
 class TraceMetrics {
 public:
     explicit TraceMetrics(prometheus::Registry& registry);
 
     void exported(double spans);
     /// `reason`: queue_full (they came faster than they could be sent), refused (by the receiver),
-    /// unreachable (it was tried for as long as a batch may take).
+    /// unreachable (tried until the batch's time limit).
     void dropped(std::string_view reason, double spans);
 
 private:

@@ -13,8 +13,8 @@
 
 namespace hearth::metrics {
 
-/// Who used how much. `tenant_class` is the tenant where it has a quota of its own, else "other",
-/// so that no client makes series. Thread-safe.
+/// The use per class of tenants. `tenant_class` is the tenant if it has its own quota, else
+/// "other", so that clients cannot create series. Thread-safe.
 class UsageMetrics {
 public:
     struct Labels {
@@ -33,7 +33,7 @@ public:
     explicit UsageMetrics(prometheus::Registry& registry);
 
     void add(const Labels& of, const Use& use);
-    /// Open workspaces of all classes; a class of an earlier call that is not here has none.
+    /// Open workspaces by class; a class of an earlier call that is missing here becomes zero.
     void workspaces(const std::map<std::string, std::size_t>& by_class);
     void forgetPool(const std::string& pool);
 
@@ -49,7 +49,7 @@ private:
     Family<prometheus::Counter>& egress_;
     Family<prometheus::Gauge>& workspaces_;
     Mutex mutex_;
-    std::set<std::string> classes_ HEARTH_GUARDED_BY(mutex_);  ///< that have ever been
+    std::set<std::string> classes_ HEARTH_GUARDED_BY(mutex_);  ///< all classes ever set
 };
 
 }  // namespace hearth::metrics

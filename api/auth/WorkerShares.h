@@ -43,7 +43,7 @@ public:
     /// share, which no other work can take, or else one of the share. So the work of a tenant never
     /// stops its operators from draining, deleting and looking.
     enum class Kind { Work, Operators };
-    /// How long a request waits for its tenant's first place if other tenants have taken all.
+    /// How long a request waits for its first place if other tenants have taken all.
     static constexpr std::chrono::seconds kPatience{10};
 
     /// A place for one request, held while the returned object lives. Throws Error(RateLimited) if

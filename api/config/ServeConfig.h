@@ -32,7 +32,7 @@ enum class RuntimeChoice {
 };
 const char* runtimeName(RuntimeChoice runtime);
 const char* agentModeName(pool::docker::AgentMode mode);
-/// The fate of warm sandboxes when the server stops: they are ended, or kept for the next one.
+/// The fate of warm sandboxes when the server stops: destroyed, or kept for the next server.
 enum class ShutdownWarm { Destroy, Keep };
 
 /// A static token of the configuration file. Only its hash is kept.

@@ -71,8 +71,8 @@ public:
     /// Reports to the front which route took the request, so that its metrics name it even if the
     /// handler throws. A Router calls it; other classes may ignore it.
     virtual void tookRoute(const std::string& pattern) { static_cast<void>(pattern); }
-    /// Sets the tenant whose share of streams and waits the answer uses, and the right that ends
-    /// the answer if it ends first. Only the front uses it.
+    /// Sets the tenant whose share of streams and waits the answer uses, and the right to it: the
+    /// answer under way ends when the right ends. Only the front uses it.
     // NOLINTBEGIN(performance-unnecessary-value-param): the front keeps it
     virtual void actsFor(const std::string& tenant, const std::string& token_id,
                          AccessRight right) {

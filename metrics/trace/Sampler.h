@@ -8,22 +8,22 @@
 
 namespace hearth::metrics {
 
-/// Which traces are recorded: OpenTelemetry's samplers.
+/// Decides which traces are recorded: OpenTelemetry's samplers.
 class Sampler {
 public:
     /// Records nothing.
     Sampler() = default;
-    /// `name`: always_on, always_off, traceidratio, or one of these behind "parentbased_", which
-    /// does as the caller's trace does where there is one. `argument`: the share of traceidratio, 0
-    /// to 1; empty: 1. Throws Error(InvalidArgument) that names the variable of the environment.
+    /// `name`: always_on, always_off, traceidratio, or one of these after "parentbased_", which
+    /// follows the caller's trace if there is one. `argument`: the share for traceidratio, 0 to 1;
+    /// empty: 1. Throws Error(InvalidArgument) that names the environment variable.
     static Sampler of(const std::string& name, const std::string& argument);
 
-    /// `parent` is what the caller says of its trace; `trace` the id in question.
+    /// `parent` is the caller's trace context; `trace` is the id in question.
     bool takes(const std::optional<TraceContext>& parent, const std::string& trace) const;
 
 private:
     bool follows_parent_ = true;
-    /// Traces whose last 56 bits are below it.
+    /// Records traces whose last 56 bits are below it.
     std::uint64_t below_ = 0;
 };
 

@@ -12,14 +12,14 @@
 
 namespace hearth::metrics {
 
-/// A name of the OpenTelemetry semantic conventions, or of ours ("hearth.…"), and its value.
+/// A name from the OpenTelemetry semantic conventions, or Hearth's own ("hearth.…"), and its value.
 struct Attribute {
-    std::string_view key;  ///< a literal: a span is made often, and sent much later
+    std::string_view key;  ///< a literal: spans are made often, and sent much later
     std::variant<std::string, std::int64_t, double, bool> value;
 };
 using Attributes = std::vector<Attribute>;
 
-/// What all spans of a server are of: names and texts.
+/// The names and texts that all spans of a server share.
 using Resource = std::vector<std::pair<std::string, std::string>>;
 
 /// The numbers are OTLP's.
@@ -31,20 +31,20 @@ struct SpanEvent {
     TimePoint at;
 };
 
-/// A piece of work that has ended. Times are those of the server's clock; whoever sends them on
-/// makes wall time of them.
+/// A piece of work that has ended. Times are those of the server's clock; the exporter converts
+/// them to wall time.
 struct Span {
-    TraceContext context;  ///< its own: `span` is its id
-    std::string parent{};  ///< id of the span that it is a part of; empty: it is the first
-    std::string name;      ///< of bounded variety: no ids
+    TraceContext context;  ///< the span's own context, with its id
+    std::string parent{};  ///< id of the enclosing span; empty: it is the first
+    std::string name;      ///< from a bounded set: no ids
     SpanKind kind = SpanKind::Internal;
     TimePoint start;
     TimePoint end;
     Attributes attributes{};
     std::vector<SpanEvent> events{};
-    std::vector<TraceContext> links{};  ///< of other traces that it has to do with
+    std::vector<TraceContext> links{};  ///< to other traces that it is related to
     bool failed = false;
-    std::string why{};  ///< of a failed one
+    std::string why{};  ///< only if it failed
 };
 
 }  // namespace hearth::metrics

@@ -14,28 +14,28 @@ public:
     virtual void take(Span span) = 0;
 };
 
-/// Places in traces, and the way out of ended spans. Thread-safe.
+/// Makes contexts in traces, and passes on ended spans. Thread-safe.
 class Tracer {
 public:
-    /// Records nothing. A caller's trace goes on through it as it came, with the caller's span: one
-    /// of ours would be nowhere to be found.
+    /// Records nothing. A caller's trace passes through unchanged, with the caller's span: nobody
+    /// could find a span of this server.
     Tracer() = default;
     /// `sink` outlives it.
     Tracer(Sampler sampler, SpanSink& sink) : sampler_(sampler), sink_(&sink) {}
 
-    /// Of the first span here: in the caller's trace where it has one, else in a new one.
+    /// The context of the first span here: in the caller's trace if it has one, else in a new one.
     TraceContext begin(const std::optional<TraceContext>& caller) const;
-    /// Of a span within another's.
+    /// The context of a span inside another one.
     TraceContext within(const TraceContext& parent) const;
-    /// Of a span that nobody waits for, to record with a link to what caused it. It is recorded if
-    /// that was.
+    /// The context of a span that nobody waits for, to be recorded with a link to its cause. It is
+    /// recorded if the cause was.
     TraceContext aside(const TraceContext& cause) const;
 
-    /// False: making a span of it is for nothing.
+    /// If false, making a span for it is useless.
     bool records(const TraceContext& context) const { return sink_ != nullptr && context.sampled; }
-    /// The context, or none where it is not recorded: for whoever leads people to a trace.
+    /// The context, or an empty one if it is not recorded: for references that people follow.
     TraceContext recorded(const TraceContext& context) const;
-    /// Drops it where records() is false.
+    /// Passes the span on; drops it if records() is false.
     void end(Span span) const;
 
 private:

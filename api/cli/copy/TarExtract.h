@@ -62,7 +62,7 @@ private:
     LeftOut left_out_;
     tar::TarReader reader_;
     mode_t mask_ = 022;
-    Place place_;  ///< of the file being written
+    Place place_;  ///< place of the file that is being written
     Fd file_;
     std::string temporary_;  ///< its name until it is complete
     tar::TarMember now_;
@@ -73,8 +73,8 @@ private:
 };
 
 /// True if a symbolic link `depth` directories below the top may have this target, so that it
-/// cannot lead out whatever other such links exist. Only leading ".." are allowed, at most `depth`
-/// of them: a later one could step back out of a link.
+/// cannot lead out whatever other such links exist. Only leading ".." are allowed, and not more
+/// than `depth`: a later one could step back out of a link.
 bool linkStaysInside(std::string_view target, std::size_t depth);
 
 }  // namespace hearth::cli

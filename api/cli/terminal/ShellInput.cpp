@@ -147,7 +147,7 @@ void ShellInput::resize() {
         // It has ended: there is no window any more.
     } catch (const Error&) {
         const MutexLock lock(mutex_);
-        told_ = {0, 0};  // the next change is sent again
+        told_ = {0, 0};  // so that the next change is sent
     }
 }
 

@@ -21,9 +21,9 @@ constexpr std::chrono::milliseconds kLongestPause{8'000};
 constexpr std::size_t kMostAnswer = 64U << 10U;
 constexpr std::size_t kLongestWhy = 200;
 constexpr int kTooLarge = 413;
-/// Between two lines of the log about what goes wrong.
+/// The least time between two log lines about a failure.
 constexpr std::chrono::minutes kQuiet{1};
-/// From here on a difference of the two clocks is a wall clock that was set.
+/// A larger difference between the two clocks means that the wall clock was set.
 constexpr std::chrono::milliseconds kClockMoved{5};
 constexpr int kTries = 3;
 
@@ -51,7 +51,7 @@ http::ClientOptions optionsOf(const OtlpSettings& settings) {
     return options;
 }
 
-/// The header Retry-After in whole seconds; zero where there is none. Dates count as none.
+/// The header Retry-After in whole seconds; zero if there is none. Dates count as none.
 std::chrono::milliseconds retryAfter(const http::ClientResponse& response) {
     const std::string told = response.header("Retry-After").value_or("");
     unsigned seconds = 0;
@@ -120,7 +120,7 @@ void OtlpExporter::sendAll(std::vector<Span> spans, const std::stop_token& stop)
                                 std::make_move_iterator(at(end)));
         try {
             send(batch, stop);
-        } catch (const std::exception& e) {  // it could not even be written
+        } catch (const std::exception& e) {  // it could not even be serialized
             tell(e.what());
             drop("refused", batch.size());
         }
@@ -149,8 +149,8 @@ void OtlpExporter::send(const std::vector<Span>& spans, const std::stop_token& s
 }
 
 std::chrono::nanoseconds OtlpExporter::toWall() {
-    // Between two reads of clocks the thread may be interrupted: of two spans that began together
-    // in different batches, one would seem to be earlier. The shortest of a few tries is kept.
+    // The thread may be interrupted between two clock reads: of two spans that began together in
+    // different batches, one would seem to be earlier. The shortest of a few tries is kept.
     std::chrono::nanoseconds found{0};
     std::chrono::nanoseconds shortest = std::chrono::nanoseconds::max();
     for (int i = 0; i < kTries; ++i) {

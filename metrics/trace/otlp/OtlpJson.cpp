@@ -83,7 +83,7 @@ PartialSuccess partialSuccessOfJson(const std::string& answer) {
         if (partial == told.end() || !partial->is_object()) return {};
         PartialSuccess out;
         const auto count = partial->find("rejectedSpans");
-        if (count != partial->end()) {  // 64-bit integers are texts, and receivers take both
+        if (count != partial->end()) {  // 64-bit integers are texts, but both forms are read
             out.rejected = count->is_string() ? std::stoul(count->get<std::string>())
                                               : count->get<std::size_t>();
         }

@@ -9,15 +9,15 @@
 
 namespace hearth::metrics {
 
-/// What one message says: spans of one server.
+/// The content of one message: spans of one server.
 struct SpanBatch {
     const Resource& resource;
     const std::vector<Span>& spans;
-    /// What makes nanoseconds since 1970 of a TimePoint's.
+    /// The offset from a TimePoint to nanoseconds since 1970.
     std::chrono::nanoseconds to_wall;
 };
 
-/// A text as it may be sent: UTF-8, which receivers insist on, and no longer than anybody reads.
+/// A text in the form that may be sent: UTF-8, which receivers require, and of limited length.
 std::string sentText(std::string_view text);
 
 /// An ExportTraceServiceRequest of OTLP 1.x, in its two forms. Source: opentelemetry-proto, the
@@ -26,12 +26,12 @@ std::string sentText(std::string_view text);
 std::string otlpProtobuf(const SpanBatch& batch);
 std::string otlpJson(const SpanBatch& batch);
 
-/// What a receiver answered: how many spans it did not take, and why.
+/// The receiver's answer: the number of rejected spans, and the reason.
 struct PartialSuccess {
     std::size_t rejected = 0;
     std::string why;
 };
-/// None where the answer says nothing of the kind, or is not readable: it comes with a success.
+/// Empty if the answer has no such part or is unreadable: it comes with a success.
 PartialSuccess partialSuccessOfProtobuf(const std::string& answer);
 PartialSuccess partialSuccessOfJson(const std::string& answer);
 

@@ -48,7 +48,7 @@ void writeResource(pbf_writer& to, const Resource& all) {
     }
 }
 
-/// KeyValue of common/v1, with its AnyValue.
+/// Writes KeyValue of common/v1, with its AnyValue.
 void writeAttributes(pbf_writer& to, protozero::pbf_tag_type field, const Attributes& all) {
     for (const Attribute& each : all) {
         pbf_writer pair(to, field);
@@ -135,7 +135,7 @@ PartialSuccess partialSuccessOfProtobuf(const std::string& answer) {
                 }
             }
         }
-    } catch (const std::exception&) {  // the spans have arrived, whatever it says
+    } catch (const std::exception&) {  // the spans have arrived, whatever the answer says
         return {};
     }
     return told;

@@ -17,12 +17,12 @@ namespace {
     throw Error(ErrorCode::InvalidArgument, name + " " + why).hint(hint);
 }
 
-/// Variables for traces alone come before those for all signals.
+/// Looks up variables; those for traces alone take precedence over those for all signals.
 class Variables {
 public:
     explicit Variables(const Environment& read) : read_(read) {}
 
-    /// OTEL_EXPORTER_OTLP_TRACES_`end`, else OTEL_EXPORTER_OTLP_`end`; remembers which.
+    /// OTEL_EXPORTER_OTLP_TRACES_`end`, or else OTEL_EXPORTER_OTLP_`end`; remembers the name.
     std::string of(const char* end) {
         name_ = std::string("OTEL_EXPORTER_OTLP_TRACES_") + end;
         std::string value = read_(name_.c_str());
@@ -34,7 +34,7 @@ public:
         name_ = name;
         return read_(name);
     }
-    /// A number from `least` on; `otherwise` where there is none.
+    /// A number of at least `least`; `otherwise` if the value is empty.
     std::size_t number(const std::string& value, std::size_t least, std::size_t otherwise) const {
         if (value.empty()) return otherwise;
         constexpr std::size_t kMost = 100'000'000;

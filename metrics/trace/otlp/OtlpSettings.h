@@ -13,10 +13,10 @@
 
 namespace hearth::metrics {
 
-/// How spans are sent, after the variables that OpenTelemetry's SDKs read.
+/// The settings for sending spans, from the variables that OpenTelemetry's SDKs read.
 struct OtlpSettings {
-    std::string url;  ///< whole, with its path
-    /// The URL without its query, which may hold a secret: for people.
+    std::string url;  ///< complete, with its path
+    /// The URL without its query, which may hold a secret: for messages.
     std::string place() const { return url.substr(0, url.find('?')); }
     std::vector<std::pair<std::string, std::string>> headers;
     bool json = false;  ///< instead of protobuf
@@ -24,20 +24,20 @@ struct OtlpSettings {
     std::string authority;    ///< PEM file; empty: this machine's
     std::string certificate;  ///< the client's own, with `key`; PEM files
     std::string key;
-    std::chrono::milliseconds timeout{10'000};   ///< of one try
-    std::chrono::milliseconds patience{30'000};  ///< of a batch, with all its tries
+    std::chrono::milliseconds timeout{10'000};   ///< for one try
+    std::chrono::milliseconds patience{30'000};  ///< for a batch, with all its tries
     std::chrono::milliseconds delay{5'000};      ///< the longest that a span waits for others
     std::size_t queue = 2'048;                   ///< spans; further ones are dropped
     std::size_t batch = 512;
-    Resource resource;  ///< what all spans are of: service.name and the like
+    Resource resource;  ///< shared by all spans: service.name and the like
     Sampler sampler;
 };
 
-/// The value of a variable of the environment; empty where it is not set, as OpenTelemetry reads
-/// both.
+/// Returns the value of an environment variable; empty if it is not set, which OpenTelemetry treats
+/// the same.
 using Environment = std::function<std::string(const char* name)>;
 
-/// Nullopt where traces are not sent: OTEL_EXPORTER_OTLP_ENDPOINT and the like name no place,
+/// Nullopt if traces are not sent: OTEL_EXPORTER_OTLP_ENDPOINT and the like are not set,
 /// OTEL_TRACES_EXPORTER is "none", or OTEL_SDK_DISABLED is true. Throws Error(InvalidArgument) that
 /// names the variable whose value cannot be used. Source: OpenTelemetry specification 1.x,
 /// "Environment Variable Specification" and "OTLP Exporter".
