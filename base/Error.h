@@ -34,7 +34,7 @@ enum class ErrorCode {
     DiskFull,
 };
 
-/// One offending place in a request: a JSON pointer ("/files/0/path") and what is wrong there.
+/// One faulty place in a request: a JSON pointer ("/files/0/path") and the fault.
 struct FieldError {
     std::string pointer;
     std::string reason;

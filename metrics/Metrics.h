@@ -134,7 +134,7 @@ public:
     /// Reports if the launcher runs, how many operations wait for its answer, and how many uid
     /// ranges are leased to sandboxes.
     void launcher(bool up, double operations, double leases);
-    /// Whether this replica leads; by which Lease (empty: there is only this one).
+    /// Reports if this replica leads; `lease`: by which Lease (empty: it is the only replica).
     void leader(bool leads, const std::string& lease = {});
     /// Operations of one kind that the launcher has not answered before their deadline.
     void launcherOperationsStuck(std::string_view operation, double count);

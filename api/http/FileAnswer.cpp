@@ -10,7 +10,7 @@
 namespace hearth::api {
 namespace {
 
-/// Bytes read before the head is sent, so that read errors still become proper answers.
+/// The bytes read before the head is sent, so that read errors still become complete answers.
 constexpr std::uint64_t kWholeAtOnce = 256U << 10U;
 
 Response fileHead(const FileSource& source) {

@@ -9,8 +9,8 @@ namespace hearth::cli {
 /// Sends the files and makes the context that the request needs, then starts it: detached, on a
 /// terminal, or followed to its end with --stdin, --out and --save-results. Returns the status.
 int runProgramOf(const Invocation& call, Remote& remote, RunRequest request);
-/// On the user's terminal, which must be one; `request` gets its size. Returns the program's
-/// status.
+/// Runs it on the user's terminal, which must be one; `request` gets the terminal's size. Returns
+/// the program's status.
 int runOnTerminal(const Invocation& call, Remote& remote, RunRequest request);
 
 }  // namespace hearth::cli

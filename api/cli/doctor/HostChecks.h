@@ -20,7 +20,7 @@ public:
     Finding runTmpfs() const;
     /// Reports the layout (v1, v2, hybrid) and checks that memory, pids and cpu can be limited.
     Finding cgroups() const;
-    /// Checks that the kernel grants the oom_score_adj on which Hearth builds.
+    /// Checks for CAP_SYS_RESOURCE, with which Hearth sets a floor under oom_score_adj.
     Finding oomScores() const;
     /// The kernel settings that harden the host: they only give warnings, one finding each.
     Findings gates() const;

@@ -36,7 +36,7 @@ Operations systemOperations(const controller::Services& services);
 
 /// An answer with this document and this status.
 api::Response jsonResponse(const Json& document, int status = 200);
-/// 204.
+/// An answer with the status 204.
 api::Response emptyResponse();
 /// 415 with this title and message: the body's type or encoding is not supported.
 api::Response wrongMedia(const api::Request& request, std::string title, std::string message,

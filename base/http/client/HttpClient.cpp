@@ -83,7 +83,7 @@ public:
     }
 };
 
-/// The socket that Poco sees: our connection, with one buffer each way.
+/// The socket that Poco uses: the client's connection, with one buffer each way.
 class Transport final : public Poco::Net::StreamSocketImpl {
 public:
     explicit Transport(ClientConnection connection) : connection_(std::move(connection)) {}
