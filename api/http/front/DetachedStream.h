@@ -31,8 +31,8 @@ public:
         bool chunked = true;
         std::size_t limit = 8U << 20U;
         std::string tenant;
-        /// Counts the queued bytes of streams with more than kHighWater; same lifetime as the
-        /// clock. Null: nothing is counted.
+        /// Counts the queued bytes of streams with more than kHighWater; used only as the clock is.
+        /// Null: nothing is counted.
         const TenantBytes* unread = nullptr;
         std::string keepalive;
         std::chrono::nanoseconds keepalive_after{};
