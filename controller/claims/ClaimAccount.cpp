@@ -37,7 +37,7 @@ void ClaimAccount::unserved(const Principal& who, const std::string& pool, TimeP
     const ErrorCode code = told ? told->code() : ErrorCode::Internal;
     history_.metrics.claimUnserved(pool, code);
     recordRefusedClaim(history_, who, pool, since, code);
-    // What is wrong with a request may quote it.
+    // These errors may quote the request.
     const bool quotes = code == ErrorCode::InvalidArgument || code == ErrorCode::InvalidSpec ||
                         code == ErrorCode::NotFound;
     history_.log.info("claim.refused", {{"pool", pool},

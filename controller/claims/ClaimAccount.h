@@ -9,12 +9,12 @@
 
 namespace hearth::controller {
 
-/// Counts how claims end, and writes one line of the log about each. Thread-safe.
+/// Counts how claims end, and writes one log line about each. Thread-safe.
 class ClaimAccount {
 public:
     explicit ClaimAccount(const History& history) : history_(history) {}
 
-    /// `request`: the span that the claim is a part of.
+    /// `request`: the span that the claim belongs to.
     void served(const Claimer::Claimed& claimed, const TraceContext& request) const;
     /// `pool` empty: none was found for it. `since`: when its request came.
     void unserved(const Principal& who, const std::string& pool, TimePoint since,

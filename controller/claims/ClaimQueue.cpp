@@ -11,7 +11,7 @@
 namespace hearth::controller {
 namespace {
 
-/// The weight of one more interval in the moving average.
+/// The weight of the newest interval in the moving average.
 constexpr double kNewIntervalShare = 0.25;
 constexpr double kLongestEstimate = 3600;
 
@@ -34,7 +34,7 @@ struct ClaimQueue::Waiter : std::enable_shared_from_this<Waiter> {
     Subscribers subscribers;
 };
 
-/// A claim's hold on its place: with its end it has left.
+/// A claim's hold on its place in line; destroying it leaves the line.
 class ClaimQueue::Ticket final : public ClaimWait::Stage {
 public:
     Ticket(ClaimQueue& queue, WaiterPtr waiter) : queue_(queue), waiter_(std::move(waiter)) {}
@@ -90,7 +90,7 @@ std::vector<pool::Member> ClaimQueue::acquireAll(const Pool& pool, const Claiman
             const MutexLock lock(mutex_);
             refuseClosed();
             if (patience.stop.stop_requested()) throw takenBack();
-            // Those in line whose turn it can be come first.
+            // Claims in line come first, if one of them may take its turn.
             Line& line = lines_[pool.name];
             if (line.waiters.empty() || !nextOf(pool.name, line)) {
                 const FloorRule floors(warm_, quotas_, pool.name);
@@ -164,7 +164,7 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
                 static_cast<std::uint32_t>(line.before(claimant.tenant, waiter) + 1);
             claimant.scene->pool.waiting = static_cast<std::uint32_t>(line.size());
         }
-        // One may have become ready since the caller looked.
+        // A sandbox may have become ready since the caller looked.
         served = serve(pool.name);
     }
     if (displaced) tell({*displaced});
@@ -176,7 +176,7 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
 
 void ClaimQueue::block(Waiter& waiter, const std::stop_token& stop) {
     const MutexLock lock(mutex_);
-    // The time of waiting is the machine's, whatever the clock is.
+    // Waits in real time, also where clock_ is a simulated one.
     waiter.wake.waitFor(mutex_, stop, waiter.until - waiter.since,
                         [&]() HEARTH_REQUIRES(mutex_) { return over(waiter); });
 }
@@ -197,14 +197,14 @@ std::vector<pool::Member> ClaimQueue::settle(const Pool& pool, const Claimant& c
         lock.unlock();
         tell(served);
         work_.add(
-            {WorkKind::Pool, pool.name});  // which may be on its way out, or declared otherwise
+            {WorkKind::Pool, pool.name});  // the pool may be ending or redeclared
         throw takenBack();
     }
     if (!members.empty()) {
         metrics_.claimQueued(pool.name, toSeconds(clock_.now() - waiter.since));
         return members;
     }
-    // Those behind it may do with what there is, where it could not.
+    // The next claims in line may be content with sandboxes that this one could not use.
     const std::vector<WaiterPtr> next = serve(pool.name);
     lock.unlock();
     tell(next);
@@ -238,7 +238,7 @@ void ClaimQueue::leave(const WaiterPtr& waiter) {
         if (giveBackAll(members)) served = serve(waiter->pool);
     }
     tell(served);
-    work_.add({WorkKind::Pool, waiter->pool});  // it counts waiting claims
+    work_.add({WorkKind::Pool, waiter->pool});  // the reconciler counts waiting claims
 }
 
 void ClaimQueue::remove(const WaiterPtr& waiter) {
@@ -312,7 +312,7 @@ std::vector<ClaimQueue::WaiterPtr> ClaimQueue::serve(const std::string& pool) {
     while (!line.waiters.empty()) {
         const WaiterPtr next = nextOf(pool, line);
         if (!next) break;
-        // A claim of several holds none while it waits: it is first in line until all are ready.
+        // A claim of several holds none while it waits: it stays first in line until all are ready.
         next->members = take(pool, next->tenant, next->workspaces);
         if (next->members.empty()) break;
         line.waiters.popIf([&](const std::string& tenant) { return tenant == next->tenant; });
@@ -326,7 +326,7 @@ std::vector<ClaimQueue::WaiterPtr> ClaimQueue::serve(const std::string& pool) {
                                   ? *line.every_secs + kNewIntervalShare * (took - *line.every_secs)
                                   : took;
         }
-        // Without a line the next one is not a matter of how fast it moves.
+        // If the line is empty, the next interval says nothing about its pace.
         line.served_at = line.waiters.empty() ? TimePoint{} : now;
         served.push_back(next);
     }

@@ -27,7 +27,7 @@ namespace hearth::controller {
 /// Admits claims to a pool: at once while a sandbox is ready, else in line as the spec's onEmpty
 /// says. Tenants take turns in a line and share a full one: a new claim of a tenant with fewer
 /// displaces the newest claim of the tenant with most. A tenant that has less of a pool than its
-/// quota guarantees comes first, and what others are guaranteed is kept free. A claim with a
+/// quota guarantees comes first, and other tenants' guarantees are kept free. A claim with a
 /// ClaimWait waits in line without a thread. Thread-safe; outlives every ClaimWait.
 class ClaimQueue {
 public:
@@ -48,44 +48,44 @@ public:
         std::string tenant;
         ClaimPatience patience{};
         bool tell_why = false;        ///< may know why a pool is degraded: it may tell of the host
-        ClaimScene* scene = nullptr;  ///< is told the place of a claim that comes to the line
+        ClaimScene* scene = nullptr;  ///< gets the place of a claim that joins the line
     };
 
-    /// A sandbox that now belongs to the caller alone. Waits up to the spec's maxWait, or the
+    /// Returns a sandbox that belongs to the caller alone. Waits up to the spec's maxWait, or the
     /// claimant's patience if that is less; cancelling leaves the line at once, and a sandbox
     /// already given goes to the next claim. Errors: PoolExhausted (also if displaced by another
     /// tenant), PoolDegraded, RateLimited (the tenant's limit of waiting claims), Unavailable (the
     /// limit of all; shutting down; cancelled); MustWait.
     pool::Member acquire(const Pool& pool, const Claimant& claimant);
-    /// The same of one sandbox for each of these workspaces, in place of the claimant's: all of
-    /// them at once, or none.
+    /// Does the same for several workspaces, in place of the claimant's one: returns a sandbox for
+    /// each of them at once, or throws.
     std::vector<pool::Member> acquireAll(const Pool& pool, const Claimant& claimant,
                                          const std::vector<std::string>& workspaces);
-    /// What acquire() gave was not used: the next in line gets it.
+    /// Returns an unused sandbox from acquire(): the next claim in line gets it.
     void giveBack(const pool::Member& member);
-    /// A sandbox of the pool has become ready.
+    /// Reports that a sandbox of the pool has become ready.
     void offer(const std::string& pool);
-    /// The pool is gone; forgets its line.
+    /// Forgets the line of a pool that is gone.
     void forget(const std::string& pool);
-    /// Nothing can be made for the pool (CircuitBreaker::layer): waiting claims fail now.
+    /// Fails waiting claims now: nothing can be made for the pool (CircuitBreaker::layer).
     void tellHopeless(const std::string& pool);
     /// While there is a reason, claims are given what is ready, and are refused with it instead of
-    /// waiting.
+    /// with it.
     void bar(std::optional<Error> why);
-    /// Every waiting and later claim is refused with this. The first word counts.
+    /// Refuses every waiting and later claim with this error. Only the first call counts.
     void close(const Error& why);
     /// While there is a reason, every waiting and new claim is refused with it. A closed queue
     /// stays closed.
     void suspend(std::optional<Error> why);
-    /// As things are, no more than `most` sandboxes of the pool can be ready at once. A claim of
-    /// more stays in line, and holds up nobody.
+    /// Says that at present at most `most` sandboxes of the pool can be ready at once. A claim of
+    /// more stays in line but does not hold up other claims.
     void limit(const std::string& pool, std::size_t most);
-    /// How many sandboxes the claims in the pool's line need.
+    /// Returns how many sandboxes the claims in the pool's line need.
     std::size_t waiting(const std::string& pool) const;
-    /// The same without claims of several that are more than can be ready at once.
+    /// The same, except claims of several that need more than can be ready at once.
     std::size_t needed(const std::string& pool) const;
 
-    /// Claims that came to a pool since it was there, and those that found no ready sandbox.
+    /// Claims that came to a pool in its lifetime, and the ones that found no ready sandbox.
     struct Arrivals {
         std::uint64_t claims = 0;
         std::uint64_t missed = 0;
@@ -99,58 +99,58 @@ private:
     struct Line {
         FairLine<WaiterPtr> waiters;
         std::size_t most = SIZE_MAX;         ///< see limit()
-        TimePoint served_at{};               ///< the last one, while others waited
-        std::optional<double> every_secs{};  ///< moving average of the time between two
+        TimePoint served_at{};               ///< the last time, while others waited
+        std::optional<double> every_secs{};  ///< moving average of the time between two of them
         Arrivals arrivals{};
     };
 
-    /// A place in the pool's line, or the refusal.
+    /// Takes a place in the pool's line, or throws the refusal.
     std::shared_ptr<Ticket> join(const Pool& pool, const Claimant& claimant,
                                  const std::vector<std::string>& workspaces);
-    /// In the caller's thread, until the ticket need not wait any more.
+    /// Blocks the caller's thread until the ticket need not wait any more.
     void block(Waiter& waiter, const std::stop_token& stop);
-    /// The outcome of a ticket that need not wait.
+    /// Returns the outcome of a ticket that need not wait.
     std::vector<pool::Member> settle(const Pool& pool, const Claimant& claimant, Waiter& waiter);
     void leave(const WaiterPtr& waiter);
     bool over(const Waiter& waiter) const HEARTH_REQUIRES(mutex_);
 
     /// Gives out ready sandboxes, in turn. The caller notifies the returned ones after the lock.
     std::vector<WaiterPtr> serve(const std::string& pool) HEARTH_REQUIRES(mutex_);
-    /// One ready sandbox for each workspace, or none.
+    /// Takes one ready sandbox for each workspace, or none.
     std::vector<pool::Member> take(const std::string& pool, const std::string& tenant,
                                    const std::vector<std::string>& workspaces)
         HEARTH_REQUIRES(mutex_);
     /// The next waiter whose turn it is; null where all must leave what is free to others, or need
-    /// more than there can be.
+    /// tenants, or needs more than there can be.
     WaiterPtr nextOf(const std::string& pool, const Line& line) const HEARTH_REQUIRES(mutex_);
-    /// The sandboxes of those claims in line, by how many each needs, that count.
+    /// Sums up the sandboxes of the claims in line that count; `counts` gets how many each needs.
     std::size_t countNeeded(const std::string& pool,
                             bool (*counts)(std::size_t count, const Line& line)) const;
-    /// True if one of them is ready for others.
+    /// Returns true if one of them is ready for other claims.
     bool giveBackAll(const std::vector<pool::Member>& members) HEARTH_REQUIRES(mutex_);
-    /// Takes it out of its line.
+    /// Takes the waiter out of its line.
     void remove(const WaiterPtr& waiter) HEARTH_REQUIRES(mutex_);
-    /// Its line has become longer or shorter.
+    /// Reports that the line has become longer or shorter.
     void tellDepth(const std::string& pool) HEARTH_REQUIRES(mutex_);
     static void tell(const std::vector<WaiterPtr>& waiters);
     static constexpr double kLongestRetryAfter = 300;
-    /// For a client: at least one.
+    /// Rounds up for a client: at least one second.
     static std::chrono::seconds wholeSeconds(double seconds, double most);
-    /// How long the one at this place of the pool's line waits: by starts while the pool has room
-    /// for it, else by the measured pace of the line; nullopt where that is unknown.
+    /// How long a claim at this place of the pool's line waits: computed from start times while the
+    /// pool has room for it, else from the measured pace of the line; nullopt if that is unknown.
     std::optional<double> secondsTo(const std::string& pool, std::size_t place,
                                     std::size_t max_members, std::size_t parallel_creates) const
         HEARTH_REQUIRES(mutex_);
-    /// When a claim leaves a line at the latest, so far as known: the first of the tenant's, or of
-    /// anybody's without one.
+    /// How long until a claim leaves a line at the latest, so far as known: the tenant's first
+    /// claim, or any tenant's if none is given.
     std::chrono::seconds untilPlace(const std::optional<std::string>& tenant) const
         HEARTH_REQUIRES(mutex_);
     [[noreturn]] void refuse(const Pool& pool, bool displaced = false) const
         HEARTH_REQUIRES(mutex_);
     [[noreturn]] void refuseDegraded(const Pool& pool, const Claimant& claimant) const;
-    /// It is degraded for want of disk only, and has sandboxes that will end.
+    /// True if it is degraded only for want of disk, and has sandboxes that will end.
     bool mayComeFree(const Pool& pool) const;
-    /// A place for one more, or the refusal.
+    /// Takes a place for one more claim, or throws the refusal.
     std::shared_ptr<void> placeFor(const std::string& tenant) HEARTH_REQUIRES(mutex_);
     bool degraded(const Pool& pool) const;
     void refuseClosed() const HEARTH_REQUIRES(mutex_);
@@ -166,9 +166,9 @@ private:
     const QuotaLedger quotas_;
     mutable Mutex mutex_;
     std::map<std::string, Line> lines_ HEARTH_GUARDED_BY(mutex_);
-    std::optional<Error> closed_ HEARTH_GUARDED_BY(mutex_);     // why
-    std::optional<Error> suspended_ HEARTH_GUARDED_BY(mutex_);  // why
-    std::optional<Error> barred_ HEARTH_GUARDED_BY(mutex_);     // why; see bar()
+    std::optional<Error> closed_ HEARTH_GUARDED_BY(mutex_);     // the reason
+    std::optional<Error> suspended_ HEARTH_GUARDED_BY(mutex_);  // the reason
+    std::optional<Error> barred_ HEARTH_GUARDED_BY(mutex_);     // the reason; see bar()
 };
 
 }  // namespace hearth::controller

@@ -3,11 +3,11 @@
 
 #include "controller/claims/ClaimQueue.h"
 
-/// The refusals of ClaimQueue, and when each says to try again.
+/// The refusals of ClaimQueue, and the Retry-After of each.
 namespace hearth::controller {
 namespace {
 
-/// Without any word of when something changes.
+/// The Retry-After if it is not known when something changes.
 constexpr auto kDegradedAgain = std::chrono::seconds(5);
 
 }  // namespace
@@ -19,7 +19,7 @@ std::chrono::seconds ClaimQueue::wholeSeconds(double seconds, double most) {
 
 bool ClaimQueue::mayComeFree(const Pool& pool) const {
     const CircuitBreaker::State state = breaker_.state(pool.name);
-    // The end of one of its sandboxes gives its room on the disk to the next.
+    // When one of its sandboxes ends, the next one gets its room on the disk.
     return pool.refused.empty() && !state.no_layer && !state.no_room.empty() &&
            state.failures < 3 && warm_.counts(pool.name).total() > 0;
 }
@@ -39,7 +39,7 @@ void ClaimQueue::refuseDegraded(const Pool& pool, const Claimant& claimant) cons
                 "close workspaces you no longer need; an operator frees disk, or promises more "
                 "of it (--disk-overcommit)");
     }
-    // A create that failed is tried again then, and takes as long as others did.
+    // At that time a failed create is retried, and takes as long as others did.
     std::chrono::seconds again = kDegradedAgain;
     if (const TimePoint now = clock_.now(); pool.refused.empty() && state.retry_at > now) {
         again =

@@ -8,12 +8,12 @@
 namespace hearth::controller {
 
 /// Records a served claim as a span within its request, `parent`, with a span for each stage that
-/// took time. Stages are laid out up to the bind, in the order in which they happen; what the
-/// ledger adds up (a cold start's waits) is one span.
+/// took time. Stages are placed in the order in which they happen, and end at the bind; waits that
+/// the ledger adds up (a cold start's) are one span.
 void recordClaim(const History& history, const Claimer::Claimed& claimed,
                  const TraceContext& parent);
 
-/// Records a claim that got nothing, from `since` to now. `pool` empty: none was found for it.
+/// Records a claim that got nothing, from `since` to now. `pool` empty: no pool was found.
 void recordRefusedClaim(const History& history, const Principal& who, const std::string& pool,
                         TimePoint since, ErrorCode why);
 

@@ -22,25 +22,25 @@ namespace hearth::controller {
 
 /// A claim that waits without a thread. Its owner runs the claim with it (ClaimPatience::wait),
 /// catches MustWait, subscribes, and runs the same claim again once it is due; this object keeps
+/// catches MustWait, subscribes, and runs the same claim again once it is due; this object keeps
 /// the state between the runs. Its destructor leaves the line, and a sandbox already given goes to
-/// the next claim. One run at a time; the rest is thread-safe.
 class ClaimWait {
 public:
-    /// How far the claim is.
+    /// The progress of a waiting claim.
     struct Progress {
         std::string what_for;                          ///< as in "waiting for …"
         std::size_t place = 0;                         ///< in line, from 1; 0: there is no line
-        std::size_t of = 0;                            ///< how many stand in it
-        std::optional<std::chrono::seconds> estimate;  ///< none where nobody can tell
+        std::size_t of = 0;                            ///< how many stand in line
+        std::optional<std::chrono::seconds> estimate;  ///< none if it cannot be estimated
     };
 
-    /// One thing that the claim waits for; its end takes the claim out of that line.
+    /// One thing that the claim waits for. Destroying it takes the claim out of that line.
     class Stage {
     public:
         virtual ~Stage() = default;
-        /// The next run of the claim need not wait for this any more.
+        /// True if the next run of the claim need not wait for this any more.
         virtual bool due() const = 0;
-        /// When the claim is to be run again in any case.
+        /// The time at which the claim is run again in any case.
         virtual TimePoint until() const = 0;
         /// As Subscribers::add().
         virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
@@ -65,7 +65,7 @@ public:
         return at ? std::optional(at->progress()) : std::nullopt;
     }
 
-    // The run's side.
+    // For the code that runs the claim.
 
     std::shared_ptr<Stage> stage() const {
         const MutexLock lock(mutex_);
@@ -75,10 +75,10 @@ public:
         {
             const MutexLock lock(mutex_);
             stage_.swap(stage);
-        }  // the one before ends without the lock
+        }  // the previous stage is destroyed without the lock
     }
 
-    /// The claim is answered: what comes next is another one.
+    /// Clears the state: the claim is answered, and the next run is another claim's.
     void forget() {
         in_flight.reset();
         chooseAgain();
@@ -87,7 +87,7 @@ public:
         claim_ids.clear();
         admitted = false;
     }
-    /// The pool that was chosen will not do.
+    /// Drops the chosen pool and its state, because it does not fit.
     void chooseAgain() {
         waitFor(nullptr);
         quota.reset();
@@ -100,16 +100,16 @@ public:
     }
 
     std::string claim_id;
-    std::vector<std::string> claim_ids;          ///< of a claim of several workspaces
-    std::shared_ptr<void> in_flight;             ///< its Idempotency-Key
-    PoolPtr pool;                                ///< the one that was chosen
-    pool::ImageStages image;                     ///< what it took to have its image
-    std::set<std::string> without;               ///< pools that turned out to lack its language
+    std::vector<std::string> claim_ids;          ///< for a claim of several workspaces
+    std::shared_ptr<void> in_flight;             ///< holds its Idempotency-Key
+    PoolPtr pool;                                ///< the chosen pool
+    pool::ImageStages image;                     ///< the time that its image took
+    std::set<std::string> without;               ///< pools that proved to lack its language
     std::optional<WorkspaceTable::Place> quota;  ///< held while it stands in line
-    std::vector<WorkspaceTable::Place> places;   ///< the same of a claim of several workspaces
-    bool admitted = false;                       ///< the rate of its tenant's quota has let it in
+    std::vector<WorkspaceTable::Place> places;   ///< likewise, for a claim of several workspaces
+    bool admitted = false;                       ///< it has passed its tenant's rate limit
     std::optional<TimePoint> asked;              ///< for the sandbox that it waits for
-    ClaimScene scene;                            ///< when it first asked
+    ClaimScene scene;                            ///< the state when it first asked
     std::uint32_t attempt = 1;
 
 private:

@@ -19,21 +19,21 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kBindTimeout = std::chrono::seconds(2);
-/// For what of a bind is known only when its sandbox is: numbers.
+/// Bytes reserved for the numbers in a bind that are known only once its sandbox is.
 constexpr std::size_t kRoomForNumbers = 512;
-/// Around a value: quotes, a colon, a comma.
+/// Bytes around a value: quotes, a colon, a comma.
 constexpr std::size_t kRoomForSigns = 8;
-/// Around an archive: the names of its fields.
+/// Bytes around an archive: the names of its fields.
 constexpr std::size_t kRoomForArchive = 64;
-/// Refill and CPU weight wait until after the answer: at once they would take its processor.
+/// Refill and CPU weight are delayed until after the answer: at once they would take its CPU.
 constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
-/// A claim that took longer is told how busy the machine was.
+/// For a claim that took longer, the pressure on the machine is recorded.
 constexpr auto kSlow = std::chrono::milliseconds(50);
 /// A claim that got a sandbox later than this after asking has stood in line for it.
 constexpr auto kInLine = std::chrono::milliseconds(1);
 
-/// The shorter of what was asked for and what the pool allows; zero means no limit.
+/// Returns the requested time, at most what the pool allows; zero means no limit.
 std::chrono::milliseconds bounded(std::optional<std::chrono::milliseconds> asked,
                                   std::chrono::milliseconds standard,
                                   std::chrono::milliseconds most) {
@@ -42,7 +42,7 @@ std::chrono::milliseconds bounded(std::optional<std::chrono::milliseconds> asked
     return value.count() == 0 ? most : std::min(value, most);
 }
 
-/// Bytes of what a claim brings, before they are escaped, and all that stands around them.
+/// Bytes of a claim's data, before escaping, and everything that stands around them.
 std::size_t roughSize(const agent::BindRequest& told, const WorkspaceFacts& facts) {
     std::size_t size = facts.sealed.size() + facts.name.size() + told.trust.size() +
                        told.fingerprint.size() + told.tenant.size() + told.claim_id.size() +
@@ -56,7 +56,7 @@ std::size_t roughSize(const agent::BindRequest& told, const WorkspaceFacts& fact
     return size;
 }
 
-/// What a claim leaves to do.
+/// Adds the claim's trace to work that it leaves to do.
 WorkKey causedBy(const Claimer::Wanted& wanted, WorkKey key) {
     if (wanted.trace.sampled) key.cause = wanted.trace;
     return key;
@@ -118,7 +118,7 @@ broker::KeyringFactory::Made Claimer::keysFor(const Wanted& wanted, const Networ
     }
     const std::vector<broker::Credential>& of_pool = wanted.pool->spec.network_credentials;
     broker::NetworkPolicy policy;
-    if (!of_claim.empty()) {  // the lists are read for nobody else
+    if (!of_claim.empty()) {  // no other case needs the policy
         WorkspaceFacts reach;
         reach.network = network.mode;
         reach.allow = network.allow;
@@ -146,7 +146,7 @@ void Claimer::close(const Wanted& wanted, Network& network) const {
     network.sealed = broker_.claimSeal().close(
         {network.mode, network.allow, std::move(keys.kept), wanted.tenant, wanted.workspace_id},
         wanted.claim_id);
-    // A sandbox that gets too much data refuses the claim, and is lost to it.
+    // A sandbox that gets too much data refuses the claim and is lost.
     const std::size_t told = network.sealed.size() + dumpJson(Json(wanted.request->labels)).size() +
                              dumpJson(Json(wanted.request->name.value_or(""))).size();
     if (told > kMostTold) {
@@ -207,12 +207,12 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
     Network network = networkFor(wanted.pool->spec, *wanted.request);
     close(wanted, network);
     const Binding binding = prepare(wanted, network);
-    // The state that a claim without a thread keeps until it runs again.
+    // A claim without a thread keeps its state here until it runs again.
     ClaimWait own;
     ClaimWait& kept = wanted.request->patience.wait ? *wanted.request->patience.wait : own;
     std::optional<WorkspaceTable::Place>& place = kept.quota;
     for (std::uint32_t& attempt = kept.attempt;; ++attempt) {
-        // A workspace that took the place over and was lost at once has released it.
+        // A workspace that took over the place and was lost at once has released it.
         if (!place || !place->held()) {
             place.emplace(table_.reserve(
                 wanted.tenant, pool, wanted.pool->spec.per_tenant,
@@ -392,14 +392,14 @@ std::shared_ptr<Workspace> Claimer::bind(const Wanted& wanted, const Binding& bi
     try {
         return tryBind(wanted, binding, attempt, place);
     } catch (...) {
-        // Claimed, and of no workspace: nobody else would ever end it.
+        // It is claimed but has no workspace: nothing else would ever end it.
         endings_.lost(attempt.member.id, "the claim failed");
         throw;
     }
 }
 
 bool Claimer::narrow(const ClaimLimits& asked, const pool::Member& member, WorkspaceFacts& facts) {
-    if (!asked.within(member.limits)) {  // of before its pool was given more
+    if (!asked.within(member.limits)) {  // made before its pool's limits were raised
         endings_.lost(member.id, "it has less than its pool now has, and than the claim asked for");
         return false;
     }
@@ -450,7 +450,7 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding&
         crashPoint("claim.before_mark");
         fleet_.marks.set(member.id);
         crashPoint("claim.after_mark");
-        // Behind the mark: one that was narrowed serves nobody else, whatever happens here.
+        // After the mark: a narrowed sandbox serves no other claim, whatever happens here.
         if (!request.limits.empty()) {
             if (!narrow(request.limits, member, facts)) return nullptr;
             crashPoint("claim.after_narrow");
@@ -477,7 +477,7 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding&
 
     auto workspace = std::make_shared<Workspace>(facts, member.agent, request.labels,
                                                  bind.deadlines, facts.created_at);
-    // Before others see it: its end must not be written ahead of its beginning.
+    // Before it is visible: its end must not be written ahead of its beginning.
     history_.journal.record(WorkspaceRecord{
         facts.id, facts.tenant, facts.pool, facts.sandbox, facts.claim_id, facts.fingerprint,
         facts.name, toUnixMillis(facts.created), std::nullopt, "", storyOf(wanted, attempt)});

@@ -31,7 +31,7 @@ public:
         std::string workspace_id;
         std::string claim_id;
         const WorkspaceRequest* request = nullptr;
-        pool::ImageStages image;  ///< what it took to have its image
+        pool::ImageStages image;  ///< the time that its image took
         std::string tenant;
         TraceContext trace;
         bool one_shot = false;
@@ -41,12 +41,12 @@ public:
     struct Claimed {
         std::shared_ptr<Workspace> workspace;
         ClaimLedger ledger;
-        TimePoint bound{};  ///< of a new one: the end of its ledger's time
+        TimePoint bound{};  ///< when a new one was bound: the end of its ledger's time
     };
 
     Claimed claim(const Wanted& wanted);
     /// All of them or none, which are of one request and one pool: they wait in line as one, and
-    /// what was bound ends if another fails.
+    /// the ones already bound end if another fails.
     std::vector<Claimed> claimAll(const std::vector<Wanted>& all);
 
 private:
@@ -55,11 +55,11 @@ private:
         broker::NetworkMode mode = broker::NetworkMode::None;
         std::vector<std::vector<std::string>> allow;  ///< WorkspaceFacts::allow
         std::shared_ptr<const broker::Keyring> keyring;
-        std::string sealed;  ///< all of it, for its claim
+        std::string sealed;  ///< all of it, sealed for its claim
     };
     static Network networkFor(const PoolSpec& spec, const WorkspaceRequest& request);
-    /// The pool's credentials, and the claim's for where the workspace may go, as a keyring and
-    /// what it is made of again.
+    /// Returns the pool's credentials, and the claim's for destinations that the workspace may
+    /// reach, as a keyring, with the data to make it again.
     broker::KeyringFactory::Made keysFor(const Wanted& wanted, const Network& network) const;
     /// Adds the keyring, and seals the claim's owner and the network facts that the agent keeps.
     void close(const Wanted& wanted, Network& network) const;
@@ -71,9 +71,9 @@ private:
     };
     /// Throws Error(PayloadTooLarge) if the claim is too large for any sandbox.
     Binding prepare(const Wanted& wanted, const Network& network) const;
-    /// Throws NoLanguage, and gives the member back: none was in the pool before to ask.
+    /// Throws NoLanguage and gives the member back: earlier there was no member to ask.
     void requireLanguage(const WorkspaceRequest& request, const pool::Member& member);
-    /// When a claim came, asked for a sandbox, had it, and was bound.
+    /// The times at which a claim came, asked for a sandbox, got it, and was bound.
     struct Times {
         TimePoint begin;
         TimePoint asked;
@@ -87,27 +87,27 @@ private:
         Times times;  ///< up to the pick
         const ClaimScene& scene;
     };
-    /// Notes what the claim meets, when it asks for its sandbox for the first time.
+    /// Records the state that the claim meets, when it asks for its sandbox for the first time.
     void ask(ClaimWait& kept, const std::string& pool) const;
     ClaimStory storyOf(const Wanted& wanted, const Attempt& attempt) const;
     static ClaimLedger ledgerOf(const Wanted& wanted, const pool::Member& member,
                                 const Times& times);
-    /// The workspace's part of its tenant's quota, in a sandbox with these limits and
-    /// so many GPUs.
+    /// Returns the workspace's part of its tenant's quota, in a sandbox with these limits and
+    /// this number of GPUs.
     static QuotaUse demand(const Wanted& wanted, const pool::SandboxLimits& of, std::size_t gpus);
-    /// The quota covers this sandbox; else throws, and gives it back.
+    /// Checks that the quota covers this sandbox; else throws, and gives it back.
     void requireQuota(const Wanted& wanted, const pool::Member& member,
                       WorkspaceTable::Place& place);
-    /// Null where this sandbox failed and another may do. The member is never left claimed by
-    /// nobody, whatever is thrown.
+    /// Null if this sandbox failed and another one may do. Whatever is thrown, the member does not
+    /// stay claimed without a workspace.
     std::shared_ptr<Workspace> bind(const Wanted& wanted, const Binding& binding,
                                     const Attempt& attempt, WorkspaceTable::Place& place);
     std::shared_ptr<Workspace> tryBind(const Wanted& wanted, const Binding& binding,
                                        const Attempt& attempt, WorkspaceTable::Place& place);
 
-    /// Limits the sandbox as the claim asks, if it does; the limits are in `facts` then. False if
+    /// Limits the sandbox if the claim asks for it, and puts the limits into `facts`. False if
     /// the sandbox is gone or has lower limits than requested: another one will do. Throws
-    /// Error(InvalidSpec) if no sandbox of the pool can be limited so.
+    /// Error(InvalidSpec) if no sandbox of the pool can have these limits.
     bool narrow(const ClaimLimits& asked, const pool::Member& member, WorkspaceFacts& facts);
 
     WorkspaceTable& table_;

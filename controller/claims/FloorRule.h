@@ -9,18 +9,18 @@
 
 namespace hearth::controller {
 
-/// Says whether a claim leaves other tenants the workspaces of the pool that they are guaranteed.
-/// Made anew for each claim: its cost grows with the tenants that have a guarantee there, and with
-/// nothing else. Not thread-safe.
+/// Says whether a claim leaves other tenants the pool's workspaces that they are guaranteed. Made
+/// anew for each claim: its cost grows only with the number of tenants that have a guarantee there.
+/// Not thread-safe.
 class FloorRule {
 public:
     FloorRule(const pool::WarmPool& warm, const QuotaLedger& quotas, const std::string& pool);
 
-    /// Nobody is guaranteed anything.
+    /// True if no tenant has a guarantee.
     bool none() const { return tenants_.empty(); }
-    /// The tenant has less than it is guaranteed.
+    /// True if the tenant has less than it is guaranteed.
     bool under(const std::string& tenant) const { return left(tenant) > 0; }
-    /// So many more leave the other tenants what they are guaranteed, in a pool of `most`.
+    /// True if `count` more leave the other tenants' guarantees free, in a pool of `most`.
     bool leavesOthers(const std::string& tenant, std::size_t count, std::size_t most) const {
         return claimed_ + count + kept_ - left(tenant) <= most;
     }
@@ -28,9 +28,9 @@ public:
 private:
     std::size_t left(const std::string& tenant) const;
 
-    std::vector<std::string> tenants_;  ///< in order
+    std::vector<std::string> tenants_;  ///< sorted
     std::vector<std::size_t> left_;     ///< what each has still to come of its guarantee
-    std::size_t kept_ = 0;              ///< the sum of these
+    std::size_t kept_ = 0;              ///< the sum of left_
     std::size_t claimed_ = 0;
 };
 

@@ -18,7 +18,7 @@ namespace {
         .hint("an operator may allow the address of an internal registry by egress.exempt");
 }
 
-/// Whether a failure may be the consequence of what the gateway refused.
+/// Returns whether the failure may follow from the gateway's refusal.
 bool mayFollow(const Error& failure, const broker::Refused& why) {
     return failure.code() == ErrorCode::InvalidArgument ||
            failure.code() == ErrorCode::Unavailable ||

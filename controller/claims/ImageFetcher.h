@@ -10,9 +10,9 @@
 
 namespace hearth::controller {
 
-/// Fetches images for claims from their registries: by the runtime, through the gateway, which
+/// Fetches images for claims from their registries: the runtime does it through the gateway, which
 /// refuses denied addresses. A Docker daemon connects by itself: then only the registry's own
-/// addresses are checked, beforehand, and the daemon follows redirects on its own. Thread-safe.
+/// addresses are checked, beforehand, and the daemon follows redirects unchecked. Thread-safe.
 class ImageFetcher {
 public:
     /// `insecure`: registries without TLS, "registry.example:5000".
@@ -24,8 +24,8 @@ public:
           events_(events),
           log_(log) {}
 
-    /// Blocks. Throws as ImageRuntime::fetchImage(); InvalidSpec where the registry, or what it
-    /// points to, is at a denied address; Unavailable where one is not reached.
+    /// Blocks. Throws as ImageRuntime::fetchImage(); InvalidSpec if the registry, or an address it
+    /// points to, is denied; Unavailable if one is not reached.
     pool::KnownImage fetch(const std::string& image, pool::ImageStages& stages);
 
 private:

@@ -7,18 +7,18 @@
 
 namespace hearth::controller {
 
-/// Ids of what a request with an idempotency key makes: the same for the same key, now and after
-/// any crash, and not to be guessed without the instance's key. An empty key gives a new id. Pure.
+/// Ids of the things that a request with an idempotency key makes: the same for the same key, even
+/// after a crash, and not guessable without the instance's key. An empty key gives a new id. Pure.
 class KeyedIds {
 public:
-    /// `secret_key`: 32 random bytes of the instance, which outlive this.
+    /// `secret_key`: the instance's 32 random bytes; they outlive this object.
     explicit KeyedIds(const std::string& secret_key) : secret_key_(secret_key) {}
 
     std::string claim(const Principal& who, const std::string& key, bool one_shot) const {
         if (key.empty()) return newId("cl_");
         return derived("cl_", {one_shot ? "oneshot" : "workspace", who.tenant, key});
     }
-    /// The same for one workspace of a claim of several.
+    /// The same for one workspace in a claim of several.
     std::string claimOf(const Principal& who, const std::string& key, std::size_t index) const {
         if (key.empty()) return newId("cl_");
         return derived("cl_", {"one of several", who.tenant, key, std::to_string(index)});
@@ -40,7 +40,7 @@ public:
         if (key.empty()) return newId("cx_");
         return derived("cx_", {"context", who.tenant, workspace, key});
     }
-    /// A name stands for one context of a language in a workspace.
+    /// A name identifies one context of a language in a workspace.
     std::string namedContext(const Principal& who, const std::string& workspace,
                              const std::string& language, const std::string& name) const {
         return derived("cx_", {"context name", who.tenant, workspace, language, name});

@@ -12,8 +12,8 @@ namespace hearth::controller {
 /// The Idempotency-Keys whose first request is still in progress, by claim id. Thread-safe.
 class KeysInFlight {
 public:
-    /// Holds the key as long as the returned object, which may outlive this one. Throws
-    /// Error(IdempotencyInFlight) where another request holds it.
+    /// Holds the key while the returned object lives, which may outlive this one. Throws
+    /// Error(IdempotencyInFlight) if another request holds it.
     std::shared_ptr<void> take(const std::string& claim_id) {
         const MutexLock lock(held_->mutex);
         if (!held_->keys.insert(claim_id).second) {

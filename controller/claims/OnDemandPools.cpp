@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostJobs = 256;
 constexpr std::size_t kMostJobsOfTenant = 16;
-/// How many run: the last one only for a tenant that has none.
+/// How many jobs run: the last slot is only for a tenant that has no job running.
 constexpr LaneRules kTurns{"images of claims", 3, 1};
 constexpr std::size_t kMostNames = 1000;
 constexpr auto kPaceJobs = std::chrono::milliseconds(200);
@@ -23,11 +23,11 @@ constexpr auto kCollectSoonest = std::chrono::seconds(1);
 /// running one may take minutes; after the second limit none begins until the collection has run.
 constexpr auto kJobsWait = std::chrono::seconds(30);
 constexpr auto kCollectionWaits = std::chrono::minutes(10);
-constexpr std::size_t kHexAt = 7;  // behind "sha256:"
+constexpr std::size_t kHexAt = 7;  // after "sha256:"
 constexpr std::size_t kDigits = 12;
 constexpr std::size_t kMostListed = 12;
 
-/// Two spellings of one reference share what is done for it.
+/// Two spellings of one reference share one job.
 std::string canonical(const std::string& image) {
     if (pool::image::isDigest(image) || pool::image::isImageName(image)) return image;
     const auto reference = pool::image::parseReference(image);
@@ -75,7 +75,7 @@ void OnDemandPools::refuse(const std::string& image) const {
               pools);
 }
 
-/// The runtime's facts of an image that claims may have; nullopt if it must be fetched.
+/// Returns the runtime's facts of an image that claims may use; nullopt if it must be fetched.
 std::optional<pool::KnownImage> OnDemandPools::allowed(const std::string& image) {
     if (rules_.allow.empty()) refuse(image);
     std::optional<pool::KnownImage> known = runtime_.knownImage(image);
@@ -94,7 +94,7 @@ PoolPtr OnDemandPools::live(const std::string& name) {
     return pool && !pool->deleting && !pool->on_demand.empty() ? pool : nullptr;
 }
 
-/// The pool that claims of this name had before.
+/// Returns the pool that earlier claims of this image name got.
 PoolPtr OnDemandPools::ready(const std::string& image) {
     const MutexLock lock(mutex_);
     const auto known = pool_of_.find(image);
@@ -138,7 +138,7 @@ OnDemandPools::Found OnDemandPools::poolFor(const std::string& tenant, const std
     const std::string image = canonical(wanted);
     const bool waited = patience.wait && dynamic_cast<ImageStage*>(patience.wait->stage().get());
     if (PoolPtr pool = waited ? nullptr : ready(image)) {
-        // The template follows the default pool's.
+        // Its template follows changes of the default pool's.
         const PoolSpec spec = specFor(pool->spec.image);
         if (pool->spec == spec) return {std::move(pool), {}};
     }
@@ -146,8 +146,8 @@ OnDemandPools::Found OnDemandPools::poolFor(const std::string& tenant, const std
     return await(tenant, image, patience);
 }
 
-/// The job may also run in this tenant's turn, which may come before another tenant's; false if the
-/// tenant has no place for one more.
+/// Lets the job also run in this tenant's turn, which may come before another tenant's; false if
+/// the tenant has no place for one more.
 bool OnDemandPools::join(const JobPtr& job, const std::string& tenant) {
     if (job->places.contains(tenant)) return true;
     std::shared_ptr<void> place = places_.take(tenant);
@@ -166,7 +166,7 @@ void OnDemandPools::lineUp(const JobPtr& job, const std::string& tenant) {
 void OnDemandPools::giveTurns() {
     while (const std::optional<Asked> next = line_.pop()) {
         Job& job = *next->job;
-        if (job.turn != Job::Turn::InLine) {  // another tenant's turn came before
+        if (job.turn != Job::Turn::InLine) {  // another tenant's turn came first
             line_.done(next->tenant);
             continue;
         }
@@ -210,7 +210,7 @@ OnDemandPools::Found OnDemandPools::await(const std::string& tenant, const std::
         }
         jobs_[image] = job;
     } else if (!job->done) {
-        join(job, tenant);  // without a place of its own it waits for the others' turn
+        join(job, tenant);  // without a place of its own it waits for the other tenants' turn
     }
     if (patience.wait && !job->done) {
         lock.unlock();
@@ -262,14 +262,14 @@ void OnDemandPools::forgetOld(TimePoint now) {
 }
 
 /// Whether a new job would keep a collection waiting: claims for absent images, one after the
-/// other, would else stop it for ever.
+/// the other, would prevent it for ever.
 bool OnDemandPools::collectionIsNext(TimePoint now) const {
     if (!due_since_) return false;
     const auto waited = now - *due_since_;
     return waited < kJobsWait || waited > kCollectionWaits;
 }
 
-/// Names of pools that went another way than by not being used: deleted, or refused.
+/// Forgets the names of pools that are gone for other reasons than disuse: deleted, or refused.
 void OnDemandPools::forgetGone() {
     std::erase_if(pool_of_, [&](const auto& each) { return !live(each.second); });
     std::erase_if(used_, [&](const auto& each) { return !live(each.first); });
@@ -287,7 +287,7 @@ ReconcileResult OnDemandPools::prepare(const std::string& image) {
         const auto found = jobs_.find(image);
         if (found == jobs_.end() || found->second->done) return ReconcileResult::settled();
         job = found->second;
-        if (job->turn != Job::Turn::Has) {  // which brings it back
+        if (job->turn != Job::Turn::Has) {  // that turn adds the key again
             if (job->turn == Job::Turn::Away) lineUp(job, job->tenant);
             return ReconcileResult::settled();
         }
@@ -302,7 +302,7 @@ ReconcileResult OnDemandPools::prepare(const std::string& image) {
     try {
         pool = make(image, stages);
     } catch (const std::exception& e) {
-        // Informs those concerned: the waiting claims, and the log.
+        // Passed on to the waiting claims, and to the log.
         failure = std::current_exception();
         history_.log.warn("image.not_ready", {{"image", image}, {"error", e.what()}});
     }
@@ -328,21 +328,21 @@ ReconcileResult OnDemandPools::prepare(const std::string& image) {
 }
 
 /// Fetches the image if need be, makes it ready and declares its pool; gives the pool's name, or
-/// nothing where an earlier pool of that name has not gone yet.
+/// nothing if an earlier pool of that name is not gone yet.
 std::string OnDemandPools::make(const std::string& image, pool::ImageStages& stages) {
     try {
         std::optional<pool::KnownImage> known = allowed(image);
         if (!known) known = images_.fetch(image, stages);
         const TimePoint begin = history_.clock.now();
         const std::string name = poolName(known->digest);
-        // A counter that is born with a slow claim hides it: scrapes come while it unpacks.
+        // A counter that appears with a slow claim hides that claim: scrapes come while it unpacks.
         if (!specs_.find(name)) history_.metrics.bornPool(name);
         const ScopeExit unborn([&] {
             if (!specs_.find(name)) history_.metrics.forgetPool(name);
         });
         runtime_.resolveImage(known->pinned);
         const auto took = history_.clock.now() - begin;
-        // An image that was ready already adds no stage.
+        // An image that was already ready adds no stage.
         if (took > std::chrono::milliseconds(20)) stages.unpack += took;
         Pool pool;
         pool.name = name;
@@ -353,7 +353,7 @@ std::string OnDemandPools::make(const std::string& image, pool::ImageStages& sta
         bool created = false;
         const PoolPtr kept =
             specs_.put(std::move(pool), SpecStore::Mode::CreateOrReplace, std::nullopt, created);
-        if (created) history_.metrics.bornPool(kept->name);  // an earlier one may have just gone
+        if (created) history_.metrics.bornPool(kept->name);  // an earlier pool may have just gone
         supply_.work.add({WorkKind::Pool, kept->name});
         return kept->name;
     } catch (const Error& e) {
@@ -369,7 +369,7 @@ std::string OnDemandPools::make(const std::string& image, pool::ImageStages& sta
     }
 }
 
-/// As the default pool's, except the image, a digest instead of a tag, and nothing kept warm.
+/// The default pool's spec, except: this image, a digest and no tag, and nothing kept warm.
 PoolSpec OnDemandPools::specFor(const std::string& image) const {
     PoolSpec spec;
     PoolPtr like;
@@ -380,7 +380,7 @@ PoolSpec OnDemandPools::specFor(const std::string& image) const {
     if (like) spec = like->spec;
     spec.image = image;
     spec.allow_tags = false;
-    spec.prewarm_packages.clear();  // chosen for an image that this one need not resemble
+    spec.prewarm_packages.clear();  // chosen for another image, which may differ from this one
     spec.warm_min = 0;
     spec.warm_max = std::max<std::uint32_t>(rules_.max_sandboxes, 1);
     spec.max_members = spec.warm_max;
@@ -413,7 +413,7 @@ ReconcileResult OnDemandPools::collect() {
             return ReconcileResult::after(kCollectSoonest);
         }
         due_since_.reset();
-        collecting_ = true;  // no pool is made until the end, and none is given to a claim
+        collecting_ = true;  // until the end no pool is made, and none is given to a claim
         forgetOld(history_.clock.now());
         forgetGone();
         leaving = unused(history_.clock.now());

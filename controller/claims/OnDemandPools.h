@@ -26,8 +26,8 @@ namespace hearth::controller {
 
 /// The operator's rules for claims of images without a pool.
 struct OnDemandRules {
-    ImageAllowList allow;              ///< empty: nothing
-    std::uint32_t max_sandboxes = 20;  ///< of all such pools together
+    ImageAllowList allow;              ///< empty: no image
+    std::uint32_t max_sandboxes = 20;  ///< in all such pools together
     std::chrono::seconds keep = std::chrono::hours(1);
     std::chrono::seconds max_wait = std::chrono::minutes(5);  ///< of a claim for its image
 };
@@ -46,25 +46,25 @@ public:
 
     struct Found {
         PoolPtr pool;
-        pool::ImageStages stages;  ///< zero where the image was ready
+        pool::ImageStages stages;  ///< zero if the image was ready
     };
-    /// The pool of an image that a claim of the tenant names. Blocks while the image is fetched, at
-    /// most the rules' max_wait, or so long as `patience` says if that is less. Errors: InvalidSpec
+    /// Returns the pool for an image that a claim of the tenant names. Blocks while the image is
+    /// fetched, at most the rules' max_wait, or `patience` if that is less. Errors: InvalidSpec
     /// (not allowed, unknown to its registry, refused), Unavailable (no registry answers, not ready
-    /// in time, shutting down, taken back), DiskFull, Deadline; MustWait.
+    /// in time, shutting down, cancelled), DiskFull, Deadline; MustWait.
     Found poolFor(const std::string& tenant, const std::string& image,
                   const ClaimPatience& patience);
 
-    /// The work on keys ("image", reference) and ("images", "all").
+    /// Does the work on the keys ("image", reference) and ("images", "all").
     ReconcileResult prepare(const std::string& image);
     ReconcileResult collect();
-    /// Names that are remembered: of images, jobs and pools.
+    /// The number of names that are remembered: of images, jobs and pools.
     std::size_t remembered();
-    /// Claims that wait are refused: the server stops.
+    /// Refuses waiting claims: the server stops.
     void stop();
 
 private:
-    /// The making ready of one image; claims that want it meanwhile share it.
+    /// The job of making one image ready; claims that want it meanwhile share it.
     struct Job {
         std::string image;
         enum class Turn : std::uint8_t { Away, InLine, Has };
@@ -112,12 +112,12 @@ private:
     Subscribers subscribers_;                         ///< claims that wait without a thread
     TenantPlaces places_;                             ///< for jobs that wait or run
     WorkLine<Asked> line_ HEARTH_GUARDED_BY(mutex_);  // tenants in turns
-    std::map<std::string, JobPtr> jobs_ HEARTH_GUARDED_BY(mutex_);  // by what claims call images
+    std::map<std::string, JobPtr> jobs_ HEARTH_GUARDED_BY(mutex_);  // by the image names in claims
     std::map<std::string, std::string> pool_of_ HEARTH_GUARDED_BY(mutex_);  // the same, made ready
     std::map<std::string, TimePoint> used_ HEARTH_GUARDED_BY(mutex_);       // by pool
     std::size_t running_ HEARTH_GUARDED_BY(mutex_) = 0;                     // jobs
     bool collecting_ HEARTH_GUARDED_BY(mutex_) = false;                     // no job runs then
-    /// A collection that jobs hold up.
+    /// Since when jobs have delayed a due collection.
     std::optional<TimePoint> due_since_ HEARTH_GUARDED_BY(mutex_);
     bool stopped_ HEARTH_GUARDED_BY(mutex_) = false;
 };

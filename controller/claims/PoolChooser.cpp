@@ -95,7 +95,7 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
     const auto has_image = [&](const Pool& pool) {
         return !request.image || runtime_.sameImage(pool.spec.image, *request.image);
     };
-    // Which of the network's modes a pool must offer; a pool that offers more is narrowed.
+    // A pool must offer at least the requested network mode; one that offers more is narrowed.
     const auto offers = [&](const Pool& pool) {
         return request.network.value_or(broker::NetworkMode::None) <= pool.spec.network;
     };
@@ -105,7 +105,7 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
     };
     if (request.pool) {
         PoolPtr pool = specs_.find(*request.pool);
-        // A pool that a claim's image brought is asked for by its image, which must be allowed.
+        // An on-demand pool is claimed by its image, which must be allowed, not by its name.
         const bool hidden = pool && !pool->on_demand.empty() && !who.atLeast(Role::Operator) &&
                             !table_.holds(who.tenant, pool->name);
         if (!pool || pool->deleting || hidden) {
@@ -132,15 +132,15 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
     std::stable_partition(pools.begin(), pools.end(),
                           [&](const PoolPtr& pool) { return pool->name == default_pool_; });
     if (!request.gpu) {
-        // Devices are for those who ask for them.
+        // Devices are kept for claims that ask for them.
         std::stable_partition(pools.begin(), pools.end(), [&](const PoolPtr& pool) {
             return pool->spec.gpu.count == 0 || pool->name == default_pool_;
         });
     }
     std::vector<PoolPtr> imaged;
     std::vector<PoolPtr> small;
-    bool offline = false;  // one would fit except for its network
-    bool gpuless = false;  // or for its GPUs
+    bool offline = false;  // a pool would fit except for its network
+    bool gpuless = false;  // or except for its GPUs
     for (PoolPtr& pool : pools) {
         // On-demand pools are chosen elsewhere: the allowed images may have changed.
         if (pool->deleting || !pool->on_demand.empty() || !has_image(*pool)) continue;

@@ -15,30 +15,30 @@
 
 namespace hearth::controller {
 
-/// Error(InvalidSpec) of a claim for a language that `who` lacks ("pool p has").
+/// Error(InvalidSpec) for a claim whose language `who` lacks ("pool p has").
 class NoLanguage final : public Error {
 public:
-    /// `known`: what there is instead.
+    /// `known`: the languages that exist instead.
     NoLanguage(const std::string& who, const std::string& language,
                const std::set<std::string>& known);
 };
 
-/// Finds the pool that a claim is for: the named one, or the first that has its image, language,
+/// Finds the pool for a claim: the named one, or the first that has its image, language,
 /// network and limits. Thread-safe.
 class PoolChooser {
 public:
-    /// `default_pool`: of claims that name none; empty: there is none.
+    /// `default_pool`: for claims that name no pool; empty: there is none.
     PoolChooser(SpecStore& specs, const pool::WarmPool& warm, pool::ImageRuntime& runtime,
                 const WorkspaceTable& table, OnDemandPools& on_demand, std::string default_pool);
 
-    /// A pool whose languages are not known yet may have the wanted one, unless it is in
-    /// `without`: the claim finds out. Errors: NotFound, InvalidSpec (NoLanguage where that is
-    /// why), and what OnDemandPools::poolFor() throws.
+    /// A pool whose languages are not known yet may have the requested one, unless it is in
+    /// `without`: the claim finds out. Errors: NotFound, InvalidSpec (NoLanguage if that is
+    /// the reason), and the errors of OnDemandPools::poolFor().
     OnDemandPools::Found choose(const Principal& who, const WorkspaceRequest& request,
                                 const std::set<std::string>& without = {});
 
 private:
-    /// Where one is configured, it is meant: another in its place would be a guess.
+    /// Throws if the configured default pool is not declared: using another would be a guess.
     void requireDefaultPool(const std::vector<PoolPtr>& pools) const;
 
     SpecStore& specs_;

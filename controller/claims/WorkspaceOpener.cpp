@@ -53,7 +53,7 @@ template <typename Open>
 auto WorkspaceOpener::accounted(const Principal& who, const WorkspaceRequest& request, Open open) {
     const TimePoint since =
         request.started_at == TimePoint{} ? history_.clock.now() : request.started_at;
-    // The state that a claim without a thread keeps until it runs again.
+    // A claim without a thread keeps its state here until it runs again.
     ClaimWait own;
     ClaimWait& kept = request.patience.wait ? *request.patience.wait : own;
     try {

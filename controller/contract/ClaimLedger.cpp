@@ -42,7 +42,7 @@ std::string serverTiming(const ClaimLedger& ledger) {
 ClaimLedger ledgerFrom(const Json& json) {
     ClaimLedger ledger;
     const auto source = kClaimSources.find(json.at("source").get<std::string>());
-    ledger.source = source.value_or(ClaimSource::Cold);  // shows what a later version knows more of
+    ledger.source = source.value_or(ClaimSource::Cold);  // a later version may know more sources
     ledger.pull_ms = json.value("pullMs", 0.0);
     ledger.unpack_ms = json.value("unpackMs", 0.0);
     ledger.create_ms = json.value("createMs", 0.0);

@@ -13,21 +13,21 @@ namespace hearth::controller {
 
 class ClaimWait;
 
-/// How a claim waits for what is not there at once: its image, then a sandbox.
+/// How a claim waits if its image, or then a sandbox, is not there at once.
 struct ClaimPatience {
-    /// For each of them, if the server would wait longer.
+    /// The longest wait for each of the two, if the server would wait longer.
     std::chrono::milliseconds most = std::chrono::hours(1);
-    /// False: MustWait is thrown instead of waiting, and nothing has happened but that the claim
-    /// stands in line if it has a `wait`.
+    /// False: the claim throws MustWait instead of waiting. Its only effect then is that the claim
+    /// stands in line, if it has a `wait`.
     bool waits = true;
-    /// Takes the claim back: it waits no longer, and what was made for it is ended.
+    /// Cancels the claim: it stops waiting, and everything that was made for it is ended.
     std::stop_token stop{};
     /// The claim's place in line. With it a waiting claim reports its progress, and one that does
     /// not wait at present keeps its place.
     std::shared_ptr<ClaimWait> wait{};
 };
 
-/// Thrown by a claim that would have to wait and may not (ClaimPatience::waits). Not an Error,
+/// Thrown by a claim that would have to wait but may not (ClaimPatience::waits). Not an Error,
 /// because it is not a failure: its catcher claims again where waiting blocks nothing.
 class MustWait final : public std::exception {
 public:

@@ -11,7 +11,7 @@ namespace hearth::controller {
 
 /// A parsed `POST …/contexts`.
 struct ContextRequest {
-    std::string language;  ///< empty: "python" where the image has it, else its first
+    std::string language;  ///< empty: "python" if the image has it, else the image's first language
     std::string cwd;
     std::map<std::string, std::string> env;
     std::string name;  ///< the workspace's context of that name and language, or a new one
@@ -33,19 +33,19 @@ struct ContextView {
 
 /// Stateful interpreters in workspaces. Scoped to the principal's tenant like Workspaces: NotFound
 /// for another tenant's id, Gone with the reason for one that has ended. Every change counts as
-/// activity of the workspace, and all end with it. Thread-safe; calls block for the agent.
+/// activity of the workspace, and all contexts end with it. Thread-safe; calls block for the agent.
 class Contexts {
 public:
     virtual ~Contexts() = default;
-    /// Errors: as of a workspace; QuotaExceeded (8 in one workspace), Unsupported (the language
+    /// Errors: those of a workspace; QuotaExceeded (8 in one workspace), Unsupported (the language
     /// keeps no state), InvalidArgument (no such language), IdempotencyMismatch.
     virtual ContextView create(const Principal& who, const std::string& workspace,
                                const ContextRequest& request) = 0;
     virtual std::vector<ContextView> list(const Principal& who, const std::string& workspace) = 0;
     virtual ContextView get(const Principal& who, const std::string& id) = 0;
-    /// SIGINT to the code that it runs; Error(Conflict) if it runs none.
+    /// Sends SIGINT to the code that it runs; Error(Conflict) if it runs none.
     virtual void interrupt(const Principal& who, const std::string& id) = 0;
-    /// The same context, empty; what it runs is killed.
+    /// Returns the same context, emptied; the code that it runs is killed.
     virtual ContextView restart(const Principal& who, const std::string& id) = 0;
     /// Idempotent.
     virtual void remove(const Principal& who, const std::string& id) = 0;

@@ -19,12 +19,12 @@ struct Event {
     std::string type{};
     std::string resource{};
     std::string pool{};
-    std::string tenant{};  ///< empty: not a tenant's; seen by operators only
+    std::string tenant{};  ///< empty: it belongs to no tenant and only operators see it
     std::string reason{};
     std::string message{};
     std::string trace_id{};
-    /// About the workspace of a one shot, which no list shows. Not kept: an event of before a
-    /// restart has it false.
+    /// True if it is about the workspace of a one shot, which no list shows. Not stored: false for
+    /// an event from before a restart.
     bool one_shot = false;
 };
 
@@ -40,8 +40,8 @@ class Events {
 public:
     virtual ~Events() = default;
     virtual std::vector<Event> list(const Principal& who, const EventQuery& query) = 0;
-    /// `changed` is called after each new event, from any thread; must not block, and may still be
-    /// under way when the subscription has just ended: it owns what it touches (Subscribers.h).
+    /// `changed` is called after each new event, from any thread. It must not block. One call may
+    /// still run when the subscription has just ended, so it owns what it touches (Subscribers.h).
     virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
 };
 

@@ -5,8 +5,8 @@
 
 namespace hearth::controller {
 
-/// A fingerprint that is equal for requests that count as the same under one Idempotency-Key, in
-/// hex. It is kept in the journal and sent to the sandbox, and requests may hold secrets: so it is
+/// Returns a fingerprint, in hex, that is equal for requests that count as the same under one
+/// Idempotency-Key. The journal and the sandbox get it, and requests may hold secrets: so it is
 /// keyed with the server's own key, and nobody else can test guesses against it.
 std::string fingerprintOf(std::string_view secret_key, std::string_view request);
 

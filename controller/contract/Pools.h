@@ -42,7 +42,7 @@ struct PoolPackages {
     std::vector<LockedPackage> installed;
 };
 
-/// A forecast from a pool's past claims; made for every pool, used with sizing Predictive.
+/// A forecast from a pool's past claims. Made for every pool, used only with sizing Predictive.
 struct PoolForecast {
     double claims_per_second = 0;
     double start_seconds = 0;  ///< the mean
@@ -50,13 +50,13 @@ struct PoolForecast {
     std::uint32_t target = 0;  ///< warm sandboxes that the objective needs
 };
 
-/// Which of a pool's schedules is in force, and when that changes.
+/// Shows which of a pool's schedules is in force, and when that changes.
 struct PoolScheduleStatus {
     std::string entry;  ///< empty: the pool's own numbers hold
     std::uint32_t min = 0;
     std::uint32_t max = 0;
     std::string since;        ///< RFC 3339; empty: always
-    std::string next_change;  ///< RFC 3339; empty: none is near
+    std::string next_change;  ///< RFC 3339; empty: no change is near
     std::string next_entry;   ///< empty: the pool's own numbers
 };
 
@@ -72,8 +72,8 @@ struct PoolStatus {
     std::uint32_t waiting = 0;
     PoolForecast forecast = {};
     std::vector<PoolCondition> conditions;
-    std::optional<PoolScheduleStatus> schedule = {};  ///< of a pool that has schedules
-    std::optional<PoolPackages> packages = {};  ///< of a pool that names some, when they are there
+    std::optional<PoolScheduleStatus> schedule = {};  ///< only for a pool that has schedules
+    std::optional<PoolPackages> packages = {};  ///< once a pool's named packages are there
 };
 
 struct PoolView {
@@ -103,24 +103,24 @@ public:
     virtual std::vector<PoolView> list(const Principal& who) = 0;
     /// Throws Error(NotFound).
     virtual PoolView get(const Principal& who, const std::string& name) = 0;
-    /// Creates: Error(Conflict) where it exists. `document` is a manifest.
+    /// Creates a pool: Error(Conflict) if it exists. `document` is a manifest.
     virtual PoolView create(const Principal& who, const Json& document) = 0;
-    /// Creates or replaces (`hearth apply`). `if_match`: the resourceVersion that must still hold,
-    /// else Error(PreconditionFailed). `created` tells which it was.
+    /// Creates or replaces (`hearth apply`). `if_match`: the resourceVersion that must still be
+    /// current, else Error(PreconditionFailed). `created` tells which it was.
     virtual PoolView put(const Principal& who, const std::string& name, const Json& document,
                          std::optional<std::int64_t> if_match, bool& created) = 0;
-    /// RFC 7396 merge patch of metadata and spec.
+    /// Applies an RFC 7396 merge patch to metadata and spec.
     virtual PoolView patch(const Principal& who, const std::string& name, const Json& merge,
                            std::optional<std::int64_t> if_match) = 0;
-    /// Warm sandboxes go at once; claimed ones live on to their own end.
+    /// Removes a pool. Warm sandboxes go at once; claimed ones live on to their own end.
     virtual void remove(const Principal& who, const std::string& name) = 0;
     /// Ends every sandbox of the pool, claimed ones included, and waits up to `wait`; the pool
-    /// stays declared and is refilled after. Gives the number ended.
+    /// stays declared and is refilled afterwards. Returns the number of sandboxes ended.
     virtual std::uint32_t drain(const Principal& who, const std::string& name) = 0;
-    /// Ends every sandbox of every pool and keeps pools from being refilled, until undrainAll() or
-    /// the next start.
+    /// Ends every sandbox of every pool and prevents pools from being refilled, until undrainAll()
+    /// or the next start.
     virtual std::uint32_t drainAll(const Principal& who) = 0;
-    /// Pools are filled and claims are served again. Nothing happens where nothing is drained.
+    /// Lets pools fill and claims be served again. Does nothing if nothing is drained.
     virtual void undrainAll(const Principal& who) = 0;
     virtual std::vector<SandboxView> sandboxes(const Principal& who,
                                                const std::optional<std::string>& pool) = 0;

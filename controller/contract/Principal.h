@@ -8,8 +8,8 @@ namespace hearth::controller {
 
 enum class Role {
     User,      ///< its own tenant
-    Operator,  ///< pools, sandboxes; may see id, pool, age and reason of others' workspaces, and
-               ///< end them
+    Operator,  ///< pools, sandboxes; sees id, pool, age and reason of other tenants' workspaces,
+               ///< and may end them
     Admin,     ///< everything
 };
 
@@ -17,10 +17,10 @@ enum class Role {
 struct Principal {
     std::string tenant = "default";
     Role role = Role::User;
-    std::string token_id;  ///< for the log; empty for loopback without tokens
-    TraceContext trace{};  ///< its request, as a span; none where no request asks
-    /// The only workspace that it may use; empty: all of its tenant's. Only the REST gate lets such
-    /// a caller in, and only to calls about that workspace.
+    std::string token_id;  ///< for the log; empty for a loopback caller without a token
+    TraceContext trace{};  ///< the span of its request; none if no request asks
+    /// The only workspace that it may use; empty: all of its tenant's. Only the REST gate accepts
+    /// such a caller, and only for calls about that workspace.
     std::string workspace{};
 
     bool atLeast(Role least) const { return static_cast<int>(role) >= static_cast<int>(least); }

@@ -15,16 +15,16 @@ namespace hearth::controller {
 /// The name of the quota that every tenant without one of its own has.
 inline constexpr const char* kDefaultQuota = "*";
 
-/// Limits of a tenant in all pools together, and its part ahead of others. Absent: no limit.
+/// Limits of a tenant in all pools together, and its guaranteed share. Absent: no limit.
 struct QuotaSpec {
     std::optional<std::uint64_t> workspaces = {};
     std::optional<std::uint64_t> milli_cpu = {};
     std::optional<std::uint64_t> memory_bytes = {};
     std::optional<std::uint64_t> gpus = {};
-    std::optional<std::uint64_t> executions = {};  ///< that run at once
+    std::optional<std::uint64_t> executions = {};  ///< running at once
     std::optional<std::uint32_t> claims_per_second = {};
     std::optional<std::uint32_t> claim_burst = {};         ///< absent: twice the rate
-    std::uint32_t weight = 1;                              ///< claims in a row when it is its turn
+    std::uint32_t weight = 1;                              ///< claims served in a row at each turn
     std::map<std::string, std::uint32_t> guaranteed = {};  ///< workspaces, by pool
 
     bool operator==(const QuotaSpec&) const = default;
@@ -45,7 +45,7 @@ struct QuotaUse {
 enum class QuotaSource : std::uint8_t { None, Default, Config, Store };
 inline constexpr Texts<QuotaSource, 4> kQuotaSources{{"none", "default", "config", "store"}};
 
-/// As REST, the store and the file of quotas have it: what is limited, weight and guaranteed.
+/// The form that REST, the store and the file of quotas use: the limits, weight and guaranteed.
 Json quotaDocument(const QuotaSpec& spec);
 
 struct QuotaView {
@@ -55,21 +55,21 @@ struct QuotaView {
     QuotaSource source = QuotaSource::None;
 };
 
-/// The quotas of tenants. Each tenant reads its own; operators read and change all of them, else
-/// Error(Forbidden). A change is on disk when it returns. Thread-safe.
+/// The quotas of tenants. Each tenant reads its own; operators read and change all of them, others
+/// get Error(Forbidden). A change is on disk when the call returns. Thread-safe.
 class Quotas {
 public:
     virtual ~Quotas() = default;
     virtual QuotaView own(const Principal& who) const = 0;
-    /// Declared ones, and tenants that hold something; by name.
+    /// Returns declared quotas, and tenants that hold something; sorted by name.
     virtual std::vector<QuotaView> list(const Principal& who) const = 0;
-    /// Of any tenant, by the quota that holds for it. Throws Error(InvalidArgument) for no name.
+    /// Returns the quota that holds for a tenant. Throws Error(InvalidArgument) for a bad name.
     virtual QuotaView get(const Principal& who, const std::string& tenant) const = 0;
     /// Creates or replaces. Throws Error(InvalidSpec) for a wrong field, or less than is in use;
-    /// Conflict for one that the configuration declares.
+    /// Conflict for a quota that the configuration declares.
     virtual QuotaView put(const Principal& who, const std::string& tenant, const Json& document,
                           bool& created) = 0;
-    /// The tenant then has the default quota. Throws as put(), and Error(NotFound).
+    /// Removes a quota; the default one then applies. Throws as put(), and Error(NotFound).
     virtual void remove(const Principal& who, const std::string& tenant) = 0;
 };
 

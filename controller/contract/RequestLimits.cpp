@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::size_t kMostVariables = 128;
 constexpr std::size_t kMostFaults = 20;
-/// Of what an agent is told of an execution, for what is not the client's.
+/// Bytes of an agent's execution message that are reserved for fields the client does not set.
 constexpr std::size_t kRoomForRest = 8U << 10U;
 
 bool isLetter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/// As RFC 6901 writes it.
+/// Appends a name to a JSON pointer, escaped as in RFC 6901.
 std::string pointerTo(const std::string& parent, const std::string& name) {
     std::string out = parent + "/";
     for (const char c : name) out += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
@@ -51,7 +51,7 @@ void checkVariables(const std::map<std::string, std::string>& variables, const s
     }
 }
 
-/// The entries of a folder come directly after it, before "folder.txt".
+/// Orders paths so that a folder's entries come directly after it, before "folder.txt".
 bool isBefore(std::string_view a, std::string_view b) {
     return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
         const auto rank = [](char c) { return c == '/' ? 0 : 1 + static_cast<unsigned char>(c); };
@@ -59,8 +59,8 @@ bool isBefore(std::string_view a, std::string_view b) {
     });
 }
 
-/// Paths that the agent takes, none of which needs a directory where another is a file. In order,
-/// as a path may have thousands of folders: a list of them all would be a thousand times as large.
+/// Checks that the agent takes each path and that none needs a directory where another is a file.
+/// Works on a sorted list: a list of all folders of all paths would be a thousand times as large.
 void checkFiles(const std::vector<InlineFile>& files, std::vector<FieldError>& faults) {
     std::vector<std::pair<std::string, std::size_t>> names;
     const auto fault = [&faults](std::size_t at, const char* reason) {
@@ -91,7 +91,7 @@ void checkFiles(const std::vector<InlineFile>& files, std::vector<FieldError>& f
     for (const std::size_t at : clashes) fault(at, "is a file and a directory at once");
 }
 
-/// Bytes before they are escaped, with the signs around each text.
+/// The number of bytes before escaping, including the punctuation around each text.
 std::size_t roughSize(const ExecutionRequest& request) {
     constexpr std::size_t kSigns = 8;
     std::size_t size = request.cwd.size();
@@ -105,7 +105,7 @@ std::size_t roughSize(const ExecutionRequest& request) {
     return size;
 }
 
-/// Throws the first as a sentence, and all of them as fields.
+/// Throws an error with the first fault as a sentence, and all of them as fields.
 void refuse(const std::string& what, const std::vector<FieldError>& faults) {
     if (faults.empty()) return;
     const FieldError& first = faults.front();

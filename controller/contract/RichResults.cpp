@@ -49,7 +49,7 @@ std::size_t countValues(const Json& value) {
 
 constexpr JsonLimits kLimits{
     .bytes = agent::kMaxResult, .depth = 16, .values = 100'000, .members = 1'000};
-/// Written by us, numbers may be longer than they came.
+/// In documents that the server wrote, numbers may be longer than they came.
 constexpr JsonLimits kOwnLimits{
     .bytes = 4 * agent::kMaxResult, .depth = 16, .values = 100'000, .members = 1'000};
 
@@ -108,7 +108,7 @@ ResultPtr keptResult(std::string_view document, std::uint64_t behind) {
     try {
         json = parseJson(document, kOwnLimits);
     } catch (const Error&) {
-        return nullptr;  // the file is not what we wrote
+        return nullptr;  // the server did not write this file
     }
     if (!json.is_object() || !json.contains("main") || !json.contains("mime")) return nullptr;
     auto result = std::make_shared<Result>();

@@ -5,7 +5,7 @@
 
 namespace hearth::controller {
 
-/// The roles as settings, tokens and answers call them.
+/// The roles' names in settings, tokens and answers.
 inline constexpr Texts<Role, 3> kRoles{{"user", "operator", "admin"}};
 
 }  // namespace hearth::controller

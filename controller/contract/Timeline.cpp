@@ -8,9 +8,9 @@
 namespace hearth::controller {
 namespace {
 
-/// A claim below this is what a warm pool promises: nothing held it up.
+/// A claim faster than this is what a warm pool promises: nothing delayed it.
 constexpr double kFastMs = 5;
-/// Percent of ten seconds from which a resource was scarce.
+/// From this percentage of the last ten seconds on, a resource was scarce.
 constexpr double kBusyCpu = 40;
 constexpr double kBusyOther = 10;
 constexpr double kAlmostAll = 0.95;
@@ -29,7 +29,7 @@ std::string count(std::uint32_t number, const char* what) {
     return std::to_string(number) + " " + what;
 }
 
-/// "; meanwhile some task of the machine waited for a processor in 80 % of the time", or nothing.
+/// Returns "; the machine was busy: in 80 % of the ten seconds before, some task …", or nothing.
 std::string busy(const std::optional<HostPressure>& pressure) {
     if (!pressure) return "";
     const auto say = [](const char* resource, double percent) {

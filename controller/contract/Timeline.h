@@ -22,14 +22,14 @@ struct PoolThen {
     bool unpacking = false;      ///< its image was unpacked while the claim stood in line
 };
 
-/// The state that a claim met when it came: its workspace's timeline is made from it.
+/// The state that a claim met when it arrived. Its workspace's timeline is made from it.
 struct ClaimScene {
-    std::uint32_t place = 0;  ///< in line, from 1; 0: it never stood in one
+    std::uint32_t place = 0;  ///< in line, from 1; 0: it never stood in line
     PoolThen pool;
-    std::optional<HostPressure> pressure;  ///< of claims that had to wait, or were slow
+    std::optional<HostPressure> pressure;  ///< only for claims that had to wait, or were slow
 };
 
-/// A claim as the journal keeps it.
+/// A claim as stored in the journal.
 struct ClaimStory {
     ClaimLedger ledger;
     ClaimScene scene;
@@ -38,7 +38,7 @@ struct ClaimStory {
 Json storyJson(const ClaimStory& story);
 ClaimStory storyFrom(const Json& json);
 
-/// Where the time of a claim or an execution went.
+/// The stages in which a claim or an execution spent its time.
 struct Timeline {
     struct Stage {
         std::string name;
@@ -50,11 +50,11 @@ struct Timeline {
     std::string trace_id;    ///< empty: none
     std::string started_at;  ///< empty: not known
     double total_ms = 0;
-    bool running = false;  ///< its last stage goes on
+    bool running = false;  ///< its last stage is not finished
     std::vector<Stage> stages{};
     std::optional<double> first_output_ms{};  ///< after the request
-    double cpu_ms = 0;                        ///< of an execution that has ended
-    bool out_of_memory = false;               ///< which ended it
+    double cpu_ms = 0;                        ///< set for an execution that has ended
+    bool out_of_memory = false;               ///< it ended for want of memory
     std::optional<ClaimScene> scene{};        ///< none: nothing was claimed for it
     std::string largest{};                    ///< the stage that took longest; empty: none did
     std::string sentence{};                   ///< names the largest cause
@@ -63,8 +63,8 @@ struct Timeline {
 /// Fills in `largest` and `sentence` from the rest.
 void explain(Timeline& timeline);
 
-/// Timelines of what a principal may see: those of workspaces are their tenant's and every
-/// operator's, for 24 hours after the end; those of executions are as Executions::find().
+/// Timelines that a principal may see. A workspace's is visible to its tenant and every operator,
+/// for 24 hours after its end; an execution's follows the rules of Executions::find().
 /// Thread-safe.
 class Timelines {
 public:

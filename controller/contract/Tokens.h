@@ -24,17 +24,17 @@ struct TokenView {
     TokenSource source = TokenSource::Store;
 };
 
-/// The caller, and for how long it may get answers.
+/// The caller, and how long it may get answers.
 struct Authenticated {
     Principal who;
     AccessRight right{};
 };
 
-/// Stands for the id of a token where the caller has the data directory itself: no revocation
-/// concerns him. No token's id is like it.
+/// Takes the place of a token's id if the caller has the data directory itself: no revocation
+/// applies to it. No token's id is like it.
 inline constexpr const char* kOwnerOfState = "owner";
 
-/// Begins the id of whoever has a token of an OpenID Connect issuer: "oidc:login.example#alice".
+/// Begins the id of a caller with an OpenID Connect issuer's token: "oidc:login.example#alice".
 inline constexpr std::string_view kIssuedPrefix = "oidc:";
 
 /// Opaque bearer tokens, kept as SHA-256 and shown once. Thread-safe; authenticate() does no I/O.
@@ -43,24 +43,24 @@ public:
     virtual ~Tokens() = default;
     /// True if there is any token.
     virtual bool configured() const = 0;
-    /// True if loopback callers need none and are admin of `default`: there is no token, and there
-    /// never was one, or the operator opened the instance by a flag.
+    /// True if loopback callers need no token and are admin of `default`: there is no token, and
+    /// there never was one, or the operator opened the instance by a flag.
     virtual bool open() const = 0;
-    /// nullopt for an unknown or expired token; the comparison takes constant time.
-    /// Its right ends with the token.
+    /// Returns nullopt for an unknown or expired token; the comparison takes constant time.
+    /// The caller's right ends with the token.
     virtual std::optional<Authenticated> authenticate(std::string_view token) const = 0;
-    /// A loopback caller without a token; nullopt where the instance is not open. Its right ends
-    /// when a token is made.
+    /// Returns a loopback caller without a token; nullopt if the instance is not open. Its right
+    /// ends when a token is made.
     virtual std::optional<Authenticated> anonymous() const = 0;
-    /// Needs Admin, still when it is written: Error(Unauthenticated) if the caller's own token was
+    /// Needs Admin, also when it is written: Error(Unauthenticated) if the caller's own token was
     /// removed meanwhile. Returns the token itself, which is not stored and cannot be shown again.
     virtual std::pair<TokenView, std::string> create(const Principal& who, const std::string& name,
                                                      const std::string& tenant, Role role,
                                                      std::optional<std::int64_t> ttl_seconds) = 0;
     virtual std::vector<TokenView> list(const Principal& who) const = 0;
     /// Needs Admin as create() does. On disk when it returns. Error(NotFound); Error(Conflict) for
-    /// one from the configuration and for the last one of an admin. After any other exception the
-    /// token is still good.
+    /// a token from the configuration and for the last admin token. After any other exception the
+    /// token is still valid.
     virtual void remove(const Principal& who, const std::string& id) = 0;
 };
 

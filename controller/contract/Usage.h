@@ -22,12 +22,12 @@ struct UsageSums {
     UsageSums& operator+=(const UsageSums& more);
 };
 
-/// A question about use. Hours are the finest that is kept.
+/// A query about usage. One hour is the finest unit that is kept.
 struct UsageQuery {
     bool by_tenant = true;
     bool by_pool = false;
     WallTime since{};
-    std::optional<WallTime> until;  ///< its hour is not in it, if it begins one; none: now
+    std::optional<WallTime> until;  ///< if it begins an hour, that hour is excluded; none: now
 };
 
 /// One row of the answer.
@@ -37,15 +37,15 @@ struct UsageRow {
     UsageSums sums;
 };
 
-/// Use by tenant, in whole hours of UTC, for 92 days. Users see their own tenant's, operators
+/// Usage by tenant, in whole hours of UTC, for 92 days. Users see their own tenant's, operators
 /// all. Thread-safe.
 class UsageReports {
 public:
-    /// Hours that are kept.
+    /// The number of hours that are kept.
     static constexpr std::int64_t kKeptHours = 92LL * 24;
 
     virtual ~UsageReports() = default;
-    /// In the order of tenant and pool.
+    /// Sorted by tenant and pool.
     virtual std::vector<UsageRow> report(const Principal& who, const UsageQuery& query) = 0;
 };
 

@@ -34,9 +34,9 @@ struct WorkspaceRequest {
     std::optional<std::string> pool;  ///< none: the default pool
     std::optional<std::string> name;
     std::optional<std::string> image;            ///< selects or narrows a pool, never widens it
-    std::optional<std::string> language;         ///< the same
+    std::optional<std::string> language;         ///< likewise
     std::optional<broker::NetworkMode> network;  ///< at most the pool's
-    /// With Egress: the part of the pool's list that the workspace may reach; none: all of it.
+    /// With Egress: the part of the pool's list that the workspace may reach; none: the whole list.
     std::optional<std::vector<std::string>> allow;
     ClaimLimits limits;          ///< select or narrow a pool, never widen it
     std::optional<GpuWish> gpu;  ///< selects a pool; none: preferably one without GPUs
@@ -52,12 +52,12 @@ struct WorkspaceRequest {
     std::string idempotency_key;                            ///< empty: none
     std::string fingerprint;                                ///< of the body; needed with a key
     TimePoint started_at{};  ///< when the request came; the ledger starts here
-    /// A workspace that is bound when the claim is taken back is ended, but not one with a key: by
-    /// that it is found again.
+    /// A workspace that is bound when the claim is cancelled is ended, unless the claim has a key:
+    /// a later request with the same key finds it.
     ClaimPatience patience{};
 };
 
-/// Where a claim's sandbox came from. Warm: it was ready. Queued: it was there or under way, but
+/// Where a claim's sandbox came from. Warm: it was ready. Queued: it existed or was being made, but
 /// the claim stood in line for it. Cold: it was made after the request had come.
 enum class ClaimSource : std::uint8_t { Warm, Queued, Cold };
 inline constexpr Texts<ClaimSource, 3> kClaimSources{{"warm", "queued", "cold"}};
@@ -69,12 +69,12 @@ struct ClaimLedger {
     double unpack_ms = 0;  ///< its image was made ready
     double create_ms = 0;  ///< the sandbox was made
     double warm_ms = 0;    ///< its agent answered
-    double queue_ms = 0;   ///< waiting for other work, in addition
+    double queue_ms = 0;   ///< waiting for other work, in addition to the above
     double pick_ms = 0;
     double bind_ms = 0;
     double total_ms = 0;
 };
-/// Calls `tell(name, milliseconds)` for each stage that the claim went through, in their order.
+/// Calls `tell(name, milliseconds)` for each stage that the claim went through, in order.
 template <typename Tell>
 void eachStage(const ClaimLedger& ledger, const Tell& tell) {
     if (ledger.pull_ms > 0) tell("pull", ledger.pull_ms);
@@ -87,13 +87,13 @@ void eachStage(const ClaimLedger& ledger, const Tell& tell) {
     tell("pick", ledger.pick_ms);
     tell("bind", ledger.bind_ms);
 }
-/// As clients and the journal have it.
+/// The form that clients and the journal use.
 Json ledgerJson(const ClaimLedger& ledger);
 ClaimLedger ledgerFrom(const Json& json);
-/// The value of the header Server-Timing (W3C): the whole claim, with its source, and its stages.
+/// The value of the Server-Timing header (W3C): the whole claim, with its source, and its stages.
 std::string serverTiming(const ClaimLedger& ledger);
 
-/// Paused: idle and frozen until the next call; in every other way it is as an active one.
+/// Paused: idle and frozen until the next call; otherwise the same as Active.
 enum class WorkspacePhase : std::uint8_t { Pending, Active, Paused, Reclaiming, Gone };
 inline constexpr Texts<WorkspacePhase, 5> kWorkspacePhases{
     {"Pending", "Active", "Paused", "Reclaiming", "Gone"}};
@@ -115,17 +115,17 @@ struct WorkspaceView {
     std::optional<std::string> idle_expires_at;  ///< none while something runs, or if it pauses
     std::optional<std::string> expires_at;
     broker::NetworkMode network = broker::NetworkMode::None;
-    std::vector<Json> credentials;  ///< what requests to the outside carry, without values
+    std::vector<Json> credentials;  ///< credentials added to outside requests, without their values
     pool::SandboxLimits limits;
     std::vector<std::string> gpus;     ///< uuids of its devices
     std::optional<ClaimLedger> claim;  ///< in the answer to create only
-    bool replayed = false;             ///< the answer of an earlier request with the same key
+    bool replayed = false;             ///< true if it answered an earlier request with the same key
     bool one_shot = false;             ///< it ends with its one execution
 };
 
 struct WorkspacePatch {
     std::optional<std::map<std::string, std::optional<std::string>>> labels;  ///< nullopt removes
-    /// From now on; never into the past, never past the pool's maximum.
+    /// Counted from now; the end is never in the past and never later than the pool's maximum.
     std::optional<std::chrono::milliseconds> idle_timeout;
     std::optional<std::chrono::milliseconds> lifetime_from_now;
 };
@@ -140,7 +140,7 @@ template <typename T>
 struct Page {
     std::vector<T> items;
     std::string next_cursor;  ///< empty at the end
-    /// Not among the items: workspaces whose sandboxes have not answered since the server's start.
+    /// Workspaces that are not in the list: their sandboxes have not answered since the start.
     std::size_t unanswered = 0;
 };
 
@@ -157,16 +157,16 @@ struct WorkspaceUsage {
 /// Workspaces of one principal's tenant: Error(NotFound) for another tenant's id, Error(Gone) with
 /// reason and time for 24 h after the end, Error(SandboxLost) when the sandbox has just died.
 /// Operators also see the id, pool, age and reason of other tenants' workspaces (get, list, Gone),
-/// without name, labels and what else the tenant said, and may end them; admins see the whole view.
+/// but not the name, labels or other tenant data, and may end them; admins see the whole view.
 /// Thread-safe; calls block for at most the pool's maxWait.
 class Workspaces {
 public:
     virtual ~Workspaces() = default;
-    /// Claims. Errors: NotFound (pool), InvalidSpec (no pool fits), PoolExhausted, QuotaExceeded,
-    /// PoolDegraded, IdempotencyMismatch, IdempotencyInFlight, Unsupported.
+    /// Claims a workspace. Errors: NotFound (pool), InvalidSpec (no pool fits), PoolExhausted,
+    /// QuotaExceeded, PoolDegraded, IdempotencyMismatch, IdempotencyInFlight, Unsupported.
     virtual WorkspaceView create(const Principal& who, const WorkspaceRequest& request) = 0;
-    /// `count` equal workspaces or none. Throws likewise, InvalidSpec where they are more than the
-    /// pool or the quota has in all.
+    /// Claims `count` equal workspaces or none. Throws as create(); InvalidSpec if `count` is more
+    /// than the pool or the quota has in all.
     virtual std::vector<WorkspaceView> createAll(const Principal& who,
                                                  const WorkspaceRequest& request,
                                                  std::size_t count) = 0;
@@ -175,17 +175,17 @@ public:
     virtual WorkspaceView patch(const Principal& who, const std::string& id,
                                 const WorkspacePatch& patch) = 0;
     virtual WorkspaceView touch(const Principal& who, const std::string& id) = 0;
-    /// Idempotent; returns when the workspace no longer answers (the rest of its end follows).
+    /// Idempotent. Returns when the workspace no longer answers; the rest of its end follows later.
     virtual void close(const Principal& who, const std::string& id) = 0;
     virtual WorkspaceUsage usage(const Principal& who, const std::string& id) = 0;
-    /// Its requests to the outside; empty if its network is None.
+    /// Returns its requests to the outside; empty if its network is None.
     virtual broker::EgressReport egress(const Principal& who, const std::string& id) = 0;
     /// The languages of the workspace's image.
     virtual std::vector<std::string> languages(const Principal& who, const std::string& id) = 0;
 
     // Files: paths are relative to the root, or absolute beneath it. Errors: InvalidArgument (bad
     // path), NotFound, Conflict (a directory in the way), Forbidden (outside), DiskFull.
-    /// Waits for the agent for `patience` at most.
+    /// Waits for the agent for at most `patience`.
     virtual agent::FileStat stat(const Principal& who, const std::string& id,
                                  const std::string& path, std::chrono::milliseconds patience) = 0;
     agent::FileStat stat(const Principal& who, const std::string& id, const std::string& path) {
@@ -199,10 +199,10 @@ public:
         const Principal& who, const std::string& id, const std::string& path,
         std::optional<unsigned> mode,
         const std::function<std::size_t(char*, std::size_t)>& next) = 0;
-    /// A tar of a directory; the first `chunk` comes when it is known to be one.
+    /// Sends a tar of a directory; the first `chunk` comes once the path is known to be one.
     virtual void readArchive(const Principal& who, const std::string& id, const std::string& path,
                              const std::function<bool(std::string_view)>& chunk) = 0;
-    /// Unpacks a tar whole or not at all; InvalidArgument names its fault.
+    /// Unpacks a tar completely or not at all; InvalidArgument names the fault in it.
     virtual agent::ArchiveCount writeArchive(
         const Principal& who, const std::string& id, const std::string& path,
         const std::function<std::size_t(char*, std::size_t)>& next) = 0;
