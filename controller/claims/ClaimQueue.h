@@ -47,7 +47,7 @@ public:
         std::string workspace;
         std::string tenant;
         ClaimPatience patience{};
-        bool tell_why = false;        ///< may know why a pool is degraded: it may tell of the host
+        bool tell_why = false;        ///< may see why a pool is degraded; that may reveal the host
         ClaimScene* scene = nullptr;  ///< gets the place of a claim that joins the line
     };
 
@@ -69,8 +69,8 @@ public:
     void forget(const std::string& pool);
     /// Fails waiting claims now: nothing can be made for the pool (CircuitBreaker::layer).
     void tellHopeless(const std::string& pool);
-    /// While there is a reason, claims are given what is ready, and are refused with it instead of
-    /// with it.
+    /// While there is a reason, claims get only ready sandboxes: instead of waiting they are
+    /// refused with it.
     void bar(std::optional<Error> why);
     /// Refuses every waiting and later claim with this error. Only the first call counts.
     void close(const Error& why);
@@ -114,13 +114,13 @@ private:
     void leave(const WaiterPtr& waiter);
     bool over(const Waiter& waiter) const HEARTH_REQUIRES(mutex_);
 
-    /// Gives out ready sandboxes, in turn. The caller notifies the returned ones after the lock.
+    /// Gives out ready sandboxes, in turn. The caller notifies the returned waiters after unlock.
     std::vector<WaiterPtr> serve(const std::string& pool) HEARTH_REQUIRES(mutex_);
     /// Takes one ready sandbox for each workspace, or none.
     std::vector<pool::Member> take(const std::string& pool, const std::string& tenant,
                                    const std::vector<std::string>& workspaces)
         HEARTH_REQUIRES(mutex_);
-    /// The next waiter whose turn it is; null where all must leave what is free to others, or need
+    /// The next waiter whose turn it is. Null if every one must leave the free sandboxes to other
     /// tenants, or needs more than there can be.
     WaiterPtr nextOf(const std::string& pool, const Line& line) const HEARTH_REQUIRES(mutex_);
     /// Sums up the sandboxes of the claims in line that count; `counts` gets how many each needs.

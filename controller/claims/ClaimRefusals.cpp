@@ -79,7 +79,7 @@ std::optional<double> ClaimQueue::secondsTo(const std::string& pool, std::size_t
             std::ceil(static_cast<double>(place) / static_cast<double>(parallel_creates));
         return rounds * breaker_.state(pool).start_seconds;
     }
-    const auto line = lines_.find(pool);  // the pool is at its limit: somebody has to leave first
+    const auto line = lines_.find(pool);  // the pool is at its limit: another claim must end first
     if (line == lines_.end() || !line->second.every_secs) return std::nullopt;
     return static_cast<double>(place) * *line->second.every_secs;
 }
@@ -89,7 +89,7 @@ void ClaimQueue::refuse(const Pool& pool, bool displaced) const {
     const CircuitBreaker::State breaker = breaker_.state(pool.name);
     const auto line = lines_.find(pool.name);
     const std::size_t waiting = line == lines_.end() ? 0 : line->second.waiters.size();
-    // Unknown is how long others keep their sandboxes: not less than a start for each in line.
+    // It is unknown how long others keep their sandboxes: at least one start for each in line.
     const double seconds =
         secondsTo(pool.name, waiting + 1, pool.spec.max_members, pool.spec.parallel_creates)
             .value_or(static_cast<double>(waiting + 1) * breaker.start_seconds /

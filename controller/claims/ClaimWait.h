@@ -108,7 +108,7 @@ public:
     std::optional<WorkspaceTable::Place> quota;  ///< held while it stands in line
     std::vector<WorkspaceTable::Place> places;   ///< likewise, for a claim of several workspaces
     bool admitted = false;                       ///< it has passed its tenant's rate limit
-    std::optional<TimePoint> asked;              ///< for the sandbox that it waits for
+    std::optional<TimePoint> asked;              ///< when it asked for the sandbox it waits for
     ClaimScene scene;                            ///< the state when it first asked
     std::uint32_t attempt = 1;
 

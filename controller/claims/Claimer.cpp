@@ -371,7 +371,7 @@ void Claimer::requireQuota(const Wanted& wanted, const pool::Member& member,
                            WorkspaceTable::Place& place) {
     try {
         place.resize(demand(wanted, member.limits,
-                            member.gpus.size()));  // of before its pool was given less or more
+                            member.gpus.size()));  // it may predate a change of its pool's limits
     } catch (...) {
         supply_.claims.giveBack(member);
         throw;
@@ -465,7 +465,7 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding&
     } catch (const agent::AgentError& e) {
         if (e.code() == "BOUND_ELSEWHERE") history_.metrics.doubleBindRefused();
         endings_.lost(member.id, "the bind was refused: " + e.code());
-        if (e.code() == "BAD_REQUEST") throw clientError(e);  // as any other sandbox would
+        if (e.code() == "BAD_REQUEST") throw clientError(e);  // any other sandbox would refuse too
         return nullptr;
     } catch (const agent::AgentLost& e) {
         endings_.lost(member.id, e.what());

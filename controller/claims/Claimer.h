@@ -45,8 +45,8 @@ public:
     };
 
     Claimed claim(const Wanted& wanted);
-    /// All of them or none, which are of one request and one pool: they wait in line as one, and
-    /// the ones already bound end if another fails.
+    /// Binds all of them or none. They are of one request and one pool: they wait in line as one,
+    /// and the ones already bound end if another fails.
     std::vector<Claimed> claimAll(const std::vector<Wanted>& all);
 
 private:

@@ -29,7 +29,7 @@ private:
     std::size_t left(const std::string& tenant) const;
 
     std::vector<std::string> tenants_;  ///< sorted
-    std::vector<std::size_t> left_;     ///< what each has still to come of its guarantee
+    std::vector<std::size_t> left_;     ///< how much of its guarantee each one still lacks
     std::size_t kept_ = 0;              ///< the sum of left_
     std::size_t claimed_ = 0;
 };

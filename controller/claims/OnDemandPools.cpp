@@ -261,8 +261,8 @@ void OnDemandPools::forgetOld(TimePoint now) {
     if (pool_of_.size() > kMostNames) pool_of_.clear();
 }
 
-/// Whether a new job would keep a collection waiting: claims for absent images, one after the
-/// the other, would prevent it for ever.
+/// Returns whether a new job would delay a collection: otherwise claims for absent images, one
+/// after the other, would prevent it for ever.
 bool OnDemandPools::collectionIsNext(TimePoint now) const {
     if (!due_since_) return false;
     const auto waited = now - *due_since_;
@@ -327,8 +327,8 @@ ReconcileResult OnDemandPools::prepare(const std::string& image) {
     return ReconcileResult::settled();
 }
 
-/// Fetches the image if need be, makes it ready and declares its pool; gives the pool's name, or
-/// nothing if an earlier pool of that name is not gone yet.
+/// Fetches the image if necessary, makes it ready and declares its pool. Returns the pool's name,
+/// or nothing if an earlier pool of that name is not gone yet.
 std::string OnDemandPools::make(const std::string& image, pool::ImageStages& stages) {
     try {
         std::optional<pool::KnownImage> known = allowed(image);

@@ -29,13 +29,13 @@ struct OnDemandRules {
     ImageAllowList allow;              ///< empty: no image
     std::uint32_t max_sandboxes = 20;  ///< in all such pools together
     std::chrono::seconds keep = std::chrono::hours(1);
-    std::chrono::seconds max_wait = std::chrono::minutes(5);  ///< of a claim for its image
+    std::chrono::seconds max_wait = std::chrono::minutes(5);  ///< for a claim to get its image
 };
 
 /// Undeclared pools, made for claims that name an image which no declared pool has: one per image,
 /// without warm sandboxes, with the template, lifecycle and limits of the default pool. An unused
 /// pool is removed after a while, and so is its image if a claim had fetched it. An image is
-/// fetched and unpacked once however many claims wait for it, by the work queue and not by a claim,
+/// fetched and unpacked once however many claims wait for it. The work queue does that, no claim,
 /// so it continues when they give up. Tenants take turns, and one that asks for many images leaves
 /// places for others. Thread-safe.
 class OnDemandPools {
@@ -113,7 +113,7 @@ private:
     TenantPlaces places_;                             ///< for jobs that wait or run
     WorkLine<Asked> line_ HEARTH_GUARDED_BY(mutex_);  // tenants in turns
     std::map<std::string, JobPtr> jobs_ HEARTH_GUARDED_BY(mutex_);  // by the image names in claims
-    std::map<std::string, std::string> pool_of_ HEARTH_GUARDED_BY(mutex_);  // the same, made ready
+    std::map<std::string, std::string> pool_of_ HEARTH_GUARDED_BY(mutex_);  // likewise, if ready
     std::map<std::string, TimePoint> used_ HEARTH_GUARDED_BY(mutex_);       // by pool
     std::size_t running_ HEARTH_GUARDED_BY(mutex_) = 0;                     // jobs
     bool collecting_ HEARTH_GUARDED_BY(mutex_) = false;                     // no job runs then

@@ -41,7 +41,7 @@ auto WorkspaceOpener::inSomePool(const Principal& who, const WorkspaceRequest& r
         try {
             return claim();
         } catch (const NoLanguage&) {
-            // Nobody knew it of the pool that was chosen. The request may do with another.
+            // The chosen pool's languages were not known before. Another pool may have it.
             if (request.pool) throw;
             kept.without.insert(kept.pool->name);
             kept.chooseAgain();
@@ -61,7 +61,7 @@ auto WorkspaceOpener::accounted(const Principal& who, const WorkspaceRequest& re
         kept.forget();
         return opened;
     } catch (const MustWait&) {
-        throw;  // it is still to come
+        throw;  // the claim runs again later
     } catch (const std::exception& e) {
         const std::string pool = kept.pool ? kept.pool->name : "";
         kept.forget();

@@ -12,18 +12,18 @@
 namespace hearth::controller {
 namespace {
 
-/// Bytes of all names of one execution.
+/// The most bytes of all names of one execution.
 constexpr std::size_t kMostNameBytes = 32U << 10U;
 constexpr std::size_t kMostArtifacts = 256;
 constexpr std::size_t kHead = 64;
-/// Read for its digest although no copy is kept.
+/// The most bytes that are read only for a digest, without keeping a copy.
 constexpr std::uint64_t kMostDigest = 256ULL << 20U;
 constexpr auto kMostTime = std::chrono::seconds(20);
 constexpr auto kLinkTime = std::chrono::hours(24);
-/// A one shot's copies go an hour after its end, so a link need not say that it opens them longer.
+/// A one shot's copies are removed an hour after its end, so its links are not valid for longer.
 constexpr auto kOneShotLinkTime = std::chrono::hours(1);
 
-/// Why nothing was kept, of what the disk said.
+/// Returns the reason why nothing was kept, from the disk's errno.
 NotKept reasonOf(int error) {
     return error == ENOSPC || error == EDQUOT ? NotKept::DiskFull : NotKept::Error;
 }
@@ -32,9 +32,9 @@ NotKept reasonOf(int error) {
 
 struct ArtifactCollector::Budget {
     TimePoint until;
-    std::uint64_t digested = 0;  ///< of files that are not kept
+    std::uint64_t digested = 0;  ///< bytes of files that are not kept
 
-    /// For the next question to the agent.
+    /// The time left for the next call to the agent.
     std::chrono::milliseconds left(const Clock& clock) const {
         const auto rest = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now());
         return std::clamp<std::chrono::milliseconds>(rest, {}, agent::kDataPatience);
@@ -55,7 +55,7 @@ ArtifactCollector::~ArtifactCollector() {
 }
 
 TimePoint ArtifactCollector::settle(TimePoint written_until, const Clock& clock) {
-    // Files carry the time of the kernel's last tick, and nothing tells of the next one.
+    // Files carry the time of the kernel's last tick, and nothing reports the next one.
     const auto left = written_until + agent::AgentClient::kChangeSlack - clock.now();
     if (left.count() >= 0) std::this_thread::sleep_for(left + std::chrono::microseconds(100));
     return clock.now();
@@ -83,7 +83,7 @@ void ArtifactCollector::work(const std::stop_token& stop) {
         CollectedArtifacts found;
         try {
             found = run(*job);
-        } catch (const std::exception& e) {  // the thread's top: the run itself has ended well
+        } catch (const std::exception& e) {  // top of the thread: the run itself has ended well
             log_.warn("artifacts.failed",
                       {{"execution", job->execution->id()}, {"error", e.what()}});
             found.truncated = true;
@@ -108,7 +108,7 @@ CollectedArtifacts ArtifactCollector::run(const Job& job) {
     std::optional<NotKept> complaint;
     std::size_t names = 0;
     for (const agent::FileStat& stat : changes.items) {
-        // Each stands in the record three times, and in every list of executions.
+        // Each name is in the record three times, and in every list of executions.
         names += toUtf8(stat.path).size();
         if (names > kMostNameBytes) {
             found.truncated = true;
@@ -117,7 +117,7 @@ CollectedArtifacts ArtifactCollector::run(const Job& job) {
         Artifact artifact;
         try {
             if (!lost) artifact = keep(execution, stat, found.items.size(), budget);
-        } catch (const agent::AgentLost&) {  // what was copied before stays
+        } catch (const agent::AgentLost&) {  // files copied before remain
             lost = true;
         }
         if (lost) {
@@ -181,8 +181,8 @@ Artifact ArtifactCollector::keep(const LiveExecution& execution, const agent::Fi
     return artifact;
 }
 
-/// Reads the file for its digest and kind, and into `copy` if there is one. True if that is whole
-/// and of one moment.
+/// Reads the file for its digest and media type, and into `copy` if there is one. True if that is
+/// complete and the file did not change meanwhile.
 bool ArtifactCollector::copy(agent::AgentClient& agent, const agent::FileStat& stat,
                              ArtifactStore::Copy* copy, Artifact& artifact, Budget& budget) const {
     RunningDigest digest;
@@ -209,7 +209,7 @@ bool ArtifactCollector::copy(agent::AgentClient& agent, const agent::FileStat& s
         std::chrono::ceil<std::chrono::milliseconds>(budget.until - clock_.now()));
     artifact.mime = mediaType(stat.path, head);
     if (copy == nullptr) budget.digested += size;
-    // A file that its agent gave slowly up to its end is late too: its agent is asked no more.
+    // A file that came slowly up to its end is late, too: its agent gets no further call.
     if (!trouble && clock_.now() >= budget.until) trouble = NotKept::Time;
     if (!trouble && (size < stat.size || agent.stat(stat.path, budget.left(clock_)).etag != etag)) {
         trouble = NotKept::Changed;

@@ -17,8 +17,8 @@ namespace hearth::controller {
 class LiveExecution;
 
 /// Finds the files that runs made or changed, fetches them from their agents and keeps copies in
-/// the store. Its threads wait for agents; tenants take turns, so that a slow sandbox delays only
-/// its own tenant, and each run for at most kMostTime. Thread-safe.
+/// the store. Its threads wait for agents. Tenants take turns, so that a slow sandbox delays only
+/// its own tenant; each run gets at most kMostTime. Thread-safe.
 class ArtifactCollector {
 public:
     ArtifactCollector(ArtifactStore& store, metrics::Log& log, const std::string& secret_key,
@@ -27,16 +27,16 @@ public:
     ArtifactCollector(const ArtifactCollector&) = delete;
     ArtifactCollector& operator=(const ArtifactCollector&) = delete;
 
-    /// Waits a few milliseconds, so that files written from now on differ in time from those
+    /// Waits a few milliseconds, so that files written from now on have a later time than files
     /// written before `written_until`; returns the time to compare with.
     static TimePoint settle(TimePoint written_until, const Clock& clock);
-    /// Queues the search for what the execution has changed since; LiveExecution::collected()
-    /// hears.
+    /// Queues the search for files that the execution has changed since then. The outcome goes to
+    /// LiveExecution::collected().
     void collect(std::shared_ptr<LiveExecution> execution, TimePoint since);
     const ArtifactStore& store() const { return store_; }
 
     /// The last five free threads are for tenants that have none: three tenants whose sandboxes do
-    /// not answer hold five of eight at most.
+    /// not answer occupy at most five of eight.
     static constexpr LaneRules kTurns{"artifacts", 8, 5};
 
 private:

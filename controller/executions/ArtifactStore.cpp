@@ -22,25 +22,25 @@ namespace fs = std::filesystem;
 
 constexpr auto kKeep = std::chrono::hours(1);
 constexpr auto kPruneArtifactsEvery = std::chrono::seconds(60);
-/// Paused between slices, so that other work of the lane can run.
+/// The pause between slices, so that other work of the lane can run.
 constexpr auto kNextSlice = std::chrono::milliseconds(20);
 constexpr std::size_t kMostRemoved = 32;
 constexpr std::size_t kMostLooked = 64;
 constexpr std::uint64_t kBlock = 4096;
 constexpr std::string_view kUnfinished = ".part";
 
-/// Small files cost blocks and inodes, too.
+/// Rounds up: small files cost blocks and inodes, too.
 std::uint64_t roomOf(std::uint64_t bytes) {
     if (bytes > UINT64_MAX - kBlock) return bytes;
     return std::max<std::uint64_t>((bytes + kBlock - 1) / kBlock, 1) * kBlock;
 }
 
-/// Tenants' names are theirs, so a folder is named by a digest.
+/// Tenants choose their names, so a folder is named by a digest.
 std::string placeOf(const ArtifactStore::Name& which) {
     return toHex(sha256(which.tenant)).substr(0, 16) + "/" + which.workspace;
 }
 
-/// The directories in one; none if it cannot be read. Other entries are not our copies.
+/// The directories in `path`; none if it cannot be read. Other entries are not the store's copies.
 std::vector<std::string> foldersIn(const std::string& path) {
     std::vector<std::string> names;
     std::error_code failure;
@@ -84,7 +84,7 @@ bool ArtifactStore::Copy::add(std::string_view bytes) {
 }
 
 void ArtifactStore::Copy::finish() {
-    // Made twice: the server ended before the execution's record was on disk.
+    // It may be made twice: the server ended before the execution's record was on disk.
     struct stat before {};
     const bool replaced = ::lstat(path_.c_str(), &before) == 0;
     if (::rename((path_ + std::string(kUnfinished)).c_str(), path_.c_str()) != 0) {
@@ -117,7 +117,7 @@ void ArtifactStore::sweep() {
 }
 
 void ArtifactStore::sweepPlace(const std::string& place) {
-    // A lost data file took all records with it; then the copies are what is left.
+    // If the data file was lost, all records were lost with it, and only the copies remain.
     const bool has_history = journal_.workspace(workspaceOf(place)).has_value();
     std::map<std::string, bool> recorded;  // by execution
     std::uint64_t total = 0;
@@ -192,19 +192,19 @@ ArtifactStore::Room ArtifactStore::take(const std::string& place, std::uint64_t 
 
 void ArtifactStore::giveBack(const std::string& place, std::uint64_t bytes) {
     const MutexLock lock(mutex_);
-    kept_.take(place, bytes);  // gone if the place was removed meanwhile
+    kept_.take(place, bytes);  // none are left if the place was removed meanwhile
 }
 
 std::optional<ArtifactStore::End> ArtifactStore::endOf(const std::string& place) const {
     const std::string workspace = workspaceOf(place);
     if (table_.find(workspace)) return std::nullopt;
     ++asked_;
-    // Its end is written behind its answer: a row that is still open will be closed.
+    // The end is written after its answer: a row that is still open will be closed.
     if (const auto past = journal_.workspace(workspace)) {
         if (!past->ended_ms) return std::nullopt;
         return End{*past->ended_ms, true};
     }
-    // Without a record its last change stands for the end.
+    // Without a record its last change is taken as the end.
     struct stat st {};
     if (::lstat((directory_ + "/" + place).c_str(), &st) != 0) return End{0, false};
     return End{static_cast<std::int64_t>(st.st_mtime) * 1000, false};
@@ -242,7 +242,7 @@ std::optional<std::string> ArtifactStore::toEvict(const std::string& owner, bool
         const MutexLock lock(mutex_);
         return kept_.toEvict(owner, own_only);
     };
-    // Others that have only just ended are asked for where nobody is known to have ended before.
+    // Only if no known place can go, looks for other workspaces that have just ended.
     if (std::optional<std::string> place = known(); place || own_only) return place;
     while (learnNextEnds()) {
     }

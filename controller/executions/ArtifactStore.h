@@ -23,40 +23,40 @@ class Journal;
 class WorkspaceTable;
 
 /// The kept copies of artifacts: `<digest of the tenant>/<workspace>/<execution>-<number>` below
-/// one directory, until an hour after their workspace's end, also over a restart.
+/// one directory, until an hour after their workspace's end, also across a restart.
 ///
-/// A file counts as whole blocks. A workspace that has its fill gets no more. Where a tenant, or
-/// the whole directory, has its fill, copies of workspaces that have ended make room, the longest
-/// ended first: the tenant's own, then those of tenants who keep more than it does, of who keeps
-/// most first. Copies of workspaces that live are never taken away.
+/// A file counts as whole blocks. A workspace at its limit gets no more copies. If a tenant, or the
+/// whole directory, is at its limit, copies of ended workspaces make room, the longest ended first:
+/// the tenant's own, then copies of tenants that keep more than it does, beginning with the one
+/// that keeps most. Copies of live workspaces are never removed.
 ///
-/// Thread-safe. No lock is held while the disk is touched.
+/// Thread-safe. No lock is held during disk access.
 class ArtifactStore {
 public:
     struct Limits {
         std::uint64_t workspace = 64ULL << 20U;
         std::uint64_t tenant = 512ULL << 20U;
         std::uint64_t all = 2ULL << 30U;
-        const DiskReserve* reserve = nullptr;  ///< nothing is kept while the disk has no more
+        const DiskReserve* reserve = nullptr;  ///< nothing is kept while its disk space is low
     };
 
-    /// The owner of a copy. `name` is `<execution>-<number>`.
+    /// Identifies a copy by its owner. `name` is `<execution>-<number>`.
     struct Name {
         std::string tenant;
         std::string workspace;
         std::string name;
     };
 
-    /// One copy while it is made: gone again, with its room, unless finished. To be used by one
-    /// thread, and gone before the store.
+    /// One copy while it is made: removed again, with its room, unless finished. For one thread;
+    /// must be destroyed before the store.
     class Copy {
     public:
         Copy(const Copy&) = delete;
         Copy& operator=(const Copy&) = delete;
         ~Copy();
-        /// False with errno. Takes at most the number of bytes given to begin().
+        /// False with errno set. Takes at most the number of bytes given to begin().
         bool add(std::string_view bytes);
-        /// Seen from now on, whole. Throws std::system_error.
+        /// Makes the complete copy visible. Throws std::system_error.
         void finish();
 
     private:
@@ -72,15 +72,15 @@ public:
     };
 
     /// `directory` is made if it is absent; existing copies are counted. Unfinished copies, and
-    /// those of executions without a record, are removed: no link names them.
+    /// copies of executions without a record, are removed: no link names them.
     ArtifactStore(std::string directory, WorkspaceTable& table, Journal& journal, metrics::Log& log,
                   const Clock& clock, Limits limits);
     ArtifactStore(std::string directory, WorkspaceTable& table, Journal& journal, metrics::Log& log,
                   const Clock& clock)
         : ArtifactStore(std::move(directory), table, journal, log, clock, Limits{}) {}
 
-    /// Takes room for `bytes`, making some if need be; null if there is none. Throws
-    /// std::system_error where the disk is full or refuses.
+    /// Takes room for `bytes`, makes some if necessary; null if there is none. Throws
+    /// std::system_error if the disk is full or refuses.
     std::unique_ptr<Copy> begin(const Name& which, std::uint64_t bytes);
 
     struct Kept {
@@ -90,11 +90,11 @@ public:
     /// Throws Error(Gone) if it is no longer kept.
     Kept open(const Name& which) const;
     bool has(const Name& which) const;
-    /// Work of kind "artifacts": removes what has been kept long enough, a slice at a time.
+    /// Work of kind "artifacts": removes copies that were kept long enough, a slice at a time.
     ReconcileResult prune();
-    /// How often the journal was asked when a workspace has ended.
+    /// How often the journal was asked for the end of a workspace.
     std::size_t asked() const { return asked_; }
-    /// Bytes of all copies, as they count.
+    /// The bytes of all copies, in whole blocks.
     std::uint64_t kept() const;
 
 private:
@@ -109,10 +109,10 @@ private:
         std::int64_t unix_ms = 0;
         bool final = false;
     };
-    /// When the workspace of these copies ended; none: it has not, or has only just.
+    /// The time at which the workspace of these copies ended; none if it has not, or only just.
     std::optional<End> endOf(const std::string& place) const;
     void learnEnds(const std::vector<std::string>& places);
-    /// Looks at the next slice of open places; false if that was the last.
+    /// Looks at the next slice of open places; false if it was the last one.
     bool learnNextEnds();
     std::optional<std::string> toEvict(const std::string& owner, bool own_only);
     bool remove(const std::string& place);
@@ -125,7 +125,7 @@ private:
     const Limits limits_;
     mutable Mutex mutex_;
     KeptPlaces kept_ HEARTH_GUARDED_BY(mutex_);
-    std::string looked_ HEARTH_GUARDED_BY(mutex_);  // the open place that was looked at last
+    std::string looked_ HEARTH_GUARDED_BY(mutex_);  // the last open place that was looked at
     mutable std::atomic<std::size_t> asked_{0};
 };
 

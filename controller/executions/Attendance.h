@@ -9,7 +9,7 @@
 namespace hearth::controller {
 
 /// A client that waits for an execution or follows it, and its subscription. While one lives, the
-/// workspace is not idle even where its pool does not count running work.
+/// workspace is not idle, even if its pool does not count running work.
 class Attendance {
 public:
     Attendance(std::shared_ptr<Workspace> workspace, const Clock& clock,

@@ -15,7 +15,7 @@ constexpr std::size_t kMostName = 300;
 constexpr std::size_t kMostText = 2'000;
 constexpr std::size_t kMostSaid = 8'000;
 
-/// The package manager: the language's, else chosen by the names' form.
+/// Returns the package manager: the language's, else chosen by the form of the names.
 PackageManager managerOf(const std::string& language) {
     const std::string_view canonical = pool::canonicalLanguage(language);
     if (canonical == "python") return PackageManager::Pip;
@@ -32,7 +32,7 @@ std::string textIn(const Json& object, const char* key, std::size_t most) {
     return found == object.end() ? "" : textOf(*found, most);
 }
 
-/// Members of `told[key]` that are texts, or objects with a text `inner`.
+/// Returns the members of `told[key]` that are texts, or objects with a text `inner`.
 std::map<std::string, std::string> textsIn(const Json& told, const char* key,
                                            const char* inner = "") {
     std::map<std::string, std::string> texts;

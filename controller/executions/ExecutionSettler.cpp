@@ -11,16 +11,16 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kForgetLater = std::chrono::seconds(5);
-/// Follow-up work waits this long, or it would share the processor with the answer.
+/// The delay of follow-up work, which would otherwise share the processor with the answer.
 constexpr auto kBehindAnswer = std::chrono::milliseconds(2);
-/// The agent keeps what is small a while longer.
+/// The delay of forgetting small results: they cost the agent little.
 constexpr auto kForgetSmall = std::chrono::milliseconds(250);
 constexpr std::size_t kSmallOutput = 16U << 10U;
 /// A one shot left by a crash ends this long after the start, unless its execution continues.
 constexpr auto kRetryOfOneShot = std::chrono::seconds(2);
 constexpr auto kOverdueEvery = std::chrono::seconds(5);
 constexpr auto kOverdueAnswer = std::chrono::seconds(1);
-/// After a silence an agent is late with what it should have ended.
+/// After a silence an agent may be late in ending overdue executions.
 constexpr auto kCatchUp = std::chrono::seconds(20);
 
 WorkKey resultKey(const LiveExecution& of) {
@@ -68,7 +68,7 @@ ReconcileResult ExecutionSettler::readResult(const std::string& id) {
 ReconcileResult ExecutionSettler::lookForOom(const std::string& id) {
     const std::shared_ptr<LiveExecution> execution = live_.find(id);
     if (!execution) return ReconcileResult::settled();
-    // Of a lost sandbox all executions end at once: its end has counted the kills for all of them.
+    // All executions of a lost sandbox end at once: its end counted the kills for all of them.
     Workspace& workspace = *execution->workspace();
     if (sawOom(workspace) || (execution->agentLost() && workspace.lostToMemory())) {
         execution->oomSeen();
@@ -83,7 +83,7 @@ bool ExecutionSettler::sawOom(Workspace& workspace) {
         const std::optional<pool::SandboxUsage> usage = sandboxUse(runtime_, workspace);
         return usage && workspace.sawOom(usage->oom_kills);
     } catch (const std::exception& e) {
-        // The execution ends all the same: nobody would tell it again.
+        // The execution ends all the same: nothing would report its end later.
         history_.log.warn("execution.usage_unknown", {{"sandbox", sandbox}, {"error", e.what()}});
         return false;
     }
@@ -109,7 +109,7 @@ void ExecutionSettler::ended(const std::shared_ptr<LiveExecution>& execution) {
         }
     }
     // Not on this thread, which reads the agent's connection: settle() does what is slow, once the
-    // answer is on its way.
+    // its way.
     work_.addAfter({WorkKind::Execution, execution->id(), facts.tenant}, kBehindAnswer);
 }
 
@@ -140,7 +140,7 @@ void ExecutionSettler::record(const LiveExecution& execution, const ExecutionVie
     if (times.first_output != TimePoint{}) {
         span.events.push_back({"first output", times.first_output});
     }
-    // An execution of a later request is in that one's trace.
+    // An execution of a later request is in that request's trace.
     if (workspace.trace.valid() && workspace.trace.trace_id != facts.trace.trace_id) {
         span.links.push_back(workspace.trace);
     }
@@ -184,7 +184,7 @@ ReconcileResult ExecutionSettler::settle(const std::string& id) {
         record,
         [line = lifeline_.line(), record, execution, &journal = history_.journal,
          kept = view.kept_bytes + view.result_bytes](bool durable) {
-            // Whoever still reads it reads the journal: its memory is not theirs to hold.
+            // Open references then read the journal, so that they do not hold the memory.
             if (durable && record.output == kOutputApart) {
                 execution->keptBy(storedExecution(record, journal));
             }
@@ -199,14 +199,14 @@ ReconcileResult ExecutionSettler::settle(const std::string& id) {
 void ExecutionSettler::recorded(const std::string& id, const std::shared_ptr<Workspace>& workspace,
                                 bool durable, std::size_t kept_bytes) {
     crashPoint("exec.after_durable");
-    // Its result is in this memory and in its sandbox alone; a later start reads it from there.
+    // Its result is only in memory and in its sandbox; a later start reads it from the sandbox.
     if (!durable) return;
     live_.remove(id);
     workspace->resultKept();
     if (workspace->facts().one_shot) {
         work_.add({WorkKind::OneShot, workspace->facts().id, workspace->facts().tenant});
     } else if (workspace->active()) {
-        // It costs the agent a request of its own, which would meet the tenant's next.
+        // Forgetting is a request of its own to the agent, and could delay the tenant's next.
         const bool small = kept_bytes <= kSmallOutput;
         work_.addAfter(
             {WorkKind::Forget, workspace->facts().id + "/" + id, workspace->facts().tenant},
@@ -227,7 +227,7 @@ ReconcileResult ExecutionSettler::forget(const std::string& name) {
     const std::size_t slash = name.find('/');
     const std::shared_ptr<Workspace> workspace = table_.find(name.substr(0, slash));
     if (!workspace) return ReconcileResult::settled();
-    // A paused one is not resumed for this.
+    // A paused workspace is not resumed for this.
     if (workspace->silentSince() || !workspace->gate().holdIfAwake()) {
         return ReconcileResult::after(kForgetLater);
     }
@@ -235,7 +235,7 @@ ReconcileResult ExecutionSettler::forget(const std::string& name) {
     try {
         workspace->agent()->forget(name.substr(slash + 1));
     } catch (const agent::AgentError&) {
-        // It has forgotten already.
+        // It has already forgotten.
     } catch (const agent::AgentLost&) {
         // A second without an answer says nothing of a starved sandbox: others ask it longer.
         return ReconcileResult::after(kForgetLater);
@@ -265,7 +265,7 @@ ReconcileResult ExecutionSettler::endOverdue() {
         } catch (const agent::AgentLost& e) {
             endings_.unanswered(sandbox, e);
             continue;
-        } catch (const agent::AgentError&) {  // an answer, too
+        } catch (const agent::AgentError&) {  // an error is an answer, too
         }
         seen.insert(execution->id());
         if (!answered_overdue_.contains(execution->id()) || execution->hasEnded()) continue;

@@ -15,18 +15,18 @@
 namespace hearth::controller {
 namespace {
 
-/// An agent does not say how much output it was asked to keep.
+/// Used for adopted executions: an agent does not report how much output it was asked to keep.
 constexpr std::uint64_t kAdoptedOutputLimit = 16U << 20U;
-/// An agent that has not ended an execution so long after its deadline is broken or starved.
+/// An agent that has not ended an execution this long after its deadline is broken or starved.
 constexpr auto kAgentGrace = std::chrono::seconds(20);
 
 Error busyContext() {
     return contextError(agent::AgentError("BUSY", "", Json::object()), "");
 }
 
-/// For the work's own instruments, in the variable that OpenTelemetry's propagators of environments
-/// use. Not the state, which is between the caller and what stands before us. Where nobody records
-/// the trace, there is nothing to go on with.
+/// Passes the trace to the work's own instruments, in the variable that OpenTelemetry's environment
+/// propagators use. Omits tracestate, which concerns only the caller and the systems before this
+/// server. A trace that is not recorded is not passed on: there is nothing to continue.
 void tellTrace(const TraceContext& trace, std::map<std::string, std::string>& env) {
     if (!trace.sampled) return;
     env.emplace("TRACEPARENT", traceParent(trace));
@@ -139,7 +139,7 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
         workspace->workEnded(Activity::Execution, history_.clock.now());
         throw;
     }
-    if (!added) {  // the same key at the same time: the other one runs it
+    if (!added) {  // the same key at the same time: the other request runs it
         workspace->workEnded(Activity::Execution, history_.clock.now());
         if (std::shared_ptr<LiveExecution> first = live_.find(id)) {
             return std::make_shared<ReplayedExecution>(std::move(first));
@@ -210,11 +210,11 @@ void ExecutionStarter::adopt(const std::shared_ptr<Workspace>& workspace,
     }
     if (!live_.adopt(execution))
         return workspace->workEnded(Activity::Execution, history_.clock.now());
-    // Whether it wants any is in its note, which the agent tells before all else.
+    // Its note says whether artifacts are wanted, and the agent reports the note first.
     collectAtEnd(*execution, known.started_at);
     try {
         execution->handle(workspace->agent()->attach(known.id, 0, execution, kAdoptedOutputLimit));
-    } catch (const agent::AgentLost& e) {  // since it reported its executions
+    } catch (const agent::AgentLost& e) {  // lost since it reported its executions
         endings_.unanswered(workspace->facts().sandbox, e);
         execution->lost(std::nullopt);
     }

@@ -14,24 +14,24 @@
 
 namespace hearth::controller {
 
-/// Sends executions to agents, and takes up those that an agent reports after a restart.
+/// Sends executions to agents, and adopts the executions that an agent reports after a restart.
 /// Thread-safe.
 class ExecutionStarter {
 public:
-    /// `mirrored`: the kinds of indexes that the server mirrors, as EgressGateway::mirrored()
-    /// tells.
+    /// `mirrored`: the kinds of indexes that the server mirrors, as returned by
+    /// EgressGateway::mirrored().
     ExecutionStarter(LiveExecutions& live, ExecutionSettler& settler, WorkspaceAccess& access,
                      WorkspaceTerminator& endings, ArtifactCollector& artifacts,
                      std::vector<broker::IndexKind> mirrored, const History& history);
 
     /// `ledger`: of the claim, if the workspace was opened for it. Where another request with the
-    /// same id came first, it is that one's execution, as a ReplayedExecution. Throws also as
+    /// id came first, returns that one's execution, as a ReplayedExecution. Also throws as
     /// LiveExecutions::add().
     std::shared_ptr<Execution> launch(const std::shared_ptr<Workspace>& workspace,
                                       const ExecutionRequest& request, const std::string& id,
                                       const TraceContext& trace,
                                       const std::optional<ClaimLedger>& ledger);
-    /// Recovery: takes up an execution that an agent reported.
+    /// Recovery: adopts an execution that an agent reported.
     void adopt(const std::shared_ptr<Workspace>& workspace, const agent::KnownExecution& known);
     /// Recovery: see ExecutionSettler.
     void adoptOneShot(const Workspace& workspace) { settler_.adoptOneShot(workspace); }
@@ -39,9 +39,9 @@ public:
 private:
     std::shared_ptr<LiveExecution> make(LiveExecution::Facts facts,
                                         const std::shared_ptr<Workspace>& workspace);
-    /// The context that the request names, with what it may not say about it.
+    /// Returns the context that the request names; throws if the request contradicts it.
     ContextFacts contextOf(const Workspace& workspace, const ExecutionRequest& request);
-    /// The agent does not know it: it does not run, and its traces are removed.
+    /// Removes an execution that the agent does not know: it does not run.
     void takeBack(LiveExecution& execution);
     void collectAtEnd(LiveExecution& execution, TimePoint since);
 

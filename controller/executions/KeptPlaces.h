@@ -11,14 +11,14 @@
 
 namespace hearth::controller {
 
-/// Bytes kept in each place, `owner/workspace`, with sums per owner and in all, and the places
-/// whose workspace has ended, in that order. No call gets slower with the number of places. Not
-/// thread-safe.
+/// Bytes kept in each place, `owner/workspace`, with sums per owner and in all, and the places of
+/// ended workspaces, sorted by their end. No call scans all places. Not thread-safe.
+///
 class KeptPlaces {
 public:
     void put(const std::string& place, std::uint64_t bytes);
     void add(const std::string& place, std::uint64_t bytes);
-    /// At most what is there; nothing where the place has gone.
+    /// Takes at most what is there; nothing if the place is gone.
     void take(const std::string& place, std::uint64_t bytes);
     void erase(const std::string& place);
     bool has(const std::string& place) const { return places_.contains(place); }
@@ -27,16 +27,16 @@ public:
     std::uint64_t ofOwner(const std::string& owner) const;
     std::uint64_t all() const { return all_; }
 
-    /// Its workspace ended then. Not `final`: the time may turn out to be another.
+    /// Records the end of its workspace. Not `final`: the time may still change.
     void ended(const std::string& place, std::int64_t unix_ms, bool final);
-    /// Places whose end is not final, in order, at most this many after `after`.
+    /// Returns places whose end is not final, in order, at most `most` that follow `after`.
     std::vector<std::string> open(const std::string& after, std::size_t most) const;
-    /// Those of one owner.
+    /// Returns such places of one owner.
     std::vector<std::string> openOf(const std::string& owner) const;
-    /// Places whose workspace ended at `unix_ms` or before, the oldest end first.
+    /// Returns places whose workspace ended at `unix_ms` or before, the oldest end first.
     std::vector<std::string> endedBy(std::int64_t unix_ms, std::size_t most) const;
-    /// The place with anything in it that makes room for `owner`: its own that ended first, else
-    /// unless `own_only` that of the owner who keeps most, and more than it.
+    /// Returns the non-empty place that makes room for `owner`: its own one that ended first, else,
+    /// unless `own_only`, one of the owner that keeps most, if that is more than `owner` keeps.
     std::optional<std::string> toEvict(const std::string& owner, bool own_only) const;
 
 private:
@@ -61,7 +61,7 @@ private:
     std::uint64_t all_ = 0;
 };
 
-/// The owner in `owner/workspace`, and the workspace.
+/// Return the owner in `owner/workspace`, and the workspace.
 std::string ownerOf(const std::string& place);
 std::string workspaceOf(const std::string& place);
 

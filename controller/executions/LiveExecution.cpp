@@ -12,13 +12,13 @@
 namespace hearth::controller {
 namespace {
 
-/// How often a waiting thread looks for the execution's next connection.
+/// How often a waiting thread checks for the execution's next connection.
 constexpr auto kRejoinLook = std::chrono::milliseconds(50);
 /// A shell's exit status after a child that was killed.
 constexpr int kShellKilled = 128 + SIGKILL;
-/// A process with a smaller part of its sandbox's memory is hardly the one that is killed for it.
+/// A process with a smaller part of its sandbox's memory is hardly the one killed for memory.
 constexpr std::uint64_t kMuchMemory = 4;
-/// Patterns that an agent may tell, and their length; more than a request may have.
+/// The most patterns an agent may report, and their longest length; more than a request may have.
 constexpr std::size_t kMostPatterns = 64;
 constexpr std::size_t kMostPattern = 4096;
 
@@ -27,7 +27,7 @@ std::string signalName(int number) {
     return name == nullptr ? std::to_string(number) : name;
 }
 
-/// The report of the language's runner: untrusted, so only three short texts are taken over.
+/// Reads the report of the language's runner: untrusted, so only three short texts are taken.
 std::optional<Json> readReport(const std::string& text) {
     if (text.empty()) return std::nullopt;
     try {
@@ -45,7 +45,7 @@ std::optional<Json> readReport(const std::string& text) {
     }
 }
 
-/// The wish for artifacts in a note that an agent gave back; none if it is not as it was given.
+/// Returns the wish for artifacts in a note that an agent gave back; none if the note is changed.
 std::vector<std::string> patternsIn(const Json& note) {
     const auto found = note.find("collect");
     if (found == note.end() || !found->is_array() || found->size() > kMostPatterns) return {};
@@ -149,7 +149,7 @@ TimePoint LiveExecution::firstOutput() const {
 
 /// The wall time is computed once: lists are in its order, so no two answers may differ.
 void LiveExecution::startsAt(TimePoint at) {
-    // Not later than now: the agent's word is not trusted with the clock.
+    // Not later than now: the agent's time is not trusted.
     const TimePoint now = clock_.now();
     at = std::min(at, now);
     if (at == started_) return;
@@ -176,7 +176,7 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
         lock.unlock();
         return kept->viewUpTo(most);
     }
-    // Until the callback has seen the end, the end is not told: its status may still become "oom".
+    // The end is not reported before the callback has seen it: its status may still become "oom".
     view.status = finished_ ? status_ : ExecutionStatus::Running;
     view.started_at = formatRfc3339(started_at_);
     view.output_end = results_.showable(log_.total());
@@ -221,7 +221,7 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
         view.packages = packages_;
         if (const auto why = packages_ ? packageError(*packages_, status_) : std::nullopt) {
             view.error = why;
-            view.exit_code.reset();  // that was of no program of the tenant's
+            view.exit_code.reset();  // it belongs to no program of the tenant
         }
         view.artifacts = artifacts_.items;
         view.artifacts_truncated = artifacts_.truncated;
@@ -254,14 +254,14 @@ bool LiveExecution::wait(std::chrono::milliseconds timeout) {
             workspace_->agent()->drive(
                 over, std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now()));
         } catch (const agent::AgentLost&) {
-            // It goes on with the next connection, or giveUp() will be called.
+            // It continues with the next connection, or giveUp() will be called.
             const MutexLock lock(mutex_);
             concluded_.waitUntil(mutex_, std::min(until, Steady::now() + kRejoinLook),
                                  [this]()
                                      HEARTH_REQUIRES(mutex_) { return finished_ || concluding_; });
         }
     }
-    {  // Artifacts, and what the runtime says, come from other threads than the agent's frames.
+    {  // Artifacts and the runtime's answer come from other threads than the agent's frames.
         const MutexLock lock(mutex_);
         if (concluding_)
             concluded_.waitUntil(mutex_, until,
@@ -414,7 +414,7 @@ void LiveExecution::exited(const agent::ExecResult& result) {
         has_result_ = true;
         if (result.prepared) packages_ = readPackages(*result.prepared);
         result_.prepared.reset();
-        // A command that lost its parked shell has run in one of its own, and that has no name.
+        // A command that lost its parked shell ran in a shell of its own, which has no name.
         if (!result.interpreter.empty() || facts_.language.empty()) {
             interpreter_ = result.interpreter;
         }
@@ -433,7 +433,7 @@ void LiveExecution::lost(const std::optional<agent::AgentError>& error) {
     if (refused) {
         finish(ExecutionStatus::Failed);  // the agent refused to run it
     } else if (error) {
-        finish(ExecutionStatus::Lost);  // it has never heard of it, or has forgotten it
+        finish(ExecutionStatus::Lost);  // the agent has never got it, or has forgotten it
     } else if (const std::shared_ptr<LiveExecution> self = self_.lock();
                !self || !workspace_->detach(self)) {
         giveUp(workspace_->active() || workspace_->endedLost());
@@ -457,7 +457,7 @@ void LiveExecution::rejoin(const std::shared_ptr<agent::AgentClient>& agent) {
     }
     try {
         handle(agent->attach(facts_.id, output, self, facts_.output_limit, results));
-    } catch (const agent::AgentLost&) {  // lost again already
+    } catch (const agent::AgentLost&) {  // already lost again
         lost(std::nullopt);
     }
 }
@@ -504,7 +504,7 @@ void LiveExecution::conclude() {
     if (look_ && keep) {
         {
             const MutexLock lock(mutex_);
-            concluding_ = true;  // before another thread may call looked()
+            concluding_ = true;  // set before another thread may call looked()
         }
         if (look_(keep)) return;
     }

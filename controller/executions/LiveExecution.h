@@ -25,23 +25,23 @@ public:
     struct Facts {
         std::string id;
         std::string fingerprint;
-        TraceContext trace;    ///< it, as a span
-        std::string caller;    ///< the span that it is a part of
+        TraceContext trace;    ///< its own span
+        std::string caller;    ///< the id of its parent span
         std::string language;  ///< "" for a command
         std::string context;   ///< "" for none, or not yet known
         bool background = false;
         bool paced = false;  ///< its agent waits for unread()
         bool stdin_open = false;
         bool adopted = false;    ///< found again after a restart
-        bool had_ended = false;  ///< found again after a restart, it had its context no more
+        bool had_ended = false;  ///< found again after a restart, no longer in its context
         std::uint64_t output_limit = 1U << 20U;
-        std::uint64_t stdin_bytes = 0;  ///< that it was given
-        /// Patterns of its artifacts; empty: none, or, after a restart, those that the agent
+        std::uint64_t stdin_bytes = 0;  ///< size of the input given to it
+        /// Patterns of its artifacts; empty: none, or, after a restart, the patterns that the
         /// reports.
         std::vector<std::string> collect;
         std::optional<ClaimLedger> claim;
         TimePoint requested{};
-        /// When the agent must have ended it at the latest; zero: unknown.
+        /// The time by which the agent must have ended it; zero: unknown.
         TimePoint overdue_at{};
     };
     /// Called once at the end, outside every lock, from the thread that read it.
@@ -49,15 +49,15 @@ public:
 
     LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, const Clock& clock);
 
-    /// Before the work is sent.
+    /// Call before the work is sent.
     void onEnded(Ended ended) { ended_ = std::move(ended); }
-    /// Call before the work is sent. Called in place of `ended` if artifacts are wanted:
-    /// collected() then reports the end.
+    /// Call before the work is sent. `collect` is called instead of `ended` if artifacts are
+    /// wanted; collected() then reports the end.
     void onCollect(Ended collect) { collect_ = std::move(collect); }
     void collected(CollectedArtifacts artifacts);
     /// Call before the work is sent. Asked before the end is reported, on the thread that read it:
-    /// true if the runtime has to be asked about memory first. Another thread asks, as that may
-    /// take long, and then calls looked().
+    /// true if the runtime must be asked about memory first. Another thread asks, as that may take
+    /// long, and then calls looked().
     using MustLook = std::function<bool(const std::shared_ptr<LiveExecution>&)>;
     void onLook(MustLook look) { look_ = std::move(look); }
     void looked();
@@ -67,49 +67,49 @@ public:
         const MutexLock lock(mutex_);
         quota_ = std::move(quota);
     }
-    /// Before the work is sent.
+    /// Call before the work is sent.
     void onResult(LiveResults::Count count) { results_.onCount(std::move(count)); }
-    /// Before the work is sent. Called on the thread that brings a long result: another one is to
-    /// call readResult(). The end is not reported before all are read. Where nobody is told, all
-    /// are read as they come.
+    /// Call before the work is sent. `unread` is called on the thread that brings a long result:
+    /// another thread is to call readResult(). The end is not reported before all results are
+    /// read. Without this callback, results are read as they come.
     void onUnread(Ended unread) { unread_ = std::move(unread); }
-    /// Reads a result that waits for it; true if others do.
+    /// Reads the next waiting result; true if more are waiting.
     bool readResult();
     /// The facts that the agent keeps for a later server.
     Json note() const;
-    /// Of its artifacts.
+    /// The patterns of its artifacts.
     std::vector<std::string> patterns() const;
     void self(const std::shared_ptr<LiveExecution>& self) { self_ = self; }
     void handle(std::shared_ptr<agent::ExecHandle> handle);
     std::shared_ptr<agent::ExecHandle> handle() const;
     const Facts& facts() const { return facts_; }
     const std::shared_ptr<Workspace>& workspace() const { return workspace_; }
-    /// The kernel counts its memory kills and names no process, so the count is read when one of
-    /// this execution's may be among them: it was killed itself, reports a killed child, or has
+    /// The kernel counts its memory kills but names no process. So the count is read if one of this
+    /// execution's processes may be among them: it was killed itself, reports a killed child, or
     /// used a large part of `memory_bytes`; or its agent was lost, perhaps to that. A kill that is
-    /// not read would be blamed on the next killed execution.
+    /// not read would be attributed to the next killed execution.
     bool mayHaveMetOom(std::uint64_t memory_bytes) const;
-    /// Since the last look the kernel killed for memory: its end if it was killed, or lost with its
-    /// agent, else its children's. Before looked().
+    /// Reports that the kernel killed for memory since the last look: that is its end if it was
+    /// killed, or lost with its agent; else a child's end. Call before looked().
     void oomSeen();
-    /// Its agent was lost, and no word of its end has come.
+    /// True if its agent was lost before it reported the end.
     bool agentLost() const;
-    /// Whether its agent has told the end, or was lost: what is left to do is the server's.
+    /// True if its agent reported the end, or was lost: the rest is up to the server.
     bool hasEnded() const;
-    /// The workspace has ended under it.
+    /// Ends it as lost: the workspace has ended.
     void endLost();
-    /// Its output and results are in the journal now, and `stored` reads them from there: open
-    /// references cost no more memory for them. Not while it runs.
+    /// From now on `stored` reads its output and results from the journal: open references then
+    /// cost no more memory for them. Not while it runs.
     void keptBy(std::shared_ptr<Execution> stored);
-    /// The context it runs in; empty for none.
+    /// The context that it runs in; empty for none.
     std::string context() const;
-    /// It has ended, and its context did not outlive it.
+    /// True if it has ended and its context did not outlive it.
     bool tookContext() const;
-    /// The start as the view tells it, without making a view.
+    /// Its start as in the view, without making a view.
     std::string startedAt() const;
     double runSeconds() const;
     double overheadSeconds() const;
-    /// On the server's clock; zero for what did not happen. The agent's times are in its past.
+    /// Times of the server's clock; zero if it did not happen. The agent's times are never later.
     struct Times {
         TimePoint started;
         TimePoint first_output;
@@ -132,26 +132,26 @@ public:
     std::optional<std::uint64_t> unread() const override;
     void result(std::string_view json) override;
     void exited(const agent::ExecResult& result) override;
-    /// Without an error its connection has ended, and it waits for the next one.
+    /// Without an error, its connection has ended, and it waits for the next one.
     void lost(const std::optional<agent::AgentError>& error) override;
     void rejoin(const std::shared_ptr<agent::AgentClient>& agent) override;
     void giveUp(bool lost) override;
 
-    /// Why the agent did not run it at all, if so.
+    /// The agent's reason for not running it at all, if so.
     std::optional<agent::AgentError> refusal() const;
 
 private:
     void finish(ExecutionStatus status);
-    /// Its results are all read: has its artifacts collected, if any are wanted.
+    /// Called after all results are read: collects its artifacts, if any are wanted.
     void wrapUp();
-    /// The next piece of output before `end`.
+    /// Returns the next piece of output before `end`.
     agent::OutputLog::Chunk outputUpTo(std::uint64_t end, std::uint64_t offset,
                                        std::size_t most) const HEARTH_REQUIRES(mutex_);
-    /// Its artifacts are known: reports the end, now or after a look.
+    /// Called when its artifacts are known: reports the end, now or after a look.
     void conclude();
     void tellEnd();
     void startsAt(TimePoint at) HEARTH_REQUIRES(mutex_);
-    /// Not after the end; TimePoint() if there was none.
+    /// Not later than the end; TimePoint() if there was none.
     TimePoint firstOutput() const HEARTH_REQUIRES(mutex_);
 
     const Facts facts_;
@@ -166,15 +166,15 @@ private:
     mutable Mutex mutex_;
     agent::OutputLog log_ HEARTH_GUARDED_BY(mutex_);
     bool rejoined_ HEARTH_GUARDED_BY(mutex_) = false;
-    std::shared_ptr<Execution> stored_ HEARTH_GUARDED_BY(mutex_);  // has output and results then
+    std::shared_ptr<Execution> stored_ HEARTH_GUARDED_BY(mutex_);  // then has output and results
     std::string interpreter_ HEARTH_GUARDED_BY(mutex_);
     std::string context_ HEARTH_GUARDED_BY(mutex_);
     ExecutionStatus status_ HEARTH_GUARDED_BY(mutex_) = ExecutionStatus::Running;
     agent::ExecResult result_ HEARTH_GUARDED_BY(mutex_);
     TimePoint started_ HEARTH_GUARDED_BY(mutex_){};
-    WallTime started_at_ HEARTH_GUARDED_BY(mutex_){};  ///< the same
+    WallTime started_at_ HEARTH_GUARDED_BY(mutex_){};  ///< the same in wall time
     TimePoint first_output_ HEARTH_GUARDED_BY(mutex_){};
-    bool begun_ HEARTH_GUARDED_BY(mutex_) = false;  // its agent has told the start
+    bool begun_ HEARTH_GUARDED_BY(mutex_) = false;  // its agent has reported the start
     bool has_result_ HEARTH_GUARDED_BY(mutex_) = false;
     bool finished_ HEARTH_GUARDED_BY(mutex_) = false;
     bool concluding_ HEARTH_GUARDED_BY(mutex_) = false;  // its end comes from another thread

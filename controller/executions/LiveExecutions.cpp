@@ -7,7 +7,7 @@
 namespace hearth::controller {
 namespace {
 
-/// An agent does not say what it was asked to keep; most are asked for this much.
+/// An agent does not report the limit that it was given; most are given this one.
 constexpr std::uint64_t kCountedOfAdopted = 1U << 20U;
 
 }  // namespace

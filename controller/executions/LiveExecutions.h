@@ -19,11 +19,11 @@ class LiveExecutions {
 public:
     static constexpr std::uint64_t kMostOfTenant = 512U << 20U;
 
-    /// False if there is one of this id. Throws as requireRoom().
+    /// False if there is one with this id. Throws as requireRoom().
     bool add(const std::shared_ptr<LiveExecution>& execution);
-    /// The same of one that ran before this server did, which nothing refuses.
+    /// Does the same for one that ran before this server did, and never refuses it.
     bool adopt(const std::shared_ptr<LiveExecution>& execution);
-    /// Throws Error(RateLimited) where the tenant has no room for so many bytes more.
+    /// Throws Error(RateLimited) if the tenant has no room for this many more bytes.
     void requireRoom(const std::string& tenant, std::uint64_t bytes) const;
     const TenantBytes& kept() const { return kept_; }
     void remove(const std::string& id);
@@ -36,7 +36,7 @@ public:
 private:
     struct Entry {
         std::shared_ptr<LiveExecution> execution;
-        std::shared_ptr<void> counted;  ///< what it was given, and its output
+        std::shared_ptr<void> counted;  ///< its room for input and output
     };
 
     std::shared_ptr<void> room(const std::string& tenant, std::uint64_t bytes) const;

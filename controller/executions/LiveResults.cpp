@@ -8,9 +8,9 @@
 namespace hearth::controller {
 namespace {
 
-/// Each result stands behind its length on the wire.
+/// On the wire each result follows its length, which has this many bytes.
 constexpr std::uint64_t kLength = 4;
-/// Results with more values than fit that are read; later ones are dropped unread.
+/// How many results with too many values are read; later ones are dropped unread.
 constexpr int kMostRefused = 4;
 
 }  // namespace
@@ -55,7 +55,7 @@ void LiveResults::readNext() {
         keep(std::move(read), std::move(count));
     });
     if (fits) read = readResult(next->json, next->behind);
-    next->counted.reset();  // as it came; it is counted as it is kept
+    next->counted.reset();  // the count of the raw text; the kept one is counted below
     if (read) count = counted(read->document.size(), fits);
     if (!fits) read.reset();
 }

@@ -14,42 +14,42 @@
 
 namespace hearth::controller {
 
-/// The results of one running execution, in their order. A long one waits to be read, and so do
-/// those after it: the thread that brings it reads all agents, and a flood of pictures would hold
-/// up every tenant. Thread-safe.
+/// The results of one running execution, in order. A long one waits to be read, and so do the
+/// results after it: the thread that brings it reads all agents, and a flood of pictures would
+/// delay every tenant. Thread-safe.
 class LiveResults {
 public:
     /// Counts the bytes of a result while it is kept; null: there is no room for it, and it is
     /// dropped.
     using Count = std::function<std::shared_ptr<void>(std::uint64_t bytes)>;
 
-    /// A longer one waits, where there is somebody to read it.
+    /// A longer result waits, if another thread can read it.
     static constexpr std::size_t kReadAtOnce = 4U << 10U;
 
-    /// Before the first result.
+    /// Call before the first result.
     void onCount(Count count) { count_ = std::move(count); }
-    /// Takes a result that has come after so many bytes of output. Of one thread at a time.
+    /// Takes a result that came after `behind` bytes of output. Called by one thread at a time.
     void add(std::string_view json, std::uint64_t behind);
-    /// Reads the one that has waited longest; nothing while another thread does.
+    /// Reads the result that has waited longest; does nothing while another thread reads one.
     void readNext();
-    /// Whether results wait to be read.
+    /// True if results wait to be read.
     bool waiting() const;
-    /// Of so much output, how much may be shown: not what came after a result that still waits, as
-    /// each has a place in the output.
+    /// Returns how much of `output` bytes may be shown: up to the first result that still waits,
+    /// because each result has a place in the output.
     std::uint64_t showable(std::uint64_t output) const;
 
-    /// Those that were read.
+    /// Returns the results that were read.
     std::vector<ResultPtr> all() const;
     /// Null past the last one.
     ResultPtr at(std::size_t index) const;
     std::size_t count() const;
-    /// Of their documents.
+    /// The size of their documents.
     std::uint64_t bytes() const;
     /// How many were dropped.
     std::uint64_t dropped() const;
-    /// Where the agent's next one begins.
+    /// The position at which the agent's next result begins.
     std::uint64_t end() const;
-    /// They are read from elsewhere now.
+    /// Drops the results: they are read from elsewhere now.
     void clear();
 
 private:
@@ -65,14 +65,14 @@ private:
     Count count_;
     mutable Mutex mutex_;
     std::deque<std::shared_ptr<Unread>> unread_ HEARTH_GUARDED_BY(mutex_);
-    bool reading_ HEARTH_GUARDED_BY(mutex_) = false;  ///< the first of them
+    bool reading_ HEARTH_GUARDED_BY(mutex_) = false;  ///< of the first one
     std::vector<ResultPtr> results_ HEARTH_GUARDED_BY(mutex_);
     std::vector<std::shared_ptr<void>> counted_ HEARTH_GUARDED_BY(mutex_);
     std::size_t values_ HEARTH_GUARDED_BY(mutex_) = 0;   ///< of all results_
     std::uint64_t bytes_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< of all results_
     std::uint64_t end_ HEARTH_GUARDED_BY(mutex_) = 0;
     std::uint64_t dropped_ HEARTH_GUARDED_BY(mutex_) = 0;
-    int refused_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< for their values
+    int refused_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< because of their number of values
 };
 
 }  // namespace hearth::controller

@@ -57,7 +57,7 @@ constexpr std::array<Pair, 38> kNames{{{"png", "image/png"},
                                        {"sqlite", "application/vnd.sqlite3"},
                                        {"db", "application/octet-stream"}}};
 
-/// The type of a zip file with that name.
+/// The types of zip files by their names' endings.
 constexpr std::array<Pair, 3> kOffice{
     {{"xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
      {"docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},

@@ -8,7 +8,7 @@
 namespace hearth::controller {
 
 /// An execution as the answer to a repeated Idempotency-Key: the first request's, marked in its
-/// view. A view of its own, because the execution is shared with the first request. Thread-safe.
+/// its view. The view is separate because both requests share the execution. Thread-safe.
 class ReplayedExecution final : public Execution {
 public:
     explicit ReplayedExecution(std::shared_ptr<Execution> first) : first_(std::move(first)) {}

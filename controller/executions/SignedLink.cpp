@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostToken = 16'384;
 constexpr std::string_view kUse = "hearth signed link 1";
 
-/// A key of its own, so that nothing signed for another use is ever a link.
+/// Signs with a key of its own, so that nothing signed for another use is ever a link.
 std::string signatureOf(std::string_view secret_key, std::string_view payload) {
     return rawBytes(hmacSha256(rawBytes(hmacSha256(secret_key, kUse)), payload));
 }
@@ -26,7 +26,7 @@ std::string signatureOf(std::string_view secret_key, std::string_view payload) {
 }  // namespace
 
 std::string linkName(std::string_view path) {
-    // The last component, as one that every URL and file system takes.
+    // The last path component, with only characters that every URL and file system accepts.
     constexpr std::size_t kMost = 80;
     const std::size_t slash = path.rfind('/');
     std::string name;
@@ -59,7 +59,7 @@ SignedLink readLink(std::string_view secret_key, std::string_view token, WallTim
         !constantTimeEqual(signature, signatureOf(secret_key, payload))) {
         refuse();
     }
-    const Json json = parseJson(payload);  // ours: it was signed
+    const Json json = parseJson(payload);  // written by this server: the signature is valid
     SignedLink link;
     link.tenant = json.at("t").get<std::string>();
     link.workspace = json.at("w").get<std::string>();

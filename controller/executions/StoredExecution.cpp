@@ -13,15 +13,15 @@
 namespace hearth::controller {
 namespace {
 
-/// So much output and results stand in the record itself, which is read whole.
+/// Up to this size, output and results are in the record itself, which is read whole.
 constexpr std::uint64_t kInRecord = 4U << 10U;
-/// About so many bytes are read from the journal at a time.
+/// About the number of bytes that are read from the journal at a time.
 constexpr std::size_t kPiece = 32U << 10U;
 constexpr std::size_t kEntryHead = 13;
-/// Of output that is copied whole.
+/// The most bytes read at a time when output is copied whole.
 constexpr std::size_t kGulp = 256U << 10U;
 
-/// One entry of the journal's form: place, channel, size, bytes.
+/// Appends one entry in the journal's form: place, channel, size, bytes.
 void pack(std::string& packed, std::uint64_t offset, int channel, std::string_view bytes) {
     std::array<unsigned char, kEntryHead> head{};
     agent::putU64(head.data(), offset);
@@ -30,7 +30,7 @@ void pack(std::string& packed, std::uint64_t offset, int channel, std::string_vi
     packed.append(reinterpret_cast<const char*>(head.data()), head.size()).append(bytes);
 }
 
-/// The value of a text in a record; Error for one of a later version.
+/// The value of a text in a record; Error if only a later version knows the text.
 template <typename Enum, std::size_t Count>
 Enum known(const Texts<Enum, Count>& texts, const std::string& text) {
     if (const std::optional<Enum> value = texts.find(text)) return *value;
@@ -46,7 +46,7 @@ struct Entry {
     std::uint64_t end() const { return offset + bytes.size(); }
 };
 
-/// The entry that begins at `at`, which moves past it; nullopt if it is not whole.
+/// Returns the entry at `at` and moves `at` past it; nullopt if the entry is incomplete.
 std::optional<Entry> unpack(std::string_view packed, std::size_t& at) {
     if (packed.size() - at < kEntryHead) return std::nullopt;
     const auto* head = reinterpret_cast<const unsigned char*>(packed.data()) + at;
@@ -57,7 +57,7 @@ std::optional<Entry> unpack(std::string_view packed, std::size_t& at) {
     return entry;
 }
 
-/// The part of an entry at or after `offset`.
+/// Returns the part of an entry at or after `offset`.
 OutputChunk part(const Entry& entry, std::uint64_t offset, std::size_t most) {
     const std::uint64_t from = std::max(offset, entry.offset);
     return {from, entry.channel,
@@ -87,10 +87,10 @@ public:
     }
 
 protected:
-    ExecutionView view_;  ///< without output and results; does not change once it is made
+    ExecutionView view_;  ///< without output and results; constant once made
 };
 
-/// One whose output is in its record, or was not kept.
+/// An execution whose output is in its record, or was not kept.
 class SmallExecution final : public Ended {
 public:
     SmallExecution(ExecutionView view, const std::string& packed)
@@ -131,7 +131,7 @@ private:
     std::vector<ResultPtr> results_;
 };
 
-/// One whose output and results stay in the journal: it holds one piece of them, the last read.
+/// An execution whose output and results stay in the journal. Holds the piece that was read last.
 class LongExecution final : public Ended {
 public:
     LongExecution(ExecutionView view, Journal& journal)
@@ -145,7 +145,7 @@ public:
         if (load(journal_.outputAt(view_.id, offset, view_.tenant))) {
             if (std::optional<OutputChunk> found = inPiece(offset, most)) return found;
         }
-        // At a gap, the piece after it.
+        // In a gap: reads the piece after it.
         if (!load(journal_.outputBehind(view_.id, offset, view_.tenant))) return std::nullopt;
         return inPiece(offset, most);
     }
@@ -166,7 +166,7 @@ private:
         last_ = 0;
         return first.has_value();
     }
-    /// Goes on where the last one was found: readers ask in order.
+    /// Continues at the entry found last: readers ask in order.
     std::optional<OutputChunk> inPiece(std::uint64_t offset, std::size_t most) const
         HEARTH_REQUIRES(mutex_) {
         std::size_t at = offset >= last_offset_ ? last_ : 0;
@@ -183,11 +183,11 @@ private:
     Journal& journal_;
     mutable Mutex mutex_;
     mutable std::string piece_ HEARTH_GUARDED_BY(mutex_);
-    /// Of the first entry in it.
+    /// The offset of the first entry in piece_.
     mutable std::uint64_t begin_ HEARTH_GUARDED_BY(mutex_) = UINT64_MAX;
-    /// Where the last one found stands in it.
+    /// The position in piece_ of the entry found last.
     mutable std::size_t last_ HEARTH_GUARDED_BY(mutex_) = 0;
-    mutable std::uint64_t last_offset_ HEARTH_GUARDED_BY(mutex_) = UINT64_MAX;  ///< and begins
+    mutable std::uint64_t last_offset_ HEARTH_GUARDED_BY(mutex_) = UINT64_MAX;  ///< its offset
 };
 
 }  // namespace

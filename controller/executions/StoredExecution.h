@@ -14,17 +14,17 @@ class ArtifactStore;
 // in pieces, which are read on demand, so that a viewed execution costs some ten KiB of memory
 // however much it has printed.
 
-/// Whether output and results of `view` stand apart from its record.
+/// Returns whether output and results of `view` are kept apart from its record.
 bool keepsApart(const ExecutionView& view);
-/// The view without output and results.
+/// Returns the view without output and results.
 std::string executionDocument(const ExecutionView& view);
-/// Output in the order it came, then the results, for the record.
+/// Returns the output in the order it came, then the results, for the record.
 std::string packedOutput(const Execution& execution);
-/// The same in pieces.
+/// Puts the same in pieces.
 void putApart(const Execution& execution, const Journal::PutPiece& put);
-/// Reads what the four above have made; `journal` must outlive it. Thread-safe. Output removed from
-/// the journal meanwhile is missing, like dropped output. Artifacts that `store`, if there is one,
-/// no longer has are reported as gone.
+/// Reads the data that the functions above made; `journal` must outlive it. Thread-safe. Output
+/// removed from the journal meanwhile is missing, like dropped output. Artifacts that `store`, if
+/// there is one, no longer has are reported as gone.
 std::shared_ptr<Execution> storedExecution(const ExecutionRecord& record, Journal& journal,
                                            const ArtifactStore* store = nullptr);
 
