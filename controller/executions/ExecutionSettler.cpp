@@ -48,7 +48,7 @@ void ExecutionSettler::follow(LiveExecution& execution) {
         if (!which->mayHaveMetOom(where.limits.memory_bytes)) return false;
         bool looks = false;
         line.reach([&](ExecutionSettler& settler) {
-            // One that was never sent met nothing, and nobody would find it to tell its end.
+            // An execution that was never sent met no OOM, and nothing could report its end.
             looks = settler.live_.find(which->id()) != nullptr;
             if (looks) settler.work_.add({WorkKind::Oom, which->id(), where.tenant});
         });
@@ -108,8 +108,8 @@ void ExecutionSettler::ended(const std::shared_ptr<LiveExecution>& execution) {
                                      .trace_id = execution->facts().trace.trace_id});
         }
     }
-    // Not on this thread, which reads the agent's connection: settle() does what is slow, once the
-    // its way.
+    // This thread reads the agent's connection, so settle() does the slow part once the answer is
+    // on its way.
     work_.addAfter({WorkKind::Execution, execution->id(), facts.tenant}, kBehindAnswer);
 }
 
@@ -237,7 +237,7 @@ ReconcileResult ExecutionSettler::forget(const std::string& name) {
     } catch (const agent::AgentError&) {
         // It has already forgotten.
     } catch (const agent::AgentLost&) {
-        // A second without an answer says nothing of a starved sandbox: others ask it longer.
+        // A second without an answer proves nothing of a starved sandbox: other calls wait longer.
         return ReconcileResult::after(kForgetLater);
     }
     return ReconcileResult::settled();

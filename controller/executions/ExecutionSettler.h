@@ -23,8 +23,8 @@ public:
 
     /// Settles the end of this execution. Call before it is sent.
     void follow(LiveExecution& execution);
-    /// Recovery: a one shot's workspace, after its executions were adopted. A client that repeats
-    /// repeats its request has a moment to find it.
+    /// Recovery: takes over a one shot's workspace, after its executions were adopted. A client
+    /// that repeats its request has a moment to find it.
     void adoptOneShot(const Workspace& workspace);
     /// Lets the agent forget the execution: its record is on disk.
     void forgetSoon(const Workspace& workspace, const std::string& id);

@@ -188,7 +188,7 @@ void ExecutionStarter::collectAtEnd(LiveExecution& execution, TimePoint since) {
 
 void ExecutionStarter::adopt(const std::shared_ptr<Workspace>& workspace,
                              const agent::KnownExecution& known) {
-    if (known.id == kPrewarmExecution) return;  // of the sandbox's own, before any tenant's
+    if (known.id == kPrewarmExecution) return;  // the sandbox's own, before it had a tenant
     if (!known.running && history_.journal.execution(known.id)) {
         settler_.forgetSoon(*workspace, known.id);
         return;

@@ -24,7 +24,7 @@ public:
                      WorkspaceTerminator& endings, ArtifactCollector& artifacts,
                      std::vector<broker::IndexKind> mirrored, const History& history);
 
-    /// `ledger`: of the claim, if the workspace was opened for it. Where another request with the
+    /// `ledger`: the claim's, if the workspace was opened for this. If another request with this
     /// id came first, returns that one's execution, as a ReplayedExecution. Also throws as
     /// LiveExecutions::add().
     std::shared_ptr<Execution> launch(const std::shared_ptr<Workspace>& workspace,

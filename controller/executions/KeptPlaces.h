@@ -12,8 +12,8 @@
 namespace hearth::controller {
 
 /// Bytes kept in each place, `owner/workspace`, with sums per owner and in all, and the places of
-/// ended workspaces, sorted by their end. No call scans all places. Not thread-safe.
-///
+/// ended workspaces, sorted by their end. No call scans all places, so none gets slow with many.
+/// Not thread-safe.
 class KeptPlaces {
 public:
     void put(const std::string& place, std::uint64_t bytes);

@@ -387,7 +387,7 @@ bool LiveExecution::readResult() {
     bool more = false;
     bool over = false;
     {
-        const MutexLock lock(mutex_);  // as finish() does: it asks whether one waits, too
+        const MutexLock lock(mutex_);  // as finish() does, which also checks for a waiting one
         more = results_.waiting();
         over = !more && std::exchange(unread_end_, false);
     }

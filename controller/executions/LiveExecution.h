@@ -187,8 +187,8 @@ private:
     std::shared_ptr<agent::ExecHandle> handle_ HEARTH_GUARDED_BY(mutex_);
     QuotaLedger::Hold quota_ HEARTH_GUARDED_BY(mutex_);
     Subscribers subscribers_;
-    mutable std::uint64_t read_to_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< by its foremost reader
-    int readers_ HEARTH_GUARDED_BY(mutex_) = 0;                    ///< that a paced one waits for
+    mutable std::uint64_t read_to_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< of its foremost reader
+    int readers_ HEARTH_GUARDED_BY(mutex_) = 0;                    ///< a paced one waits for them
     bool paced_ HEARTH_GUARDED_BY(mutex_);
 };
 

@@ -30,7 +30,7 @@ public:
     /// Null if there is none.
     std::shared_ptr<LiveExecution> find(const std::string& id) const;
     std::vector<std::shared_ptr<LiveExecution>> all() const;
-    /// Whether an execution of the workspace runs, or has a result that is not durable yet.
+    /// Returns whether the workspace has an execution that runs or whose result is not durable yet.
     bool anyOf(const std::string& workspace) const;
 
 private:

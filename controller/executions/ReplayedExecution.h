@@ -7,8 +7,8 @@
 
 namespace hearth::controller {
 
-/// An execution as the answer to a repeated Idempotency-Key: the first request's, marked in its
-/// its view. The view is separate because both requests share the execution. Thread-safe.
+/// An execution as the answer to a repeated Idempotency-Key: the first request's one, marked in its
+/// view. The view is separate because both requests share the execution. Thread-safe.
 class ReplayedExecution final : public Execution {
 public:
     explicit ReplayedExecution(std::shared_ptr<Execution> first) : first_(std::move(first)) {}

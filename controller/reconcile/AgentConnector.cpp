@@ -5,7 +5,7 @@
 namespace hearth::controller {
 namespace {
 
-/// With calls that take no time of their own. One that is late fails alone.
+/// The time limit of calls without one of their own. A late call fails alone.
 constexpr auto kAgentCall = std::chrono::seconds(10);
 
 }  // namespace

@@ -15,26 +15,26 @@
 
 namespace hearth::controller {
 
-/// Connects to the agents of sandboxes, and hears when one is lost: as work of kind "lost", because
-/// a thread that reads agents must wait for nothing. Thread-safe.
+/// Connects to the agents of sandboxes, and reports their loss as work of kind "lost", because a
+/// thread that reads agents must never wait. Thread-safe.
 class AgentConnector {
 public:
     AgentConnector(pool::SandboxRuntime& runtime, agent::Poller& poller, Epoch& epoch,
                    WorkQueue& work, const Clock& clock);
 
-    /// A control connection that reports its loss. `timeout` is the hello's. Throws
+    /// Makes a control connection that reports its loss. `timeout` is for the hello. Throws
     /// agent::AgentLost, agent::AgentError.
     std::shared_ptr<agent::AgentClient> connect(const pool::SandboxId& id,
                                                 std::chrono::milliseconds timeout);
-    /// For an agent that may have been lost before its sandbox was a member: nobody has heard it.
+    /// Reports an agent that may have been lost before its sandbox was a member, unnoticed.
     void notice(const pool::SandboxId& id, const agent::AgentClient& agent);
-    /// The loss that a key "lost" is about, once.
+    /// Returns the loss that a key "lost" is about, once.
     std::optional<agent::AgentLost> takeLoss(const pool::SandboxId& id);
     /// The epoch that every hello carries.
     Epoch& epoch() { return epoch_; }
 
 private:
-    /// Not the exception itself: copies share its text, and they go to other threads.
+    /// A copy of the loss, not the exception: exceptions share their text between threads.
     struct Heard {
         std::string why;
         agent::Loss loss;
@@ -49,7 +49,7 @@ private:
     const Clock& clock_;
     Mutex mutex_;
     std::map<pool::SandboxId, Heard> losses_ HEARTH_GUARDED_BY(mutex_);
-    /// Clients may report losses after this has gone, on the thread that reads.
+    /// Clients may report losses after this object is gone, on the thread that reads.
     const Lifeline<AgentConnector> lifeline_{*this};
 };
 

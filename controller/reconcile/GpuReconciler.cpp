@@ -33,7 +33,7 @@ ReconcileResult GpuReconciler::look() {
 }
 
 void GpuReconciler::refill() {
-    // Those with claims in line first: what is left fills the others.
+    // Pools with claims in line come first; the others are filled with the rest.
     std::vector<PoolPtr> pools = specs_.all();
     std::erase_if(pools, [](const PoolPtr& pool) { return pool->spec.gpu.count == 0; });
     std::stable_partition(pools.begin(), pools.end(), [&](const PoolPtr& pool) {
@@ -56,7 +56,7 @@ void GpuReconciler::retireFaulty() {
     }
 }
 
-/// A sandbox that a sweep has removed tells nobody.
+/// Drops leases of sandboxes that a sweep removed: no other work reports those.
 void GpuReconciler::dropLost() {
     for (const auto& [id, uuids] : supply_.gpus.leases()) {
         if (!supply_.warm.find(id) && !runtime_.find(id)) supply_.gpus.drop(id);

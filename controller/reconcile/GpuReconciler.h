@@ -15,21 +15,21 @@
 
 namespace hearth::controller {
 
-/// Brings GPUs back to the pools: scrubs what nobody holds, notices devices that come, fail or go,
-/// and leases whose sandboxes are gone. Thread-safe.
+/// Brings GPUs back to the pools: scrubs devices that no sandbox holds, notices devices that come,
+/// fail or go, and leases whose sandboxes are gone. Thread-safe.
 class GpuReconciler {
 public:
     GpuReconciler(pool::SandboxRuntime& runtime, const Supply& supply, const SpecStore& specs,
                   WorkspaceTerminator& endings, const History& history);
 
-    /// The work on keys ("gpu", uuid): its scrub. Pools that want it are filled afterwards.
+    /// Does the work on keys ("gpu", uuid): its scrub. Then fills the pools that want it.
     ReconcileResult scrub(const std::string& uuid);
-    /// The work on ("gpus", "all"): comes back every few seconds.
+    /// Does the work on ("gpus", "all"): comes back every few seconds.
     ReconcileResult look();
 
 private:
     void refill();
-    /// Sandboxes that nobody has claimed do not keep a device with a fault that lasts two looks.
+    /// Retires unclaimed sandboxes that hold a device with a fault that lasts two looks.
     void retireFaulty();
     void dropLost();
     void countIdle();

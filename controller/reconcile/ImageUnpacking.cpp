@@ -18,7 +18,7 @@ std::optional<std::string> ImageUnpacking::digestFor(const std::string& image,
         const MutexLock lock(mutex_);
         waiting_[image].insert(waiting);
     }
-    // After the entry: an unpacking that has just ended adds `waiting` or is begun again.
+    // After the entry: an unpacking that has just ended adds `waiting`, or a new one begins.
     work_.add({WorkKind::Unpack, image});
     return std::nullopt;
 }
@@ -28,7 +28,7 @@ ReconcileResult ImageUnpacking::unpack(const std::string& image) {
     try {
         runtime_.resolveImage(image);
     } catch (const std::exception&) {
-        failure = std::current_exception();  // for the work that waits: its pool tells why
+        failure = std::current_exception();  // for the waiting work: its pool reports the reason
     }
     std::set<WorkKey> ready;
     {

@@ -13,19 +13,19 @@
 
 namespace hearth::controller {
 
-/// Unpacks images by keys of their own ("unpack", image): work that needs an image is put aside and
+/// Unpacks images by keys of their own ("unpack", image): work that needs an image is set aside and
 /// comes back when the image is ready, so no worker of another lane waits for it. Thread-safe.
 class ImageUnpacking {
 public:
     ImageUnpacking(pool::ImageRuntime& runtime, WorkQueue& work) : runtime_(runtime), work_(work) {}
 
-    /// The digest of an image that is ready. nullopt: it is unpacked first, and `waiting` is added
-    /// to the queue after that. Throws what the runtime says of an image it does not have, and once
-    /// why the unpacking that `waiting` waited for has failed.
+    /// Returns the digest of a ready image. nullopt: it is unpacked first, and then `waiting` is
+    /// added to the queue. Throws the runtime's error for an image it does not have, and, once, the
+    /// reason why the unpacking that `waiting` waited for has failed.
     std::optional<std::string> digestFor(const std::string& image, const WorkKey& waiting);
-    /// The work on a key ("unpack", image).
+    /// Does the work on a key ("unpack", image).
     ReconcileResult unpack(const std::string& image);
-    /// The work on `waiting` needs no image any more.
+    /// The work on `waiting` no longer needs an image.
     void forget(const WorkKey& waiting);
 
 private:

@@ -14,7 +14,7 @@ constexpr unsigned kSweepDoublings = 6;
 }  // namespace
 
 ReconcileResult OrphanSweep::sweep() {
-    // Marks first: a sandbox made in between is then not in the list of marks.
+    // Reads the marks first: a sandbox made meanwhile is then not in the list of marks.
     const std::vector<pool::SandboxId> marked = fleet_.marks.all();
     std::vector<pool::SandboxId> keep;
     for (const pool::Member& member : fleet_.warm.all()) keep.push_back(member.id);

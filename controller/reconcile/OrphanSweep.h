@@ -11,24 +11,24 @@
 
 namespace hearth::controller {
 
-/// Removes leftovers that no record knows, after the start and periodically, and reports those that
+/// Removes leftovers without a record, after the start and periodically, and reports the ones that
 /// resist. A mark is removed only when nothing of its sandbox is left. Thread-safe.
 class OrphanSweep {
 public:
     OrphanSweep(const pool::Fleet& fleet, WorkQueue& work, const History& history)
         : fleet_(fleet), work_(work), history_(history) {}
 
-    /// Work of kind "sweep": all that belongs to no member, also what has no name any more. Comes
-    /// back, ever later, while something resists.
+    /// Work of kind "sweep": removes everything that belongs to no member, even nameless leftovers.
+    /// Comes back, ever later, while something resists.
     ReconcileResult sweep();
     /// Work of kind "orphans": sandboxes without a record, for example of a create that failed
     /// half-way.
     ReconcileResult orphans();
-    /// Runs work on one sandbox, and keeps in mind whether its end failed.
+    /// Runs work on one sandbox, and remembers whether its end failed.
     ReconcileResult watch(const pool::SandboxId& id,
                           const std::function<ReconcileResult(const pool::SandboxId&)>& work);
 
-    /// In words for an operator what cannot be removed; empty if nothing.
+    /// Tells an operator, in words, what cannot be removed; empty if nothing.
     std::string condition() const;
 
 private:
@@ -42,9 +42,9 @@ private:
     WorkQueue& work_;
     const History history_;
     mutable Mutex mutex_;
-    /// The sweep's, and why.
+    /// Leftovers that a sweep could not remove, and why.
     std::map<pool::SandboxId, std::string> swept_ HEARTH_GUARDED_BY(mutex_);
-    /// Members' and orphans'.
+    /// Members and orphans that could not be removed, and why.
     std::map<pool::SandboxId, std::string> ending_ HEARTH_GUARDED_BY(mutex_);
     std::string failure_ HEARTH_GUARDED_BY(mutex_);  // of the sweep as a whole
     unsigned again_ HEARTH_GUARDED_BY(mutex_) = 0;

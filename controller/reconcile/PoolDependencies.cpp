@@ -12,7 +12,7 @@ void drop(PoolStatus& status, ConditionType type) {
     std::erase_if(status.conditions, [type](const PoolCondition& c) { return c.type == type; });
 }
 
-/// The message of a condition that does not hold; "" if it holds or is absent.
+/// Returns the message of a condition that is false; "" if it is true or absent.
 std::string lacking(const PoolStatus& status, ConditionType type) {
     for (const PoolCondition& each : status.conditions) {
         if (each.type == type && !each.status) return each.message;

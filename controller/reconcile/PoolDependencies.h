@@ -7,11 +7,11 @@
 
 namespace hearth::controller {
 
-/// Sets the condition of this type; its `since` stays while its status does.
+/// Sets the condition of this type; `since` changes only if its status changes.
 void setCondition(PoolStatus& status, const Clock& clock, ConditionType type, bool value,
                   std::string reason, std::string message);
 
-/// Reports what the server lacks for a pool's network at present: indexes of Mirror pools that are
+/// Reports what the server lacks at present for a pool's network: indexes of Mirror pools that are
 /// not set or do not answer (condition `Mirrored`) and files of credentials' secrets
 /// (`Credentials`). Neither is a reason to refuse a pool, since both may come later. Thread-safe.
 class PoolDependencies {
@@ -19,9 +19,9 @@ public:
     PoolDependencies(const broker::EgressGateway& broker, metrics::Log& log, const Clock& clock)
         : broker_(broker), log_(log), clock_(clock) {}
 
-    /// Brings both conditions up to date; reads the secrets' files, and tells no value.
+    /// Updates both conditions; reads the secrets' files, and reveals no value.
     void tell(const PoolSpec& spec, PoolStatus& status) const;
-    /// Logs what is lacking now and was not lacking `before`, or for another reason.
+    /// Logs what is lacking now, if `before` lacked nothing or lacked it for another reason.
     void logNews(const std::string& pool, const PoolStatus& before, const PoolStatus& now) const;
 
 private:

@@ -19,25 +19,25 @@ using pool::Phase;
 constexpr auto kRecheck = std::chrono::seconds(30);
 constexpr auto kForgetAgain = std::chrono::seconds(60);
 constexpr auto kRoomAgain = std::chrono::milliseconds(200);
-/// The disk's room comes back with the end of any pool's sandbox: how often to look, with a claim
-/// that waits and without.
+/// How often to look for disk room, with a waiting claim and without: the end of any pool's sandbox
+/// frees room.
 constexpr auto kDiskAgain = std::chrono::milliseconds(500);
 constexpr auto kDiskLook = std::chrono::seconds(5);
-/// How often a forecast, or the health of an index, is looked at in silence.
+/// How often a forecast, or the health of an index, is checked if nothing else happens.
 constexpr auto kSoonAgain = std::chrono::seconds(10);
-/// Sandboxes that were made together do not grow old together: each takes up to a tenth off the
-/// pool's maxAge.
+/// Sandboxes that were made together should not be renewed together: each is renewed up to a tenth
+/// of the pool's maxAge earlier.
 constexpr int kJitterParts = 10;
 
-/// The age at which this sandbox is renewed. Follows from its id, so it is the same at each look.
+/// The age at which this sandbox is renewed. Derived from its id, so it is the same at each look.
 std::chrono::nanoseconds ageLimit(const std::string& id, std::chrono::nanoseconds max_age) {
     const std::size_t draw = std::hash<std::string>{}(id) % 1'000;
     return max_age - max_age / kJitterParts * static_cast<int>(draw) / 1'000;
 }
 
-/// Clocks differ a little: the moment has certainly come when a pool is looked at again.
+/// Added because clocks differ a little: the moment has certainly passed at the next look.
 constexpr auto kMomentPassed = std::chrono::milliseconds(2);
-/// What goes this soon after a schedule's window goes because of it.
+/// A surplus sandbox retired this soon after a schedule's window is retired because of it.
 constexpr auto kWindowJustEnded = std::chrono::minutes(5);
 constexpr auto kClockAhead = std::chrono::hours(24);
 
@@ -80,7 +80,7 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
         return ReconcileResult::settled();
     }
     if (pool->deleting) return endDeleted(*pool);
-    // A sandbox that has ended, or another quota, may let in a claim that left it to others.
+    // An ended sandbox, or a new quota, may allow a claim that had to leave sandboxes to others.
     supply_.claims.limit(name, supply_.claims.waiting(name) > 0 ? attainable(*pool) : SIZE_MAX);
     supply_.claims.offer(name);
     if (drained() || !pool->refused.empty()) {
@@ -99,7 +99,7 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     }
     const std::string wanted = templateHash(pool->spec, layer.digest);
     const pool::WarmStock stock = supply_.warm.stock(name, wanted);
-    // Each waiting claim needs a sandbox, in addition to the floor.
+    // Each waiting claim needs a sandbox in addition to the floor.
     const PoolStatuses::Sized sized = size(*pool);
     const std::size_t floor = sized.desired;
     const std::size_t target =
@@ -118,7 +118,7 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
                 const std::size_t room = roomFor(*pool);
                 // Freed room causes no event for waiting claims, so look again.
                 if (room == 0 && !pool->on_demand.empty()) again = kRoomAgain;
-                // A pool that has just failed is tried with one sandbox, not with all.
+                // A pool that has just failed is tried with one sandbox only.
                 const std::size_t trust = breaker.failures > 0 ? 1 : target;
                 if (!create(*pool, wanted, std::min({target - stock.fresh, pace, room, trust}))) {
                     again = supply_.claims.waiting(name) > 0 ? kDiskAgain : kDiskLook;
@@ -143,8 +143,8 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
         again.value_or(soon ? kSoonAgain : kRecheck), untilMoment(pool->spec)));
 }
 
-/// Until the next moment of the schedules. Waits are on another clock than they are: a jump of the
-/// wall clock is seen with the next look, which is never far.
+/// Returns the time until the schedules' next moment. Waits use another clock than schedules: a
+/// jump of the wall clock is noticed at the next look, which is never far away.
 std::chrono::nanoseconds PoolReconciler::untilMoment(const PoolSpec& spec) const {
     const WallTime now = history_.clock.wall();
     const std::optional<WallTime> next = nextMoment(spec.schedules, now);
@@ -158,7 +158,7 @@ std::optional<TimePoint> PoolReconciler::sweepLine(const Pool& pool) {
     if (!due) return std::nullopt;
     const MutexLock lock(swept_mutex_);
     Swept& known = swept_[pool.name];
-    // The clock was far ahead for a while: what was noted then says nothing.
+    // The clock was far ahead for a while: the firing recorded then is discarded.
     if (known.firing > wall + kClockAhead) known = {};
     if (due->at > known.firing) known = {due->at, history_.clock.now() - (wall - due->at)};
     if (due->at < known.firing) return std::nullopt;
@@ -205,7 +205,7 @@ ReconcileResult PoolReconciler::endDeleted(const Pool& pool) {
     }
     specs_.erase(pool.name);
     forget(pool.name);
-    // Executions that end after their answers count once more, for a pool that is gone by then.
+    // Executions that end after their answers still count for this pool, so it is forgotten again.
     return ReconcileResult::after(kForgetAgain);
 }
 
@@ -304,7 +304,7 @@ bool PoolReconciler::create(const Pool& pool, const std::string& wanted, std::si
         const std::uint64_t bytes = member.disk_bytes;
         if (!room.refusal.empty() || !supply_.warm.addWithin(std::move(member), room.most)) {
             supply_.gpus.drop(id);
-            // Another pool may have taken the room since it was asked for.
+            // Another pool may have taken the room since it was computed.
             supply_.breaker.room(pool.name,
                                  room.refusal.empty()
                                      ? disk_.roomFor(bytes, supply_.warm.promisedDisk()).refusal

@@ -17,9 +17,9 @@
 
 namespace hearth::controller {
 
-/// Makes one pool match its spec. Level-based: each call reads what is declared and what there is,
-/// and writes the difference; lost, late and repeated calls are harmless. Members count from the
-/// moment they are asked for, so nothing is created twice while a create is under way.
+/// Makes one pool match its spec. Level-based: each call compares the spec with the present state,
+/// and makes up the difference; lost, late and repeated calls are harmless. Members count from the
+/// moment they are requested, so nothing is created twice while a create is under way.
 class PoolReconciler {
 public:
     PoolReconciler(SpecStore& specs, const Supply& supply, WorkspaceTerminator& endings,
@@ -28,48 +28,48 @@ public:
 
     ReconcileResult reconcile(const std::string& name);
     const PoolStatuses& statuses() const { return statuses_; }
-    /// No pool is refilled, and no claim is served, until undrain(); each pool's status says so.
+    /// Stops refilling pools and serving claims until undrain(); each pool's status says so.
     void drain();
-    /// The end of a drain; after shutDown() without effect.
+    /// Ends a drain; has no effect after shutDown().
     void undrain();
-    /// For good.
+    /// Stops refilling for good.
     void shutDown();
-    /// Pools are not refilled at present.
+    /// True if pools are not refilled at present.
     bool drained() const { return refill_ != Refill::On; }
 
 private:
-    /// How many warm sandboxes the pool should have now. Feeds and reads its forecast.
+    /// Returns how many warm sandboxes the pool should have now. Feeds and reads its forecast.
     PoolStatuses::Sized size(const Pool& pool);
     ReconcileResult endDeleted(const Pool& pool);
-    /// Nothing of a pool that has gone stays: names come and go with the images of claims.
+    /// Forgets a pool that is gone: names come and go with the images of claims.
     void forget(const std::string& name);
-    /// Whether retireStale(), which looks at every member, can find any.
+    /// Returns whether retireStale(), which looks at every member, can find any.
     bool mayRetire(const PoolSpec& spec, const pool::WarmStock& stock, std::size_t floor) const;
     void retireStale(const Pool& pool, const std::string& wanted, std::size_t floor);
     std::chrono::nanoseconds untilMoment(const PoolSpec& spec) const;
-    /// The reason of what is above the floor now.
+    /// Returns the reason for retiring sandboxes above the floor now.
     EndReason shrinkReason(const PoolSpec& spec) const;
-    /// Where a sweep is due: warm sandboxes from before this are replaced. One firing gives one
-    /// line, so that a jump of the clock sweeps nothing twice.
+    /// If a sweep is due: warm sandboxes older than the result are replaced. One firing gives one
+    /// time, so that a jump of the clock does not sweep twice.
     std::optional<TimePoint> sweepLine(const Pool& pool);
-    /// False where the disk has no room for all of them, or not enough GPUs are free.
+    /// False if the disk has no room for all of them, or not enough GPUs are free.
     bool create(const Pool& pool, const std::string& wanted, std::size_t count);
-    /// So many sandboxes of the pool could be ready at once with no end of a workspace.
+    /// The number of sandboxes of the pool that could be ready at once if no workspace ends.
     std::size_t attainable(const Pool& pool) const;
-    /// The sandboxes that claims in the pool's line need, as far as they can be made now.
+    /// The number of sandboxes that claims in the pool's line need and that can be made now.
     std::size_t servable(const Pool& pool) const;
-    /// Free GPUs that the pool leaves to claims that wait in other pools.
+    /// The number of free GPUs that the pool leaves to claims waiting in other pools.
     std::size_t gpusKept(const Pool& pool) const;
     /// Ends a ready sandbox of an earlier template, whose GPUs the new one waits for.
     bool giveUpStale(const Pool& pool, const std::string& wanted);
-    /// For a claim that waits for GPUs: ends a ready sandbox of another pool that has one.
+    /// Ends a ready sandbox of another pool, if its GPUs fit a claim that waits for GPUs here.
     void giveUpSpare(const Pool& pool);
     void publishDisk();
-    /// How many more members the pool may have. On-demand pools together may not have more than
-    /// each alone; with none left, members that no claim waits for are given up.
+    /// Returns how many more members the pool may have. On-demand pools share one such limit. If
+    /// no room is left, gives up a member that no claim waits for.
     std::size_t roomFor(const Pool& pool);
     void publish(const Pool& pool, const PoolStatuses::Sized& sized);
-    /// Every pool is looked at anew, which shows in its status.
+    /// Reconciles every pool again, which updates its status.
     void lookAtAll();
 
     SpecStore& specs_;
@@ -87,8 +87,8 @@ private:
     };
     Mutex swept_mutex_;
     std::map<std::string, Swept> swept_ HEARTH_GUARDED_BY(swept_mutex_);  // by pool
-    std::atomic<bool> trace_failed_{false};                               ///< and was told
-    Mutex on_demand_mutex_;  ///< held while members of such pools are counted and added
+    std::atomic<bool> trace_failed_{false};                               ///< and it was logged
+    Mutex on_demand_mutex_;  ///< held while members of on-demand pools are counted and added
 };
 
 }  // namespace hearth::controller

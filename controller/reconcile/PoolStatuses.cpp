@@ -112,7 +112,7 @@ void PoolStatuses::publishReady(std::size_t ready, std::size_t desired, bool ref
 void PoolStatuses::publishProgress(const Pool& pool, const CircuitBreaker::State& breaker,
                                    PoolStatus& status) {
     const bool creating = status.creating > 0;
-    if (!creating) supply_.breaker.unpacking(pool.name, "");  // whoever waited was retired
+    if (!creating) supply_.breaker.unpacking(pool.name, "");  // the waiting creates were retired
     // Creates that wait for an image that the pool no longer has are replaced soon.
     const bool unpacking = creating && breaker.unpacking == pool.spec.image;
     std::string message = std::to_string(status.creating) + " being created";
@@ -122,7 +122,7 @@ void PoolStatuses::publishProgress(const Pool& pool, const CircuitBreaker::State
     };
     const bool before =
         std::any_of(status.conditions.begin(), status.conditions.end(), unpacked_before);
-    // Tries that fail are no events: the pool is Degraded then, and says why.
+    // Failed attempts are no events: the pool is then Degraded and gives the reason.
     if (unpacking != before && breaker.failures == 0) {
         history_.log.info(unpacking ? "pool.image_unpacking" : "pool.image_unpacked",
                           {{"pool", pool.name}, {"image", pool.spec.image}});
@@ -143,7 +143,7 @@ void PoolStatuses::publishProgress(const Pool& pool, const CircuitBreaker::State
 
 void PoolStatuses::publishLimit(const Pool& pool, const pool::PoolCounts& counts,
                                 PoolStatus& status) {
-    // Pools of claims that name an image share one limit, so none of them has reached its own.
+    // Pools of claims that name an image share one limit, so none of them reaches its own.
     const std::size_t wanted = std::size_t{status.desired} + status.waiting;
     const bool wants_more = counts.ready + status.creating < wanted;
     const bool limited = pool.on_demand.empty() && wants_more &&
@@ -160,7 +160,7 @@ void PoolStatuses::publishLimit(const Pool& pool, const pool::PoolCounts& counts
 void PoolStatuses::publishSchedule(const Pool& pool, PoolStatus& status) {
     const std::optional<PoolScheduleStatus> before = std::move(status.schedule);
     status.schedule = scheduleStatus(pool.spec, history_.clock.wall());
-    // What was in force before a start is not known: only a change that was seen is an event.
+    // The entry in force before a start is unknown: only a change seen here is an event.
     if (!before || !status.schedule || before->entry == status.schedule->entry) return;
     const PoolScheduleStatus& now = *status.schedule;
     const bool began = !now.entry.empty();
@@ -201,7 +201,7 @@ void PoolStatuses::publishPrewarm(const Pool& pool, const CircuitBreaker::State&
                      whole ? "Complete" : "Incomplete", whole ? "" : *breaker.prewarm);
     } else if (packages && !Warmup::wanted(pool.spec)) {
         setCondition(status, history_.clock, ConditionType::Prewarmed, true, "Complete", "");
-    } else if (packages || !Warmup::wanted(pool.spec)) {  // there is nothing to say yet, or ever
+    } else if (packages || !Warmup::wanted(pool.spec)) {  // nothing to report yet, or ever
         std::erase_if(status.conditions,
                       [](const PoolCondition& c) { return c.type == ConditionType::Prewarmed; });
     }
@@ -238,7 +238,7 @@ PoolStatus PoolStatuses::first(const Pool& pool) const {
     return known;
 }
 
-/// Counts are shown as they are now; the reconciler follows a little later.
+/// Sets the present counts; the reconciler follows a little later.
 void PoolStatuses::count(const std::string& name, PoolStatus& status) const {
     const pool::PoolCounts counts = supply_.warm.counts(name);
     const auto small = [](std::size_t n) { return static_cast<std::uint32_t>(n); };

@@ -15,36 +15,36 @@
 
 namespace hearth::controller {
 
-/// The last observation of each pool: its status and conditions, and the same as events and
-/// metrics. Thread-safe.
+/// The last observation of each pool: its status and conditions, also as events and metrics.
+/// Thread-safe.
 class PoolStatuses {
 public:
     PoolStatuses(const Supply& supply, const WorkspaceTable& table, Layers& layers,
                  const PoolDependencies& outside, const pool::SandboxRuntime& runtime,
                  const History& history);
 
-    /// How many warm sandboxes a pool should have, and what its forecast says.
+    /// How many warm sandboxes a pool should have, and its forecast.
     struct Sized {
         std::size_t desired = 0;
         Outlook outlook = {};
     };
-    /// Looks at the pool now. `refill`: whether it is filled at all.
+    /// Observes the pool now. `refill`: whether it is filled at all.
     void publish(const Pool& pool, const Sized& sized, bool refill);
-    /// As published last, with counts of this moment.
+    /// Returns the status published last, with present counts.
     PoolStatus of(const std::string& name) const;
-    /// The same of a pool that was just declared, with what can be said at once.
+    /// Returns the first status of a pool that was just declared, as far as known at once.
     PoolStatus first(const Pool& pool) const;
     void forget(const std::string& name);
 
 private:
     void count(const std::string& name, PoolStatus& status) const;
     void publishReady(std::size_t ready, std::size_t desired, bool refill, PoolStatus& status);
-    /// Creates under way; events when they begin and end to wait for their image.
+    /// Sets the progress of creates; events when they begin and end to wait for their image.
     void publishProgress(const Pool& pool, const CircuitBreaker::State& breaker,
                          PoolStatus& status);
     /// The condition of a pool that wants more sandboxes than its spec allows.
     void publishLimit(const Pool& pool, const pool::PoolCounts& counts, PoolStatus& status);
-    /// Which schedule is in force; an event when that has changed.
+    /// Sets the schedule in force; an event if it has changed.
     void publishSchedule(const Pool& pool, PoolStatus& status);
     /// The condition of its prewarm, if it has any.
     void publishPrewarm(const Pool& pool, const CircuitBreaker::State& breaker, PoolStatus& status);

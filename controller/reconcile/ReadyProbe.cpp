@@ -4,7 +4,7 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kProbeEvery = std::chrono::seconds(30);
-/// A machine that is busy for a moment answers late.
+/// The pause before the next try: a machine that is busy for a moment answers late.
 constexpr auto kProbeAgain = std::chrono::seconds(5);
 constexpr unsigned kMostSilent = 3;
 
@@ -29,7 +29,7 @@ ReconcileResult ReadyProbe::probe(const pool::SandboxId& id) {
     try {
         member->agent->touch(patience_);
     } catch (const agent::AgentError&) {
-        // Refused before a claim: it answers.
+        // It refuses this before a claim, so it answers.
     } catch (const agent::AgentLost& e) {
         why = e.what();
     }
@@ -46,7 +46,7 @@ ReconcileResult ReadyProbe::probe(const pool::SandboxId& id) {
         times = ++one.times;
         for (const auto& [other, known] : silent_) silent += known.pool == member->pool ? 1 : 0;
     }
-    // Where most are silent it is the machine that is busy.
+    // If most are silent, the machine is busy.
     const bool busy = silent > 1 && silent * 2 > warm_.counts(member->pool).ready;
     if (times < kMostSilent || busy) return ReconcileResult::after(kProbeAgain);
     forget(id);

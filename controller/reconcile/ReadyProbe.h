@@ -14,9 +14,9 @@
 
 namespace hearth::controller {
 
-/// Asks the agents of sandboxes that wait for claims whether they answer, so that no claim meets a
-/// dead one. Where most of a pool are silent the machine is busy, and none is replaced. Never asks
-/// for a sandbox that is claimed: that belongs to its workspace. Thread-safe.
+/// Checks that the agents of ready sandboxes answer, so that no claim meets a dead one. If most of
+/// pool are silent, the machine is busy, and none is replaced. Never asks about a claimed sandbox,
+/// which belongs to its workspace. Thread-safe.
 class ReadyProbe {
 public:
     static constexpr std::chrono::milliseconds kAnswerWithin{2000};
@@ -25,10 +25,10 @@ public:
                const History& history, std::chrono::milliseconds patience = kAnswerWithin)
         : warm_(warm), endings_(endings), work_(work), history_(history), patience_(patience) {}
 
-    /// The work on ("probes", "all"): every ready sandbox becomes a key. Comes back.
+    /// Does the work on ("probes", "all"): adds a key for every ready sandbox. Comes back.
     ReconcileResult look();
-    /// The work on keys ("probe", id): replaces a sandbox that has not answered several times in a
-    /// row.
+    /// Does the work on keys ("probe", id): replaces a sandbox that has not answered several times
+    /// in a row.
     ReconcileResult probe(const pool::SandboxId& id);
 
 private:

@@ -10,22 +10,22 @@
 
 namespace hearth::controller {
 
-/// Brings one sandbox to its member's phase: starts members that are Creating, ends those Draining,
-/// Failed or unknown, and follows the runtime's news. The queue never runs one sandbox twice at
-/// once, also not in two lanes, so its create and its destroy cannot meet.
+/// Brings one sandbox to its member's phase: starts members that are Creating, ends members that
+/// are Draining, Failed or unknown, and follows the runtime's reports. The queue never runs one
+/// sandbox twice at once, also not in two lanes, so its create and its destroy cannot meet.
 class SandboxReconciler {
 public:
     SandboxReconciler(const pool::Fleet& fleet, const Supply& supply, AgentConnector& agents,
                       SandboxStarter& starter, WarmReconnector& reconnector,
                       WorkspaceTerminator& endings, UsageMeter& usage);
 
-    /// The work on keys ("sandbox", id): ends it or looks after it.
+    /// Does the work on keys ("sandbox", id): ends it or checks it.
     ReconcileResult reconcile(const pool::SandboxId& id);
-    /// The work on keys ("lost", id): what the threads that read agents have heard of.
+    /// Does the work on keys ("lost", id): losses that the threads reading agents have noticed.
     ReconcileResult lose(const pool::SandboxId& id);
-    /// The work on keys ("weight", id): a sandbox that is Ready goes before the others, so that its
-    /// claim need not wait among busy ones; in every other phase it is like them. The runtime notes
-    /// those that are claimed.
+    /// Does the work on keys ("weight", id): a Ready sandbox gets priority over others, so that its
+    /// claim need not wait among busy ones; in every other phase it is equal to them. The runtime
+    /// is told about claimed ones.
     ReconcileResult weigh(const pool::SandboxId& id);
 
 private:

@@ -15,17 +15,17 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kAgentStart = std::chrono::seconds(10);
-/// A sandbox that its runtime has only accepted: how long it may take.
+/// How long a sandbox that its runtime has only accepted may take to start.
 constexpr auto kStartTime = std::chrono::minutes(5);
 
-/// A few questions that change nothing: the agent's code and memory are then in place, and the bind
+/// Sends a few calls that change nothing: the agent's code and memory are then loaded, and the bind
 /// of a claim does not pay for it.
 void rehearse(agent::AgentClient& agent) {
     for (int i = 0; i < 3; ++i) {
         try {
             agent.touch();
         } catch (const agent::AgentError&) {
-            // Refused before the bind: all the same.
+            // It refuses this before the bind, which serves the purpose, too.
         }
     }
 }
@@ -47,11 +47,11 @@ ReconcileResult SandboxStarter::create(const pool::SandboxId& id) {
     const std::optional<pool::Member> member = supply_.warm.find(id);
     if (member && member->phase == pool::Phase::Creating) return bringUp(*member);
     if (member && member->phase == pool::Phase::Warming) return goOn(*member);
-    return ReconcileResult::settled();  // who ended it has added its key
+    return ReconcileResult::settled();  // the work that ended it has added its key
 }
 
 bool SandboxStarter::giveUp(const pool::SandboxId& id) {
-    std::shared_ptr<Warmup> last;  // declared first: ends outside the lock
+    std::shared_ptr<Warmup> last;  // declared first: destroyed outside the lock
     const MutexLock lock(mutex_);
     const auto found = warming_.find(id);
     if (found == warming_.end()) return false;
@@ -98,11 +98,11 @@ ReconcileResult SandboxStarter::bringUp(const pool::Member& member) {
 SandboxStarter::Start SandboxStarter::start(const pool::Member& member, TimePoint since) {
     const PoolPtr pool = specs_.find(member.pool);
     if (!pool) return Start::Unwanted;
-    // A stored pool may be older than the claim's name, or come from one machine.
+    // A stored pool may be older than the servers' volume claim, or come from a single machine.
     if (runtime_.inCluster()) requireFitsCluster(pool->spec, runtime_.ownClaim());
     const std::optional<std::string> digest =
         unpacking_.digestFor(pool->spec.image, {WorkKind::Create, member.id, member.pool});
-    // The unpacking may take minutes: without this, nothing would say why the pool stays empty.
+    // The unpacking may take minutes: without this, nothing would show why the pool stays empty.
     if (supply_.breaker.unpacking(member.pool, digest ? "" : pool->spec.image)) {
         supply_.work.add({WorkKind::Pool, member.pool});
     }
@@ -155,7 +155,7 @@ bool SandboxStarter::listens(const pool::SandboxId& id, TimePoint since) {
 
 ReconcileResult SandboxStarter::warmUp(const pool::Member& member, TimePoint since) {
     if (!supply_.warm.warming(member.id))
-        return ReconcileResult::settled();  // its end was asked for
+        return ReconcileResult::settled();  // its end was requested
     const TimePoint listened = history_.clock.now();
     const std::shared_ptr<agent::AgentClient> agent = agents_.connect(member.id, kAgentStart);
     if (agent->hello().binding) throw std::runtime_error("a new agent says it is bound");
@@ -236,7 +236,7 @@ std::uint64_t SandboxStarter::cpuOf(const pool::SandboxId& id,
     try {
         const std::optional<pool::SandboxUsage> usage = sandboxUse(runtime_, id, agent);
         return usage ? usage->cpu_ns : 0;
-    } catch (const std::exception& e) {  // then its workspace pays for its start
+    } catch (const std::exception& e) {  // then its start counts as its workspace's usage
         history_.log.debug("usage.unknown", {{"sandbox", id}, {"error", e.what()}});
         return 0;
     }
@@ -246,7 +246,7 @@ void SandboxStarter::ready(const pool::Member& member,
                            const std::shared_ptr<agent::AgentClient>& agent, TimePoint since,
                            TimePoint listened) {
     rehearse(*agent);
-    static_cast<void>(runtime_.goFirst(member.id, true));  // without it, it is only slower
+    static_cast<void>(runtime_.goFirst(member.id, true));  // without it, the sandbox is only slower
     if (!supply_.warm.ready(member.id, agent, history_.clock.wall(),
                             {.create = listened - since,
                              .warm = history_.clock.now() - listened,

@@ -17,8 +17,8 @@
 
 namespace hearth::controller {
 
-/// Makes a sandbox of what its pool declares: image, layer, create, agent, warm-up, ready. One step
-/// a call, so that nothing that takes long holds a worker. Thread-safe; the queue never runs one
+/// Makes a sandbox from its pool's spec: image, layer, create, agent, warm-up, ready. One step per
+/// call, so that nothing slow occupies a worker. Thread-safe; the queue never runs one
 /// sandbox twice at once.
 class SandboxStarter {
 public:
@@ -26,29 +26,29 @@ public:
                    ImageUnpacking& unpacking, const SpecStore& specs, Layers& layers,
                    const History& history);
 
-    /// The work on keys ("create", id): the next step on its way to Ready.
+    /// Does the work on keys ("create", id): the next step on its way to Ready.
     ReconcileResult create(const pool::SandboxId& id);
     /// Drops a warm-up in progress; false if there is none.
     bool giveUp(const pool::SandboxId& id);
-    /// The sandbox has gone.
+    /// Forgets a sandbox that is gone.
     void forget(const pool::SandboxId& id);
 
 private:
-    /// A step on the way to Ready.
+    /// Does a step on the way to Ready.
     ReconcileResult bringUp(const pool::Member& member);
     enum class Start { Asked, Waits, Unwanted };
-    /// Asks the runtime for it. Waits: for its image, after which its key comes back. Unwanted: its
-    /// pool is declared otherwise by now.
+    /// Requests it from the runtime. Waits: for its image; then its key comes back. Unwanted: its
+    /// pool's spec has changed.
     Start start(const pool::Member& member, TimePoint since);
-    /// Whether its agent can be connected to. Throws if it never will be.
+    /// Returns whether its agent can be connected to. Throws if it never will be.
     bool listens(const pool::SandboxId& id, TimePoint since);
-    /// Connects, and begins what its pool wants done before it is Ready.
+    /// Connects, and begins the work that its pool wants done before it is Ready.
     ReconcileResult warmUp(const pool::Member& member, TimePoint since);
-    /// A further step of that.
+    /// Does a further step of the warm-up.
     ReconcileResult goOn(const pool::Member& member);
-    /// The series of what its image can run, which is known from its first sandbox.
+    /// Makes the metric series of its image's languages, which are known from its first sandbox.
     void bearExecutions(const std::string& pool, const std::vector<std::string>& languages);
-    /// Processor time that a sandbox has used so far; 0 where nobody knows.
+    /// Processor time that a sandbox has used so far; 0 if unknown.
     std::uint64_t cpuOf(const pool::SandboxId& id,
                         const std::shared_ptr<agent::AgentClient>& agent);
     void ready(const pool::Member& member, const std::shared_ptr<agent::AgentClient>& agent,
@@ -65,12 +65,12 @@ private:
     Layers& layers_;
     const History history_;
     Mutex mutex_;
-    /// Asked for, and when.
+    /// The requested sandboxes, and when each was requested.
     std::map<pool::SandboxId, TimePoint> accepted_ HEARTH_GUARDED_BY(mutex_);
     struct Warming {
         std::shared_ptr<Warmup> warmup;
         TimePoint since;
-        TimePoint listened;  ///< its agent could be connected to
+        TimePoint listened;  ///< when its agent could be connected to
     };
     std::map<pool::SandboxId, Warming> warming_ HEARTH_GUARDED_BY(mutex_);
 };

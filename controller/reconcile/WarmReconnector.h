@@ -12,17 +12,17 @@
 
 namespace hearth::controller {
 
-/// Connects anew to warm sandboxes whose connection has ended. In a cluster that says nothing of
-/// the sandbox, only of the network in between; on one machine it is the sandbox's end. Until it
+/// Reconnects to warm sandboxes whose connection has ended. In a cluster that is a fault of the
+/// network in between, not of the sandbox; on one machine it is the sandbox's end. Until it
 /// succeeds no claim gets the sandbox (WarmPool::claim). Thread-safe.
 class WarmReconnector {
 public:
     WarmReconnector(const pool::Fleet& fleet, const Supply& supply, AgentConnector& agents,
                     WorkspaceTerminator& endings, const History& history);
 
-    /// A connection has ended. False: it is not one to make anew.
+    /// Reports that a connection has ended. False if this one is not to be made again.
     bool begin(const pool::SandboxId& id, const agent::AgentLost& loss);
-    /// Tries once. The sandbox is given up when its Pod has ended, when its agent is not as it was,
+    /// Tries once. The sandbox is given up when its Pod has ended, when its agent has changed,
     /// or when it has not answered for 30 s.
     ReconcileResult proceed(const pool::SandboxId& id);
 

@@ -7,7 +7,7 @@
 namespace hearth::controller {
 namespace {
 
-/// The agent keeps the time itself; one that is so much later does not answer at all.
+/// The agent enforces the time limit itself; one that is this much later does not answer at all.
 constexpr auto kGrace = std::chrono::seconds(10);
 constexpr std::size_t kPrinted = 2048;
 

@@ -12,14 +12,14 @@
 
 namespace hearth::controller {
 
-/// A sandbox's steps between its connection and Ready, as its pool's `prewarm` says: first the
-/// interpreters, then the command. Holds no thread: it reports news, and continues when called.
+/// A sandbox's steps between its connection and Ready, as in its pool's `prewarm`: first the
+/// interpreters, then the command. Uses no thread: it reports news, and continues when called.
 /// Thread-safe.
 class Warmup final : public agent::ExecSink, public std::enable_shared_from_this<Warmup> {
 public:
     enum class State { Working, Done, Failed };
 
-    /// Whether the pool asks for any of it.
+    /// Returns whether the pool asks for any of it.
     static bool wanted(const PoolSpec& spec);
 
     /// `news` is called from the thread that reads the agent's connection; must not block.
@@ -28,12 +28,12 @@ public:
 
     /// Does the next step; call first and after each news. Throws the agent's errors.
     State proceed();
-    /// When it must have got further; after that proceed() gives Failed.
+    /// The time by which it must have progressed; after that proceed() returns Failed.
     TimePoint due() const;
     const std::shared_ptr<agent::AgentClient>& agent() const { return agent_; }
     /// Steps that failed although the sandbox is usable without them; empty for none.
     std::string missing() const;
-    /// Why it failed, with the end of what the command printed.
+    /// The reason for the failure, with the end of the command's output.
     std::string failure() const;
 
     void started(const agent::ExecStart&) override {}

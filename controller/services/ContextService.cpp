@@ -7,7 +7,7 @@
 namespace hearth::controller {
 namespace {
 
-/// An interpreter that starts cold on a busy machine, with all that its site imports.
+/// The time an interpreter may take to start cold on a busy machine, with all imports of its site.
 constexpr auto kColdStart = std::chrono::seconds(30);
 
 ContextView viewOf(const Workspace& workspace, const ContextFacts& facts) {
@@ -78,7 +78,7 @@ ContextView ContextService::create(const Principal& who, const std::string& work
         }
     }
     history_.journal.requireRoom(who.tenant);
-    // A name is asked for at the agent even where we know it: an interpreter may have died since.
+    // Asks the agent even for a known name: its interpreter may have died since.
     const bool repeated = ask(workspace, [&](agent::AgentClient& agent) {
         try {
             return agent.createContext({id, wanted.language, wanted.cwd, wanted.env}, kColdStart);
@@ -88,7 +88,7 @@ ContextView ContextService::create(const Principal& who, const std::string& work
     });
     ContextFacts facts{id,         wanted.language,     wanted.name,
                        wanted.cwd, request.fingerprint, history_.clock.wall()};
-    if (!repeated) workspace->contexts().erase(id);  // one of this id had died unnoticed
+    if (!repeated) workspace->contexts().erase(id);  // one with this id had died unnoticed
     const bool fresh = workspace->contexts().add(facts);
     if (fresh) {
         history_.journal.record(ContextRecord{id, workspace_id, who.tenant, wanted.language,

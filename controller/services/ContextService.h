@@ -9,7 +9,7 @@
 
 namespace hearth::controller {
 
-/// The Contexts that the protocol surfaces see. Live ones are in the workspaces (ContextSet.h),
+/// The Contexts for the protocol surfaces. Live ones are in the workspaces (ContextSet.h),
 /// ended ones in the journal. Thread-safe.
 class ContextService final : public Contexts {
 public:
@@ -25,13 +25,13 @@ public:
     void remove(const Principal& who, const std::string& id) override;
 
 private:
-    /// The workspace that has the context; null if none of this tenant has.
+    /// Returns the workspace that has the context; null if none of this tenant has it.
     std::shared_ptr<Workspace> holder(const Principal& who, const std::string& id) const;
-    /// The same, or throws what became of it.
+    /// Returns the same, or throws the error that says what became of the context.
     std::shared_ptr<Workspace> require(const Principal& who, const std::string& id);
-    /// Throws where its workspace has not answered yet since the start.
+    /// Throws if its workspace has not answered yet since the start.
     void requireKnown(const Principal& who, const std::string& id);
-    /// A call to the agent; then the workspace counts as active.
+    /// Runs a call to the agent; then the workspace counts as active.
     template <typename Call>
     auto ask(const std::shared_ptr<Workspace>& workspace, Call call);
     std::string idFor(const Principal& who, const std::string& workspace,

@@ -18,7 +18,7 @@ std::string inWords(const pool::SandboxLimits& limits) {
            " memory and " + std::to_string(limits.pids) + " processes";
 }
 
-/// Fields for what is more than `has`; `what` begins the reason.
+/// Adds a field for each limit that is more than `has`; `what` begins the reason.
 void addFields(Error& error, const pool::SandboxLimits& has, const ClaimLimits& asked,
                const std::string& what) {
     if (asked.milli_cpu && *asked.milli_cpu > has.milli_cpu) {
@@ -31,7 +31,7 @@ void addFields(Error& error, const pool::SandboxLimits& has, const ClaimLimits& 
     if (asked.pids && *asked.pids > has.pids) error.field(kPids, what + std::to_string(has.pids));
 }
 
-/// Rounded up, so that a value just above a limit is not shown as that limit.
+/// Rounds up, so that a value just above a limit is not shown as that limit.
 std::string megabytes(std::uint64_t bytes) {
     return std::to_string((bytes + (1U << 20U) - 1) >> 20U) + " MiB";
 }

@@ -11,7 +11,7 @@
 
 namespace hearth::controller {
 
-/// The limits that a claim asks for, at most its pool's; nothing: the pool's.
+/// The limits that a claim asks for, at most its pool's; absent: the pool's limit.
 struct ClaimLimits {
     std::optional<std::uint32_t> milli_cpu = {};
     std::optional<std::uint64_t> memory_bytes = {};
@@ -19,15 +19,15 @@ struct ClaimLimits {
 
     bool empty() const { return !milli_cpu && !memory_bytes && !pids; }
     bool within(const pool::SandboxLimits& limits) const;
-    /// `limits`, lowered to those that were asked for.
+    /// Returns `limits`, lowered to the requested ones.
     pool::SandboxLimits of(pool::SandboxLimits limits) const;
 };
 
-/// Why a named pool is too small: a field for each limit that is more than it has.
+/// Returns why a named pool is too small: a field for each limit that is more than it has.
 Error tooSmall(const std::string& pool, const pool::SandboxLimits& has, const ClaimLimits& asked);
-/// Why none of these pools will do, which are all too small. Not empty.
+/// Returns why all of these pools are too small. `pools` is not empty.
 Error allTooSmall(const std::vector<PoolPtr>& pools, const ClaimLimits& asked);
-/// Why a sandbox cannot have a limit.
+/// Returns why a sandbox cannot have a limit.
 Error usesMore(const pool::LimitInUse& in_use, const ClaimLimits& asked);
 
 }  // namespace hearth::controller

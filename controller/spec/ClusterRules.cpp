@@ -16,7 +16,7 @@ constexpr const char* kClaimNames[] = {"/persistentVolumeClaim/claimName",
                                        "/ephemeral/volumeClaimTemplate/spec/dataSource/name",
                                        "/ephemeral/volumeClaimTemplate/spec/dataSourceRef/name"};
 
-/// The shape was checked when the pool was read (readPodTemplate): volumes are objects.
+/// Relies on the shape checked when the pool was read (readPodTemplate): volumes are objects.
 void checkVolumes(const PoolSpec& spec, const std::string& own_claim,
                   std::vector<FieldError>& wrong) {
     const Json::json_pointer at("/spec/volumes");
@@ -33,7 +33,7 @@ void checkVolumes(const PoolSpec& spec, const std::string& own_claim,
     }
 }
 
-/// A name of one machine's store is a short reference to Docker Hub for a node, without a digest.
+/// For a node, a name in one machine's store is a short reference to Docker Hub, without a digest.
 void checkImage(const PoolSpec& spec, std::vector<FieldError>& wrong) {
     if (pool::image::isDigest(spec.image)) {
         wrong.push_back({"/spec/template/image",

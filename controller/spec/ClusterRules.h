@@ -8,7 +8,7 @@ namespace hearth::controller {
 
 /// Refuses what a pool of one machine may say and one of a cluster may not. `own_claim`: the claim
 /// of the volume that the servers share; empty: none. Throws Error(InvalidSpec) with a field for
-/// each thing that is wrong.
+/// each fault.
 void requireFitsCluster(const PoolSpec& spec, const std::string& own_claim);
 
 }  // namespace hearth::controller

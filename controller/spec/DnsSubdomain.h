@@ -6,7 +6,7 @@
 
 namespace hearth::controller {
 
-/// The rule that Kubernetes has for most of its names and for the prefixes of labels: DNS labels
+/// Checks the rule of Kubernetes for most of its names and for the prefixes of labels: DNS labels
 /// with dots between them.
 inline bool isDnsSubdomain(std::string_view name) {
     if (name.size() > 253) return false;

@@ -10,7 +10,7 @@ namespace {
 constexpr char kAny = '*';
 constexpr std::string_view kAlgorithm = "sha256:";
 
-/// Whether `text` is what `glob` says; each `*` stands for any characters but '/'.
+/// Returns whether `text` matches `glob`; each `*` stands for any characters except '/'.
 bool matchesGlob(std::string_view glob, std::string_view text) {
     std::size_t g = 0;
     std::size_t t = 0;

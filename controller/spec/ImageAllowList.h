@@ -23,7 +23,7 @@ public:
 
     bool allows(std::string_view reference) const;
     bool empty() const { return patterns_.empty(); }
-    /// The patterns as they were written, in one line.
+    /// The patterns as written, in one line.
     const std::string& text() const { return text_; }
 
 private:

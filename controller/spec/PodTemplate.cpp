@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMostTemplate = std::size_t{32} * 1024;
 constexpr std::size_t kMostTemplateItems = 64;
 
-/// Of a PodSpec, what says where a Pod runs and what it finds there.
+/// The fields of a PodSpec that say where a Pod runs and what it finds there.
 constexpr std::array<const char*, 13> kPassed{"affinity",
                                               "dnsConfig",
                                               "dnsPolicy",
@@ -29,17 +29,17 @@ constexpr std::array<const char*, 13> kPassed{"affinity",
                                               "tolerations",
                                               "topologySpreadConstraints"};
 
-/// Neither files of the node nor Secrets, which may be the server's own: they share a namespace.
+/// Excludes files of the node, and Secrets, which may be the server's own: they share a namespace.
 constexpr std::array<std::string_view, 8> kVolumeKinds{
     "configMap", "csi",   "downwardAPI", "emptyDir",
     "ephemeral", "image", "nfs",         "persistentVolumeClaim"};
-/// Volumes that Hearth makes, and where they are mounted.
+/// Volumes that Hearth makes, and the paths at which they are mounted.
 constexpr std::array<std::string_view, 5> kOurVolumes{"inside", "key", "workspace", "tmp", "layer"};
 constexpr std::array<std::string_view, 5> kOurPlaces{"/.hearth", "/.hearth-key", "/workspace",
                                                      "/tmp", "/dev"};
-/// By this variable a container gets devices where NVIDIA's runtime is the node's default.
+/// With this variable a container gets devices if NVIDIA's runtime is the node's default.
 constexpr std::string_view kDevices = "NVIDIA_VISIBLE_DEVICES";
-/// What `template.resources` sets.
+/// The resources that `template.resources` sets.
 constexpr std::array<std::string_view, 3> kOurResources{"cpu", "memory", "ephemeral-storage"};
 
 template <typename List>

@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint32_t kMostMembers = 1000;
 constexpr std::uint64_t kMostBytes = 1ULL << 40U;
 
-/// Sets what a manifest names, and leaves the rest as it is.
+/// Sets the fields that a manifest names, and leaves the others unchanged.
 class FieldReader : public Fields {
 public:
     FieldReader(const Json& object, std::string pointer, const Wrong& wrong)
@@ -104,9 +104,9 @@ private:
     }
 };
 
-/// A shorter silence is one of a busy machine.
+/// A shorter silence is normal for a busy machine.
 constexpr auto kLeastSilence = std::chrono::seconds(10);
-/// Of all claims, those that may find no ready sandbox.
+/// The range of the share of claims that may find no ready sandbox.
 constexpr double kLeastMissRate = 0.0001;
 constexpr double kMostMissRate = 0.5;
 constexpr std::size_t kMostAllowed = 256;
@@ -116,7 +116,7 @@ constexpr std::size_t kMostProducts = 16;
 constexpr std::uint32_t kMostShares = 48;
 constexpr auto kLongestWindow = std::chrono::hours(24 * 366);
 
-/// A name in the store is what the operator imported, and a digest fixes the bytes; a tag can
+/// The operator imported a name in the store, and a digest fixes the bytes; a tag can
 /// change its meaning in the registry (SECURITY T34).
 void checkImage(FieldReader& spec, const PoolSpec& out) {
     if (out.image.empty() || pool::image::isImageName(out.image) ||
@@ -139,7 +139,7 @@ bool isLanguage(const std::string& name) {
     return pool::isLanguageName(name);
 }
 
-/// A dotted name, as an import statement has it.
+/// Checks for a dotted name, as in an import statement.
 bool isModule(const std::string& name) {
     bool begins = true;
     for (const char c : name) {
@@ -271,7 +271,7 @@ void readTemplate(FieldReader spec, PoolSpec& out) {
     spec.finish();
 }
 
-/// A cron line or a zone is told with its value and what is allowed instead.
+/// Reports a bad cron line or zone with its value and what is allowed instead.
 Schedule readSchedule(FieldReader fields) {
     Schedule one;
     fields.text("name", one.name);
@@ -431,7 +431,7 @@ Pool storedPool(const Json& document) {
         std::string why = e.what();
         Json tagged = document;
         try {
-            // A case that older versions accepted: a tag without allowTags.
+            // Older versions accepted a tag without allowTags.
             tagged.at("spec").at("template")["allowTags"] = true;
             pool = parsePool(tagged);
             pool.spec.allow_tags = false;

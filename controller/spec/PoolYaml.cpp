@@ -10,7 +10,7 @@ namespace {
 
 using Lines = std::map<std::string, int>;
 
-/// The line of the nearest thing that exists: a missing field is reported at its parent.
+/// Returns the line of the nearest existing parent: a missing field is reported there.
 int lineOf(const Lines& lines, std::string pointer) {
     while (true) {
         if (const auto found = lines.find(pointer); found != lines.end()) return found->second;

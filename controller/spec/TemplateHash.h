@@ -8,8 +8,8 @@
 namespace hearth::controller {
 
 /// Names a sandbox's template: equal templates give equal hashes, so a change of `warm` or `limits`
-/// replaces no sandbox. Packages count only by the digest of their layer: another spelling of the
-/// same packages changes nothing.
+/// or `limits` replaces no sandbox. Packages count only by the digest of their layer: another
+/// spelling of the same packages changes nothing.
 inline std::string templateHash(const PoolSpec& spec, const std::string& layer) {
     const pool::SandboxLimits& l = spec.limits;
     std::string text = spec.image;
@@ -18,7 +18,7 @@ inline std::string templateHash(const PoolSpec& spec, const std::string& layer) 
           l.tmp_bytes, static_cast<std::uint64_t>(spec.storage)}) {
         text += '/' + std::to_string(part);
     }
-    // Only if there are any: sandboxes made by a server without prewarm stay valid.
+    // Only non-empty lists count: sandboxes made by a server without prewarm stay valid.
     const auto list = [&text](const char* name, const std::vector<std::string>& words) {
         if (words.empty()) return;
         text += std::string("/") + name;

@@ -7,8 +7,8 @@
 
 namespace hearth::controller {
 
-/// The one document of a YAML text, by the rules of manifests. Throws Error(InvalidSpec) with the
-/// line in `source`.
+/// Reads a YAML text of exactly one document, by the rules of manifests. Throws Error(InvalidSpec)
+/// with the line in `source`.
 Json parseYamlDocument(const std::string& text, std::string_view source);
 
 }  // namespace hearth::controller

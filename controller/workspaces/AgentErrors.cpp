@@ -39,7 +39,7 @@ constexpr std::array<Translation, 13> kRows{{
 }  // namespace
 
 Error clientError(const agent::AgentError& error, const std::string& path) {
-    // Only the agent has seen the fault of a tenant's archive; its words are shown, cleaned.
+    // Only the agent has seen the fault of a tenant's archive; its text is shown, cleaned.
     constexpr std::size_t kMostText = 600;
     const std::string text = toUtf8(std::string_view(error.what()).substr(0, kMostText));
     if (error.code() == "BAD_ARCHIVE") {

@@ -11,7 +11,7 @@
 namespace hearth::controller {
 namespace {
 
-/// As nanoseconds it still fits into the clock.
+/// The longest time whose nanoseconds fit into the clock.
 constexpr std::int64_t kMostMillis = INT64_MAX / 1'000'000;
 
 }  // namespace

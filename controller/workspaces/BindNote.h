@@ -8,8 +8,8 @@ namespace hearth::controller {
 
 /// The note that an agent gets with the bind and returns after a restart (PROTOCOL.md, `note`).
 Json bindNote(const WorkspaceFacts& facts);
-/// The facts again, from an agent's own word. Throws Error(InvalidArgument), with
-/// the field, if the note is not ours.
+/// Rebuilds the facts from an agent's report. Throws Error(InvalidArgument), with
+/// the field, if bindNote() did not write the note.
 WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox);
 
 }  // namespace hearth::controller

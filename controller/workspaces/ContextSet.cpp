@@ -31,7 +31,7 @@ std::size_t ContextSet::clear() {
 bool ContextSet::begin(const std::string& id, const std::string& execution) {
     const MutexLock lock(mutex_);
     const auto found = entries_.find(id);
-    if (found == entries_.end()) return true;  // the agent will say so
+    if (found == entries_.end()) return true;  // the agent reports that
     if (!found->second.running.empty()) return found->second.running == execution;
     found->second.running = execution;
     return true;

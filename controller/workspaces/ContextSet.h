@@ -16,31 +16,31 @@ struct ContextFacts {
     std::string language;
     std::string name;         ///< empty: none
     std::string cwd;          ///< empty: the workspace's root
-    std::string fingerprint;  ///< of the request that made it, if that had a key
+    std::string fingerprint;  ///< of the request that made it, if it had a key
     WallTime created{};
 };
 
-/// The contexts of one workspace as this server knows them, and what each runs. Their agent has the
-/// last word. Thread-safe.
+/// The contexts of one workspace as this server knows them, and the execution that each runs. Their
+/// agent's view takes precedence. Thread-safe.
 class ContextSet {
 public:
-    /// False if it was there already; it is then left as it is.
+    /// False if it was already there; it is then left unchanged.
     bool add(ContextFacts facts);
     /// True if it was there.
     bool erase(const std::string& id);
-    /// As erase(), for one that died with an execution; not if that end was expected.
+    /// As erase(), for a context that died with an execution; not if that end was expected.
     bool eraseWith(const std::string& id, const std::string& execution);
-    /// Forgets all; how many there were.
+    /// Forgets all contexts; returns how many there were.
     std::size_t clear();
 
-    /// False if it runs another execution already.
+    /// False if it already runs another execution.
     bool begin(const std::string& id, const std::string& execution);
     void end(const std::string& id, const std::string& execution);
-    /// We are about to end its execution: that end says nothing about the context.
+    /// Call before ending its execution: that end then says nothing about the context.
     void expectEnd(const std::string& id);
 
     std::optional<ContextFacts> find(const std::string& id) const;
-    /// The execution that it runs; empty if none.
+    /// Returns the execution that it runs; empty if none.
     std::string running(const std::string& id) const;
     std::vector<ContextFacts> all() const;
 
@@ -48,7 +48,7 @@ private:
     struct Entry {
         ContextFacts facts;
         std::string running;
-        std::string spared;  ///< it outlives this execution, whatever the agent says
+        std::string spared;  ///< the context outlives this execution, whatever the agent reports
     };
 
     mutable Mutex mutex_;

@@ -17,7 +17,7 @@ namespace hearth::controller {
 /// Keeps the processes of a workspace's sandbox running while it lives.
 class [[nodiscard]] Awake {
 public:
-    /// Takes over what was held.
+    /// Takes over a hold of the workspace's gate.
     explicit Awake(std::shared_ptr<Workspace> workspace) : workspace_(std::move(workspace)) {}
     Awake(Awake&&) noexcept = default;
     Awake& operator=(Awake&&) = delete;
@@ -29,21 +29,21 @@ private:
     std::shared_ptr<Workspace> workspace_;
 };
 
-/// Pauses idle workspaces whose pools ask for that (onIdle: Pause): their sandboxes are frozen and
+/// Pauses idle workspaces whose pools ask for it (onIdle: Pause): their sandboxes are frozen and
 /// keep their memory until the next call. Thread-safe.
 class Pauser {
 public:
     Pauser(WorkspaceTable& table, WorkspaceTerminator& endings, pool::SandboxRuntime& runtime,
            WorkQueue& work, const History& history);
 
-    /// Before anything is asked of the workspace's agent: thaws it if it is paused, which counts as
-    /// activity. Error(Unavailable) if that cannot be done.
+    /// Call before any call to the workspace's agent: thaws the workspace if it is paused, which
+    /// counts as activity. Error(Unavailable) if it cannot be thawed.
     Awake awake(const std::shared_ptr<Workspace>& workspace);
-    /// The workspace is idle: it is paused soon, on a thread that may wait for the runtime.
+    /// Pauses an idle workspace soon, on a thread that may wait for the runtime.
     void soon(const Workspace& workspace);
-    /// The work on keys ("pause", workspace). One that cannot be frozen is reclaimed.
+    /// Does the work on keys ("pause", workspace). Reclaims a workspace that cannot be frozen.
     ReconcileResult pause(const std::string& workspace);
-    /// Publishes how many of each pool are paused; a pool that is not named has none.
+    /// Publishes how many workspaces of each pool are paused; a pool that is not named has none.
     void publish(const std::map<std::string, std::size_t>& paused);
 
 private:
@@ -54,7 +54,7 @@ private:
     pool::SandboxRuntime& runtime_;
     WorkQueue& work_;
     const History history_;
-    std::map<std::string, std::size_t> published_;  ///< the reclaimer's thread alone
+    std::map<std::string, std::size_t> published_;  ///< used only by the reclaimer's thread
 };
 
 }  // namespace hearth::controller

@@ -5,8 +5,8 @@
 namespace hearth::controller {
 namespace {
 
-// Deadlines move both ways while the thread sleeps; a look at every workspace costs microseconds,
-// so it simply looks often enough.
+// Deadlines move both ways while the thread sleeps. Checking every workspace costs microseconds,
+// so the thread simply checks often enough.
 constexpr auto kLongestSleep = std::chrono::milliseconds(250);
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace hearth::controller {
 
-/// Ends workspaces whose idle time or lifetime has passed, and warns of such ends; has those paused
-/// whose pools ask for that.
+/// Ends workspaces whose idle time or lifetime has passed, and warns of such ends; pauses idle
+/// workspaces instead if their pools ask for it.
 class Reclaimer {
 public:
     Reclaimer(WorkspaceTable& table, WorkspaceTerminator& endings, Pauser& pauser,
@@ -20,7 +20,7 @@ public:
     Reclaimer& operator=(const Reclaimer&) = delete;
 
     void start();
-    /// Ends those due now and returns when to look again. The thread does this each time it wakes.
+    /// Ends workspaces that are due and returns when to look again. The thread calls this.
     TimePoint sweep();
 
 private:

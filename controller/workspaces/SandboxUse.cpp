@@ -13,13 +13,13 @@ std::optional<pool::SandboxUsage> sandboxUse(pool::SandboxRuntime& runtime,
                                              const pool::SandboxId& id,
                                              const std::shared_ptr<agent::AgentClient>& agent) {
     if (std::optional<pool::SandboxUsage> use = runtime.usage(id)) return use;
-    // Elsewhere a sandbox of which the runtime knows nothing has gone.
+    // Outside a cluster, a sandbox that the runtime does not know is gone.
     if (!runtime.inCluster() || agent == nullptr) return std::nullopt;
     try {
         return toldUse(agent->usage(kUsePatience));
     } catch (const agent::AgentLost&) {
         return std::nullopt;
-    } catch (const agent::AgentError&) {  // it knows no such question
+    } catch (const agent::AgentError&) {  // it does not know this question
         return std::nullopt;
     }
 }

@@ -10,21 +10,21 @@
 
 namespace hearth::controller {
 
-/// How long an agent may take to tell what its sandbox uses.
+/// How long an agent may take to report its sandbox's usage.
 inline constexpr std::chrono::milliseconds kUsePatience{1000};
 
-/// The word of an agent, in the runtime's form; nullopt where it does not tell what its control
-/// group uses.
+/// Returns an agent's report in the runtime's form; nullopt if it does not report its control
+/// group's usage.
 std::optional<pool::SandboxUsage> toldUse(const agent::AgentUsage& told);
 
-/// The use of a sandbox: as its runtime reads it, or, where a cluster has it, as its agent tells
-/// it. Blocks for kUsePatience at most. nullopt if neither knows, or there is no agent (null): its
-/// silence is no error here, since those who follow its connection hear of it. Throws what
-/// SandboxRuntime::usage() throws.
+/// Returns a sandbox's usage: as its runtime reads it, or, in a cluster, as its agent reports
+/// it. Blocks for at most kUsePatience. nullopt if neither knows, or there is no agent (null): its
+/// silence is no error here, because the owner of its connection notices it. Throws the errors of
+/// SandboxRuntime::usage().
 std::optional<pool::SandboxUsage> sandboxUse(pool::SandboxRuntime& runtime,
                                              const pool::SandboxId& id,
                                              const std::shared_ptr<agent::AgentClient>& agent);
-/// The same of a workspace's. A silent agent is not asked.
+/// The same for a workspace's sandbox. Does not ask a silent agent.
 std::optional<pool::SandboxUsage> sandboxUse(pool::SandboxRuntime& runtime,
                                              const Workspace& workspace);
 

@@ -8,12 +8,12 @@
 namespace hearth::controller {
 namespace {
 
-/// A look costs the kernel some 50 microseconds a sandbox, a daemon or an agent a millisecond.
+/// One look costs the kernel some 50 microseconds a sandbox, a daemon or an agent a millisecond.
 constexpr std::size_t kMostLooks = 512;
-/// Agents that do not answer, of which no more are asked then, must not keep others' work waiting.
+/// Limits one round of looks: agents that do not answer must not keep others' work waiting.
 constexpr auto kLongestLook = std::chrono::seconds(5);
 constexpr std::uint64_t kKiB = 1024;
-/// After so long an end is forgotten whose sandbox went before it.
+/// An ended workspace is forgotten after this time if its sandbox was gone before its end.
 constexpr auto kForgotten = std::chrono::minutes(30);
 constexpr const char* kOtherTenants = "other";
 
@@ -47,7 +47,7 @@ UsageMeter::Known& UsageMeter::known(const WorkspaceFacts& facts) {
     const bool ours = facts.cpu_before_ns.has_value();
     const WallTime counted = std::min(counted_before_.value_or(WallTime()), history_.clock.wall());
     if (!ours && counted > facts.created) {
-        // Found after a restart: an earlier server has counted it so far.
+        // Found after a restart: an earlier server has counted its time up to then.
         known.until += std::chrono::duration_cast<TimePoint::duration>(counted - facts.created);
     } else {
         add(known, {.claims = 1});
@@ -92,7 +92,7 @@ void UsageMeter::advance(Known& known, std::optional<std::uint64_t> egress_bytes
 }
 
 void UsageMeter::countUse(Known& known, const pool::SandboxUsage& usage) {
-    // Of one found after a restart, what it used before is not known.
+    // For a sandbox found after a restart, its earlier use is not known.
     const std::uint64_t before = known.cpu_ns.value_or(usage.cpu_ns);
     if (usage.cpu_ns > before) add(known, {.cpu_us = (usage.cpu_ns - before) / 1000});
     known.cpu_ns = std::max(before, usage.cpu_ns);
@@ -136,7 +136,7 @@ void UsageMeter::look() {
             all.begin());
     }
     history_.metrics.usage().workspaces(by_class);
-    // The time of all, which costs no call; then what some of them use.
+    // First counts the time of all, which costs no call; then the usage of some of them.
     for (const std::shared_ptr<Workspace>& workspace : all) {
         const MutexLock lock(mutex_);
         if (Known* it = open(workspace->facts())) advance(*it, std::nullopt);
@@ -165,7 +165,7 @@ void UsageMeter::look() {
 }
 
 UsageMeter::Known* UsageMeter::open(const WorkspaceFacts& facts) {
-    // One that ended meanwhile has been counted, and may be forgotten already.
+    // A workspace that ended meanwhile has been counted, and may already be forgotten.
     if (!known_.contains(facts.sandbox) && table_.find(facts.id) == nullptr) return nullptr;
     Known& it = known(facts);
     return it.ended ? nullptr : &it;
@@ -197,7 +197,7 @@ void UsageMeter::settle(const pool::SandboxId& sandbox,
 bool UsageMeter::forgettable(const std::pair<const pool::SandboxId, Known>& entry) const {
     const Known& it = entry.second;
     const bool gone = it.settled || history_.clock.now() - it.until > kForgotten;
-    // One that is still in the table would be taken for a new one.
+    // If it is still in the table, it would be counted as a new one.
     return it.ended && gone && table_.bySandbox(entry.first) == nullptr;
 }
 

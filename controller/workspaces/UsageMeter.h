@@ -15,27 +15,27 @@
 
 namespace hearth::controller {
 
-/// Measures what workspaces use: in passing, a part of them each time, and at their end. What a
-/// workspace used of processors between its last look and a crash of the server is lost.
+/// Measures the usage of workspaces: regularly, a part of them each time, and at their end. The
+/// processor time between a workspace's last look and a crash of the server is lost.
 /// Thread-safe.
 class UsageMeter {
 public:
     UsageMeter(const WorkspaceTable& table, pool::SandboxRuntime& runtime,
                broker::EgressGateway& broker, const QuotaLedger& quotas, const History& history);
 
-    /// Counts the time of all workspaces, asks the runtime about some of them, the longest unseen
-    /// first, and writes what was used.
+    /// Counts the time of all workspaces, asks the runtime about some of them, beginning with the
+    /// ones not seen for the longest time, and writes the usage.
     void look();
-    /// The workspace is about to leave the table, and its way out is still open. Asks nobody.
+    /// Counts a workspace about to leave the table; its egress is still open. Asks no agent.
     void ended(const Workspace& workspace);
-    /// Its sandbox is about to be destroyed: the last look, in a cluster at what its agent tells,
-    /// if there is one. Does nothing for others.
+    /// Takes the last look at a sandbox that is about to be destroyed, in a cluster through its
+    /// agent, if there is one. Does nothing for unknown sandboxes.
     void settle(const pool::SandboxId& sandbox,
                 const std::shared_ptr<agent::AgentClient>& agent = {});
     UsageBook& book() { return book_; }
 
 private:
-    /// A workspace's use so far.
+    /// The usage of one workspace so far.
     struct Known {
         std::string tenant;
         std::string pool;
@@ -43,23 +43,23 @@ private:
         TimePoint until{};                          ///< its time is counted up to here
         std::optional<std::uint64_t> cpu_ns{};      ///< counted so far; none: of before, not ours
         std::uint64_t egress_bytes = 0;             ///< counted so far
-        std::optional<std::uint64_t> memory_kib{};  ///< at the last look; none: there was none
+        std::optional<std::uint64_t> memory_kib{};  ///< at the last look; none: no look yet
         std::uint64_t unseen_ms = 0;                ///< counted before the first look at its memory
         bool ended = false;
         bool settled = false;  ///< its sandbox is gone
     };
 
-    /// The entry of a workspace; makes it where it is new, and counts its claim.
+    /// Returns the entry of a workspace; makes a new one if needed, and counts its claim.
     Known& known(const WorkspaceFacts& facts) HEARTH_REQUIRES(mutex_);
-    /// The entry of a workspace that has not ended; null for others.
+    /// Returns the entry of a workspace that has not ended; else null.
     Known* open(const WorkspaceFacts& facts) HEARTH_REQUIRES(mutex_);
-    /// Counts its time up to now, and what its egress was.
+    /// Counts its time up to now, and its egress.
     void advance(Known& known, std::optional<std::uint64_t> egress_bytes) HEARTH_REQUIRES(mutex_);
-    /// Nothing of it will be counted any more.
+    /// True if nothing more of it will be counted.
     bool forgettable(const std::pair<const pool::SandboxId, Known>& entry) const
         HEARTH_REQUIRES(mutex_);
-    /// Writes the book, and raises the counters by what it wrote: not at each end, which a client
-    /// waits for.
+    /// Writes the book, and raises the counters by what it wrote. Not called at each end, for which
+    /// a client waits.
     void write(WallTime now);
     std::string classOf(const std::string& tenant) const;
     void countUse(Known& known, const pool::SandboxUsage& usage) HEARTH_REQUIRES(mutex_);
@@ -74,11 +74,11 @@ private:
     const QuotaLedger& quotas_;
     const History history_;
     UsageBook book_;
-    /// Before this, an earlier server has counted the time.
+    /// An earlier server has counted the time before this.
     const std::optional<WallTime> counted_before_;
     Mutex mutex_;
     std::map<pool::SandboxId, Known> known_ HEARTH_GUARDED_BY(mutex_);
-    std::string next_ HEARTH_GUARDED_BY(mutex_);  ///< the workspace that the next look begins with
+    std::string next_ HEARTH_GUARDED_BY(mutex_);  ///< the first workspace of the next look
 };
 
 }  // namespace hearth::controller

@@ -52,7 +52,7 @@ void Workspace::answers(TimePoint now, std::shared_ptr<agent::AgentClient> agent
         silent_since_.reset();
         answered_at_ = now;
         if (!agent) return;
-        agent_.swap(agent);  // the old one ends outside the lock
+        agent_.swap(agent);  // the old one is destroyed outside the lock
         detached.swap(detached_);
     }
     const std::shared_ptr<agent::AgentClient> current = this->agent();
@@ -272,7 +272,7 @@ WorkspaceView Workspace::view() const {
     view.gpus = facts_.gpus;
     view.one_shot = facts_.one_shot;
     view.created_at = formatRfc3339(facts_.created);
-    // Monotonic times are shown on the wall clock of the workspace's birth.
+    // Monotonic times are shown relative to the wall time of the workspace's creation.
     const auto shown = [this](TimePoint at) {
         return formatRfc3339(facts_.created + std::chrono::duration_cast<WallTime::duration>(
                                                   at - facts_.created_at));
@@ -284,7 +284,7 @@ WorkspaceView Workspace::view() const {
     view.labels = labels_;
     view.last_active_at = shown(last_active_);
     if (const TimePoint idle = idleAt(); idle != TimePoint::max() && !facts_.pause_when_idle) {
-        // It cannot end behind its latest end, however long it may be idle.
+        // It cannot end after its latest end, however long it may be idle.
         view.idle_expires_at =
             shown(expires_at_ == TimePoint{} ? idle : std::min(idle, expires_at_));
     }

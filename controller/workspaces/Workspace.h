@@ -22,7 +22,7 @@
 namespace hearth::controller {
 
 /// The facts of a workspace that never change after its bind; its agent returns them after a
-/// restart. Of the network only the sealed part is trusted.
+/// restart. Of its network facts only the sealed part is trusted.
 struct WorkspaceFacts {
     std::string id;
     std::string tenant;
@@ -35,45 +35,45 @@ struct WorkspaceFacts {
     std::vector<std::string> gpus = {};  ///< uuids of its devices, as the sandbox has them
     WallTime created{};
     TimePoint created_at{};
-    std::chrono::milliseconds max_lifetime{0};  ///< of the pool: deadlines may not pass it; 0: none
+    std::chrono::milliseconds max_lifetime{0};  ///< the pool's: deadlines may not pass it; 0: none
     bool one_shot = false;
-    bool count_running_work = true;            ///< of the pool (PoolSpec)
-    std::chrono::milliseconds warn_before{0};  ///< of the pool
-    bool pause_when_idle = false;              ///< of the pool, where the agent leaves that to us
+    bool count_running_work = true;            ///< the pool's (PoolSpec)
+    std::chrono::milliseconds warn_before{0};  ///< the pool's
+    bool pause_when_idle = false;              ///< the pool's, if the agent leaves it to the server
     broker::NetworkMode network = broker::NetworkMode::None;
-    /// Each list must allow a destination: the pool's, and the claim's if it brought one.
+    /// Every list must allow a destination: the pool's, and the claim's if it has one.
     std::vector<std::vector<std::string>> allow;
     /// Credentials of its requests to the outside; null: none.
     std::shared_ptr<const broker::Keyring> keyring = {};
-    std::string sealed = {};  ///< of network, allow and keyring, by broker::ClaimSeal
-    TraceContext trace = {};  ///< the claim, as a span
+    std::string sealed = {};  ///< network, allow and keyring, sealed by broker::ClaimSeal
+    TraceContext trace = {};  ///< the claim's span
     /// Processor time of its sandbox before the claim; none: found after a restart.
     std::optional<std::uint64_t> cpu_before_ns = {};
 };
 
-/// The work in a sandbox while its connection is gone.
+/// Work in a sandbox that has lost its connection.
 class Detached {
 public:
     virtual ~Detached() = default;
-    /// Its agent answers again, on this connection.
+    /// Called when its agent answers again, on this connection.
     virtual void rejoin(const std::shared_ptr<agent::AgentClient>& agent) = 0;
-    /// Its workspace has ended; as lost, or otherwise.
+    /// Called when its workspace has ended; `lost`: with its sandbox.
     virtual void giveUp(bool lost) = 0;
 };
 
-/// A workspace is not idle while one of these lasts.
+/// The kinds of work during which a workspace is not idle.
 enum class Activity : std::uint8_t { Execution, Transfer };
 
-/// The end of a workspace that comes by itself, if nothing happens before.
+/// The end that a workspace comes to by itself, if nothing happens before.
 struct NearEnd {
     EndReason reason;
     TimePoint at;
 };
 
-/// The network of the workspace.
+/// Returns the network policy of the workspace.
 broker::NetworkPolicy networkPolicy(const WorkspaceFacts& facts);
 
-/// One active workspace. The sandbox's agent holds the truth; this is the server's copy of it, in
+/// One active workspace. Its agent holds the authoritative state; this is the server's copy in
 /// memory. Thread-safe.
 class Workspace {
 public:
@@ -82,25 +82,25 @@ public:
               TimePoint last_active);
 
     const WorkspaceFacts& facts() const { return facts_; }
-    /// Another one after reconnected().
+    /// Returns another one after answers() got a new connection.
     std::shared_ptr<agent::AgentClient> agent() const;
 
-    /// Its agent does not answer; false if that was known, or the end has begun.
+    /// Records that its agent does not answer; false if that was known, or the end has begun.
     bool fallSilent(TimePoint now);
-    /// Since when; nullopt while it answers.
+    /// Since when it has been silent; nullopt while it answers.
     std::optional<TimePoint> silentSince() const;
-    /// When the agent last answered after a silence; zero: there was none.
+    /// When the agent last answered after a silence; zero: there was no silence.
     TimePoint answeredAt() const;
-    /// The agent answers again, on its connection or on this new one. Detached work continues with
-    /// it.
+    /// Records that the agent answers again, on its connection or on this new one. Detached work
+    /// continues with the new one.
     void answers(TimePoint now, std::shared_ptr<agent::AgentClient> agent = {});
-    /// To hear of the next connection, or of the end; not kept. False if the end has begun.
+    /// Calls `what` at the next connection or the end; not kept alive. False if the end has begun.
     bool detach(const std::shared_ptr<Detached>& what);
-    /// Once the end has begun: informs detached work.
+    /// Call once the end has begun: informs detached work.
     void giveUpDetached();
-    /// It has ended with its sandbox: as lost, or as out of memory.
+    /// True if it ended with its sandbox: as lost, or as out of memory.
     bool endedLost() const;
-    /// Whether its sandbox's processes run; of one that never pauses it is only held and let go.
+    /// Says if its sandbox's processes run; if it never pauses, it is only held and released.
     PauseGate& gate() { return gate_; }
     bool paused() const { return gate_.paused(); }
     ContextSet& contexts() { return contexts_; }
@@ -108,63 +108,63 @@ public:
 
     /// Counts as activity. False once the end has begun.
     bool touch(TimePoint now);
-    /// Work begins: the workspace is not idle until workEnded(), unless it is an execution and the
-    /// pool does not count running ones. False once the end has begun.
+    /// Work begins: the workspace is not idle until workEnded(), except if the work is an execution
+    /// and the pool does not count running ones. False once the end has begun.
     bool workBegan(Activity what, TimePoint now);
     void workEnded(Activity what, TimePoint now);
-    /// A client waits for an execution or follows it, until left().
+    /// A client waits for an execution or follows it, until left() is called.
     void attended(TimePoint now);
     void left(TimePoint now);
-    /// An execution has ended, and its result is not on disk yet: the workspace does not end for
-    /// idleness until resultKept().
+    /// An execution has ended, and its result is not on disk yet: the workspace does not end as
+    /// idle until resultKept() is called.
     void resultPending();
     void resultKept();
-    /// Waits until all results are on disk; false where that takes longer.
+    /// Waits until all results are on disk; false if that takes longer.
     bool awaitResults(std::chrono::milliseconds timeout);
-    /// Files were written by other means.
+    /// Files were written by other means than work.
     void wrote(TimePoint now);
-    /// When somebody last stopped writing to its files; now while anybody may still.
+    /// Returns when writing to its files last stopped; now while a write is still possible.
     TimePoint lastWrite(TimePoint now) const;
     /// Work in progress in it: executions and transfers.
     unsigned running() const;
-    /// Records what the agent has acknowledged.
+    /// Records deadlines that the agent has acknowledged.
     void deadlines(TimePoint expires_at, std::chrono::milliseconds idle_timeout);
-    /// All of it or nothing: throws Error(InvalidArgument) for more labels than there may be.
+    /// Makes all changes or none: throws Error(InvalidArgument) for more labels than allowed.
     void relabel(const std::map<std::string, std::optional<std::string>>& changes);
 
-    /// Why it must end now, or be paused if that is what idleness means to it; nullopt if neither.
+    /// Why it must end now, or be paused if idleness pauses it; nullopt if neither.
     std::optional<EndReason> due(TimePoint now) const;
-    /// The end of which its owner is to be warned now, once for each: it is nearer than the pool's
+    /// The end to warn its owner of now, once for each end: it is nearer than the pool's
     /// warnBefore, or than half of the time it had.
     std::optional<NearEnd> warning(TimePoint now);
-    /// When due() may next say something else; TimePoint::max() for never.
+    /// When the answer of due() may next change; TimePoint::max() for never.
     TimePoint nextDue() const;
     /// Begins the end; true for the first caller. With `only_if_due`, only if it is still due: an
-    /// accepted activity and a reclaim never both win.
+    /// accepted activity and a reclaim never both succeed.
     bool beginEnd(EndReason reason, std::optional<TimePoint> only_if_due = {});
     bool active() const;
 
-    /// The kernel has killed for memory: true if `total` is more than was known before.
+    /// Reports the kernel's memory kills: true if `total` is more than known before.
     bool sawOom(std::uint64_t total);
-    /// Its sandbox was lost when the kernel had killed `total` times: if that is more than was
-    /// known, the kernel's kills are what it was lost to. Before its end, so that what ran in it
-    /// can tell when the sandbox and its count have gone.
+    /// Reports that its sandbox was lost after `total` memory kills: if that is more than known
+    /// before, it was lost to memory. Call before its end, so that its executions can report this
+    /// when the sandbox and its count are gone.
     void lostWith(std::uint64_t total);
-    /// The same where the runtime knows the reason and no count.
+    /// The same if the runtime knows the reason but no count.
     void ranOutOfMemory();
     bool lostToMemory() const;
     WorkspaceView view() const;
 
 private:
-    /// The count that this kind of work is in.
+    /// Returns the counter of this kind of work.
     unsigned& countOf(Activity what) HEARTH_REQUIRES(mutex_) {
         return what == Activity::Execution ? executions_ : transfers_;
     }
-    /// While it is so, the workspace is not idle.
+    /// True while work keeps the workspace from being idle.
     bool busy() const HEARTH_REQUIRES(mutex_);
-    TimePoint idleAt() const HEARTH_REQUIRES(mutex_);  // max() when not idle-able, or paused
+    TimePoint idleAt() const HEARTH_REQUIRES(mutex_);  // max() if it cannot be idle, or is paused
     TimePoint idleDue() const
-        HEARTH_REQUIRES(mutex_);  // the same, but not while results are pending
+        HEARTH_REQUIRES(mutex_);  // the same, but max() while results are pending
 
     const WorkspaceFacts facts_;
     ContextSet contexts_;
@@ -186,7 +186,7 @@ private:
     unsigned results_pending_ HEARTH_GUARDED_BY(mutex_) = 0;
     Condition results_kept_;
     bool ending_ HEARTH_GUARDED_BY(mutex_) = false;
-    bool lost_ HEARTH_GUARDED_BY(mutex_) = false;  // ended so
+    bool lost_ HEARTH_GUARDED_BY(mutex_) = false;  // it ended as lost
     std::uint64_t oom_kills_ HEARTH_GUARDED_BY(mutex_) = 0;
     bool lost_to_memory_ HEARTH_GUARDED_BY(mutex_) = false;
 };

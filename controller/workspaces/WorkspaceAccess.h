@@ -15,37 +15,37 @@
 
 namespace hearth::controller {
 
-/// The door to a tenant's workspaces: finds one, or says what became of it, and asks its agent.
+/// Access to a tenant's workspaces: finds one, or reports what became of it, and calls its agent.
 /// Thread-safe.
 class WorkspaceAccess {
 public:
     WorkspaceAccess(WorkspaceTable& table, WorkspaceTerminator& endings,
                     pool::SandboxRuntime& runtime, Pauser& pauser, const History& history);
 
-    /// May know of a tenant's workspace and end it.
+    /// True if `who` may know of the tenant's workspaces and end them.
     static bool sees(const Principal& who, const std::string& tenant);
-    /// The principal's active workspace, or the error that says what became of it.
+    /// Returns the principal's active workspace, or throws the error that says what became of it.
     std::shared_ptr<Workspace> require(const Principal& who, const std::string& id);
-    /// The same, but admins see every tenant's.
+    /// The same, but admins find every tenant's workspaces.
     std::shared_ptr<Workspace> requireVisible(const Principal& who, const std::string& id);
     QuotaLedger& quotas() { return table_.quotas(); }
-    /// Sandboxes of this tenant have not answered yet since the start.
+    /// True if sandboxes of this tenant have not answered yet since the start.
     bool expectsOf(const std::string& tenant) const { return table_.expectsOf(tenant); }
-    /// Error(Gone) for one that has ended, Unavailable while it does not answer, else NotFound.
+    /// Throws Error(Gone) if it has ended, Unavailable while it does not answer, else NotFound.
     [[noreturn]] void explainMissing(const Principal& who, const std::string& id);
-    /// The error for a context that no workspace of the tenant has: Error(Gone) or NotFound.
+    /// Throws the error for a context that no workspace of the tenant has: Error(Gone) or NotFound.
     [[noreturn]] void explainMissingContext(const std::string& tenant, const std::string& id);
-    /// Before its agent is asked anything: it is resumed if it is paused, and stays awake until the
-    /// result goes. Error(Unavailable) if its agent is known to be silent at the moment.
+    /// Call before any call to its agent: resumes it if it is paused, and keeps it awake while the
+    /// result lives. Error(Unavailable) if its agent is known to be silent at the moment.
     Awake awake(const std::shared_ptr<Workspace>& workspace);
-    /// After a call without an answer: Error(SandboxLost) where the sandbox has ended, Deadline
-    /// where only this call was late, else Unavailable, for it may answer yet.
+    /// Call after a call without an answer: throws Error(SandboxLost) if the sandbox has ended,
+    /// Deadline if only this call was late, else Unavailable, because it may still answer.
     [[noreturn]] void throwUnanswered(const Workspace& workspace, const agent::AgentLost& loss);
-    /// Runs a call to the agent; its refusals and its silence become errors for a client. `path`:
-    /// of the file that the call is about, if any.
+    /// Runs a call to the agent; refusals and silence become errors for a client. `path`: the
+    /// file that the call is about, if any.
     template <typename Call>
     auto ask(const std::shared_ptr<Workspace>& workspace, const std::string& path, Call call);
-    /// The usage of its sandbox, in a cluster as its agent has told it; nullopt if neither knows.
+    /// Returns its sandbox's usage, in a cluster as its agent reported it; nullopt if unknown.
     std::optional<pool::SandboxUsage> used(const Workspace& workspace,
                                            const agent::AgentUsage& told);
 

@@ -8,7 +8,7 @@
 namespace hearth::controller {
 
 std::string WorkspaceTable::quotaKey(const std::string& tenant, const std::string& pool) {
-    // Pools made for claims are one: else a tenant would have as many places as there are images.
+    // Pools made for claims count as one: else a tenant would have as many places as images exist.
     return tenant + '\0' + (isOnDemandName(pool) ? std::string(kOnDemandPrefix) : pool);
 }
 
@@ -153,7 +153,7 @@ bool WorkspaceTable::expectsUnknown() const {
 
 void WorkspaceTable::erase(const Workspace& workspace) {
     const WorkspaceFacts& facts = workspace.facts();
-    std::shared_ptr<Workspace> last;  // ends outside the lock
+    std::shared_ptr<Workspace> last;  // destroyed outside the lock
     {
         const MutexLock lock(mutex_);
         const auto found = by_sandbox_.find(facts.sandbox);
@@ -206,7 +206,7 @@ std::size_t WorkspaceTable::countOf(const std::string& pool) const {
 }
 
 bool WorkspaceTable::holds(const std::string& tenant, const std::string& pool) const {
-    // Not by held_: there all pools of claims' images are one.
+    // held_ cannot say: it counts all pools of claims' images as one.
     const MutexLock lock(mutex_);
     return std::any_of(by_id_.begin(), by_id_.end(), [&](const auto& entry) {
         const WorkspaceFacts& facts = entry.second->facts();

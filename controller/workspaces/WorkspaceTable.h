@@ -13,8 +13,8 @@
 
 namespace hearth::controller {
 
-/// The active workspaces, and how many each tenant holds or is about to hold of each pool; with its
-/// quota, what they have of it. Thread-safe.
+/// The active workspaces, and how many each tenant holds or is about to hold of each pool, with
+/// their part of its quota. Thread-safe.
 class WorkspaceTable {
 public:
     /// A place in a tenant's quota, given back unless it became a workspace.
@@ -29,7 +29,7 @@ public:
         Place& operator=(Place&&) = delete;
         /// False once a workspace has taken it over.
         bool held() const { return table_ != nullptr; }
-        /// The workspace will have this much; throws as QuotaLedger::reserve().
+        /// Sets the amount that the workspace will have; throws as QuotaLedger::reserve().
         void resize(const QuotaUse& use) { quota_.resize(use); }
         ~Place() {
             if (table_ != nullptr) table_->giveBack(key_);
@@ -45,11 +45,11 @@ public:
 
     explicit WorkspaceTable(QuotaLedger quotas = {}) : quotas_(std::move(quotas)) {}
 
-    /// Throws Error(QuotaExceeded) when the tenant holds `most` of the pool already, and as
+    /// Throws Error(QuotaExceeded) if the tenant already holds `most` of the pool, and as
     /// QuotaLedger::reserve().
     Place reserve(const std::string& tenant, const std::string& pool, std::size_t most,
                   const QuotaUse& use = {.workspaces = 1});
-    /// `count` places or none; throws likewise, InvalidSpec if they are more than `most`.
+    /// Returns `count` places or throws likewise; InvalidSpec if they are more than `most`.
     std::vector<Place> reserve(const std::string& tenant, const std::string& pool, std::size_t most,
                                const QuotaUse& each, std::size_t count);
     QuotaLedger& quotas() { return quotas_; }
@@ -57,7 +57,7 @@ public:
     /// counts twice; without one (recovery) it counts in addition. Throws Error(Conflict) if a live
     /// workspace has its id, claim or sandbox.
     void insert(std::shared_ptr<Workspace> workspace, Place* place = nullptr);
-    /// This very one: a claim's later attempt has the same id and claim, and stays.
+    /// Removes exactly this one: a later attempt of its claim, with the same id and claim, stays.
     void erase(const Workspace& workspace);
 
     std::shared_ptr<Workspace> find(const std::string& id) const;
@@ -65,8 +65,8 @@ public:
     std::shared_ptr<Workspace> bySandbox(const pool::SandboxId& id) const;
     std::vector<std::shared_ptr<Workspace>> all() const;
     std::size_t countOf(const std::string& pool) const;
-    /// A sandbox from before the start that has not answered yet, with history's facts of its
-    /// workspace; empty except `sandbox` and `pool` if history has none.
+    /// A sandbox from before the start that has not answered yet, with its workspace's facts from
+    /// history; empty except `sandbox` and `pool` if history has none.
     struct Expected {
         pool::SandboxId sandbox;
         std::string pool;
@@ -75,21 +75,21 @@ public:
         std::string claim_id = {};
         QuotaUse use = {.workspaces = 1};
     };
-    /// Counts in its tenant's quota until it is forgotten: when its workspace is there with all its
-    /// executions, or has ended.
+    /// Counts it in its tenant's quota until it is forgotten: when its workspace is there with all
+    /// its executions, or has ended.
     void expect(const Expected& expected);
     std::optional<Expected> forgetExpected(const pool::SandboxId& sandbox);
     std::optional<Expected> expected(const pool::SandboxId& sandbox) const;
     std::optional<Expected> expectedWorkspace(const std::string& id) const;
     bool expectsClaim(const std::string& claim_id) const;
-    /// Any of the tenant's, or one with an unknown owner.
+    /// True if the tenant has any, or if one has an unknown owner.
     bool expectsOf(const std::string& tenant) const;
-    /// How many of them `counts` is true of.
+    /// Returns for how many of them `counts` is true.
     std::size_t countExpected(const std::function<bool(const Expected&)>& counts) const;
-    /// Any without history: it may hold any claim.
+    /// True if one has no history: it may hold any claim.
     bool expectsUnknown() const;
 
-    /// Whether the tenant has a workspace of this very pool.
+    /// Returns whether the tenant has a workspace of exactly this pool.
     bool holds(const std::string& tenant, const std::string& pool) const;
 
 private:
@@ -107,7 +107,7 @@ private:
     std::map<std::string, std::size_t> held_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, std::size_t> of_pool_ HEARTH_GUARDED_BY(mutex_);
     std::map<pool::SandboxId, Expected> expected_ HEARTH_GUARDED_BY(mutex_);
-    /// Of workspaces and of expected ones, which may be there at once.
+    /// Kept apart for workspaces and for expected ones, as a sandbox may have both at once.
     std::map<pool::SandboxId, QuotaLedger::Hold> quota_ HEARTH_GUARDED_BY(mutex_);
     std::map<pool::SandboxId, QuotaLedger::Hold> expected_quota_ HEARTH_GUARDED_BY(mutex_);
 };

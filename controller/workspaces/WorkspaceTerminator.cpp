@@ -64,7 +64,7 @@ void WorkspaceTerminator::lost(const pool::SandboxId& sandbox, const std::string
     const bool expected =
         !workspace && table_.expected(sandbox) &&
         endExpected(sandbox, ranOutOfMemory(sandbox) ? EndReason::Oom : EndReason::Lost);
-    if (!first) return;  // unknown, or its end has begun already
+    if (!first) return;  // unknown, or its end has already begun
     if (!workspace && !expected) {
         history_.events.publish({.type = "sandbox.failed",
                                  .resource = sandbox,
@@ -86,13 +86,13 @@ void WorkspaceTerminator::countKills(Workspace& workspace) {
         } else if (ranOutOfMemory(sandbox)) {
             workspace.ranOutOfMemory();
         }
-    } catch (const std::exception& e) {  // its executions are reported as lost
+    } catch (const std::exception& e) {  // then its executions are reported as lost
         history_.log.warn("execution.usage_unknown", {{"sandbox", sandbox}, {"error", e.what()}});
     }
 }
 
 bool WorkspaceTerminator::ranOutOfMemory(const pool::SandboxId& sandbox) {
-    if (!runtime_.inCluster()) return false;  // asking costs more there, and usage() is the word
+    if (!runtime_.inCluster()) return false;  // usage() suffices there, and this costs more
     const std::optional<pool::SandboxInfo> info = runtime_.find(sandbox);
     return info && info->out_of_memory;
 }
@@ -106,7 +106,7 @@ void WorkspaceTerminator::unanswered(const pool::SandboxId& sandbox, const agent
                 "sandbox.silent",
                 {{"sandbox", sandbox}, {"pool", workspace->facts().pool}, {"why", loss.what()}});
         }
-        work_.add({WorkKind::Suspect, sandbox});  // in any case: it may just be found to answer
+        work_.add({WorkKind::Suspect, sandbox});  // always: the agent may just be answering
     } else if (!table_.expected(sandbox)) {
         lost(sandbox, loss.what());
     }
@@ -209,7 +209,7 @@ void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, En
 TraceContext WorkspaceTerminator::record(const WorkspaceFacts& facts, EndReason reason,
                                          const TraceContext& request, TimePoint begin) const {
     const metrics::Tracer& tracer = history_.tracer;
-    // Due at its time, it is of no request; then it is recorded if its claim was.
+    // An end at its due time belongs to no request; it is recorded if its claim was.
     const bool asked = request.valid();
     TraceContext context = asked ? tracer.within(request) : tracer.aside(facts.trace);
     if (!tracer.records(context)) return {};

@@ -15,7 +15,7 @@
 
 namespace hearth::controller {
 
-/// The one way a workspace ends, whoever asks: it stops answering, history gets the reason, and its
+/// The only way in which a workspace ends: it stops answering, history gets the reason, and its
 /// sandbox is destroyed after the answer. Thread-safe.
 class WorkspaceTerminator {
 public:
@@ -23,16 +23,16 @@ public:
                         WorkQueue& work, const History& history, broker::EgressGateway& broker,
                         UsageMeter& usage);
 
-    /// False if its end had begun. `trace`, here and below: the request that ends it.
+    /// False if its end had already begun. `trace`, here and below: the request that ends it.
     bool end(const std::shared_ptr<Workspace>& workspace, EndReason reason,
              const TraceContext& trace = {});
-    /// Only if it is still due: the reclaimer's way.
+    /// Ends it only if it is still due. Called by the reclaimer.
     bool reclaim(const std::shared_ptr<Workspace>& workspace, EndReason reason, TimePoint now);
-    /// Tells its owner, by an event, that it ends soon by itself.
+    /// Warns its owner, by an event, that it ends soon by itself.
     void warn(const Workspace& workspace, const NearEnd& end, TimePoint now);
     /// A sandbox's container has ended, its agent broke the protocol, or it was silent for too
-    /// long: it is never used again. A workspace that names it ends as lost, or as out of memory
-    /// where that is known, whatever phase the sandbox is in.
+    /// long: it is never used again. Its workspace ends as lost, or as out of memory
+    /// if that is known, whatever phase the sandbox is in.
     void lost(const pool::SandboxId& sandbox, const std::string& why);
     /// Its agent has not answered, which ends nothing: a sandbox with a workspace is asked again
     /// (work of kind "suspect"); a warm one is given up. A single late call is ignored.
@@ -40,28 +40,28 @@ public:
     /// Ends a workspace whose sandbox has not answered since the start. False if there is none.
     bool endExpected(const pool::SandboxId& sandbox, EndReason reason,
                      const TraceContext& trace = {});
-    /// A warm sandbox is not needed any more: shrink, age, replaced, shutdown, drain. False for one
-    /// that was claimed since `member` was seen: it stays its claim's. `why`: more than the reason,
+    /// Retires a warm sandbox: shrink, age, replaced, shutdown, drain. False if it was claimed
+    /// since `member` was seen: then its claim keeps it. `why`: more than the reason,
     /// for operators.
     bool retire(const pool::Member& member, EndReason reason, const TraceContext& trace = {},
                 const std::string& why = {});
     /// The last step of a claim, after its workspace was inserted into the table: false if its
     /// sandbox's end had begun by then, and the workspace has ended as lost. The end of a sandbox
-    /// looks into the table after it has moved the member, so one of both sees the other.
+    /// checks the table after it has moved the member, so one of the two sees the other.
     bool confirm(const std::shared_ptr<Workspace>& workspace);
 
 private:
-    /// `lag_seconds`: since it was due; none where nothing was.
+    /// `lag_seconds`: since it was due; none if it was not due.
     void finish(const std::shared_ptr<Workspace>& workspace, EndReason reason,
                 const TraceContext& trace, std::optional<double> lag_seconds);
-    /// Records the end as a span of the request, or of its own, with a link to the claim. What
-    /// causes the work behind it; nothing where nobody records it.
+    /// Records the end as a span of the request, or as its own, with a link to the claim. Returns
+    /// the cause for the follow-up work; empty if it is not recorded.
     TraceContext record(const WorkspaceFacts& facts, EndReason reason, const TraceContext& request,
                         TimePoint begin) const;
-    /// Tells the workspace what the kernel has killed in its sandbox, while the runtime still
-    /// knows.
+    /// Tells the workspace the kernel's kills in its sandbox, while the runtime still knows
+    /// them.
     void countKills(Workspace& workspace);
-    /// A cluster says that the kernel ended all of the sandbox for memory.
+    /// True if a cluster reports that the kernel killed the whole sandbox for memory.
     bool ranOutOfMemory(const pool::SandboxId& sandbox);
 
     WorkspaceTable& table_;

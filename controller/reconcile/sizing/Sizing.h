@@ -13,39 +13,39 @@ namespace hearth::controller {
 struct SizingInput {
     const PoolSpec& spec;
     WallTime now;
-    Outlook outlook = {};  ///< with sizing Predictive: what the forecast says now
+    Outlook outlook = {};  ///< with sizing Predictive: the present forecast
 };
 
-/// What the pool's forecast is to reach.
+/// Returns the objective of the pool's forecast.
 Objective objectiveOf(const PoolSpec& spec);
 
 /// How long a warm sandbox above the wanted number is kept, so that a burst's refill is not undone
 /// at once.
 inline constexpr auto kSurplusKept = std::chrono::seconds(60);
 
-/// How many warm sandboxes one rule wants now; 0 if it has no opinion. Pure. A new rule is a file
-/// beside this one, its declaration below and its name in the list of Sizing.cpp.
+/// Returns how many warm sandboxes one rule wants now; 0 if it has no opinion. Pure. A new rule is
+/// a file beside this one, its declaration below and its name in the list of Sizing.cpp.
 using SizingRule = std::size_t (*)(const SizingInput&);
 
-/// The pool's range, or that of its schedule in force (ScheduledRange.cpp).
+/// Returns the pool's range, or the range of its schedule in force (ScheduledRange.cpp).
 WarmRange rangeNow(const SizingInput& input);
 
-/// `warm.min` of the pool, or of its schedule in force.
+/// Returns `warm.min` of the pool, or of its schedule in force.
 std::size_t staticFloor(const SizingInput& input);
 
-/// With sizing Predictive: what the forecast needs.
+/// Returns the number that the forecast needs, with sizing Predictive; else 0.
 std::size_t predictive(const SizingInput& input);
 
-/// How many warm sandboxes the pool should have now: the most that any rule wants, at most
-/// `warm.max` of the same.
+/// Returns how many warm sandboxes the pool should have now: the most that any rule wants, at most
+/// `warm.max` of the range in force.
 std::size_t desiredWarm(const SizingInput& input);
 
-/// How many sandboxes that nobody has claimed the pool should have now, where `desired` are to be
-/// warm and claims that wait need so many more: each gets one made, with onEmpty Queue within the
+/// Returns how many unclaimed sandboxes the pool should have now, if `desired` are to be warm and
+/// waiting claims need `needed` more: each claim gets one made, with onEmpty Queue within the
 /// range's most (at least one), with Create beyond it, within limits.members.
 std::size_t wantedUnclaimed(const SizingInput& input, std::size_t desired, std::size_t needed);
 
-/// The most that wantedUnclaimed() gives for any need.
+/// The most that wantedUnclaimed() returns for any need.
 std::size_t mostUnclaimed(const SizingInput& input);
 
 }  // namespace hearth::controller
