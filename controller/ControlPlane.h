@@ -86,8 +86,8 @@ struct Foundation {
 
 /// The plane's options, from the configuration and the instance.
 struct PlaneOptions {
-    std::string secret_key;    ///< 32 random bytes of the instance
-    std::string default_pool;  ///< of claims that name none; empty: there is none
+    std::string secret_key;    ///< the instance's 32 random bytes
+    std::string default_pool;  ///< for claims that name no pool; empty: there is none
     std::string marks;         ///< file of claim marks
     std::string layers;        ///< folder of layers' locks
     std::string traces = {};   ///< folder of recorded arrivals; empty: none are recorded
@@ -95,28 +95,28 @@ struct PlaneOptions {
     OnDemandRules on_demand = {};
     std::vector<std::string> insecure_registries = {};
     broker::EgressOptions egress = {};
-    broker::DenySet deny = {};         ///< of fetches of images
+    broker::DenySet deny = {};         ///< for image fetches
     broker::OperatorProxy proxy = {};  ///< likewise
-    DiskBudget disk = {};              ///< of workspaces
+    DiskBudget disk = {};              ///< for workspaces
     const DiskReserve* reserve = nullptr;
     std::function<void()> measure = [] {};  ///< sets gauges that no event sets; may block
-    std::uint64_t term = 0;                 ///< of this replica as the leader; see Epoch
-    LayerBuilder* layer_builder = nullptr;  ///< in place of sandboxes that build; for tests
+    std::uint64_t term = 0;                 ///< this replica's term as the leader; see Epoch
+    LayerBuilder* layer_builder = nullptr;  ///< replaces the sandboxes that build; for tests
 };
 
-/// All parts below the protocols, wired once, in the order in which they need each other; they end
-/// in the reverse. The server serves from them, and tests look into them. For its sandboxes the end
-/// of a plane is a crash: nothing of them is cleaned up.
+/// All parts below the protocols, wired once, in the order in which they need each other; they are
+/// destroyed in the reverse order. The server serves from them, and tests look into them. For its
+/// sandboxes the end of a plane is a crash: nothing of them is cleaned up.
 struct ControlPlane {
     ControlPlane(const Foundation& on, PlaneOptions with);
     ControlPlane(const ControlPlane&) = delete;
     ControlPlane& operator=(const ControlPlane&) = delete;
     ~ControlPlane() = default;
 
-    /// Adds what a start has to do: every pool, and all that comes back by itself. The runtime's
-    /// news become work from now on.
+    /// Adds the work of a start: every pool, and all periodic work. From now on the runtime's
+    /// news become work.
     void begin();
-    /// Recovery, and its silent sandboxes as work. Before begin().
+    /// Runs recovery, and adds its silent sandboxes as work. Call before begin().
     Recovery::Outcome recover();
 
     const Foundation foundation;
@@ -180,13 +180,13 @@ struct ControlPlane {
     UsageService usage_reports;
     ReconcileLoop loop;
     Reclaimer reclaimer;
-    /// With an agent that may be silent, at the start and later.
+    /// How long to wait for an agent that may be silent, at the start and later.
     std::chrono::milliseconds patience = Recovery::kFirstAnswer;
 
 private:
     void handleWork();
 
-    /// For the runtime, which outlives the plane and still has news then.
+    /// For the runtime, which outlives the plane and may still report news then.
     const Lifeline<ControlPlane> lifeline_{*this};
 };
 

@@ -16,7 +16,7 @@
 namespace hearth::controller {
 namespace {
 
-/// Never more than its pool offers now, whatever its claim was given.
+/// Limits the network to what its pool offers now, whatever its claim was given.
 void narrowToPool(WorkspaceFacts& facts, const PoolPtr& pool) {
     facts.network = std::min(facts.network, pool ? pool->spec.network : broker::NetworkMode::None);
     if (facts.network == broker::NetworkMode::Egress) {
@@ -25,13 +25,13 @@ void narrowToPool(WorkspaceFacts& facts, const PoolPtr& pool) {
 }
 
 constexpr unsigned kAskers = 8;
-/// All are asked for so many times the patience with one, at most.
+/// All agents together get this many times the patience with one, at most.
 constexpr int kDoorsOpenWithin = 4;
-/// How often one that is silent is asked on the connection that it has.
+/// How often a silent agent is asked on its existing connection.
 constexpr unsigned kTouches = 3;
 constexpr const char* kEpochKey = "epoch";
 
-/// Whether the pool's prewarm command ran to its end: the leftovers of one that stopped half-way
+/// Returns whether the pool's prewarm command ran to its end: the leftovers of an interrupted one
 /// are unknown. Interpreters are restored by themselves.
 bool warmedUp(const agent::Hello& hello, const PoolSpec& spec) {
     if (spec.prewarm_command.empty()) return true;
@@ -40,7 +40,7 @@ bool warmedUp(const agent::Hello& hello, const PoolSpec& spec) {
     });
 }
 
-/// A whole number; nullopt for any other text: notes of before may be damaged.
+/// Parses a whole number; nullopt for any other text: old notes may be damaged.
 template <typename Number>
 std::optional<Number> parseNumber(const std::string& text) {
     Number number{};
@@ -49,8 +49,8 @@ std::optional<Number> parseNumber(const std::string& text) {
     return error == std::errc{} && stop == end ? std::optional(number) : std::nullopt;
 }
 
-/// Puts the sandboxes of all tenants in turn, so that one tenant's silent agents do not use up the
-/// time in which the others are asked. Those without a workspace are one more tenant.
+/// Orders the sandboxes so that tenants take turns: one tenant's silent agents do not use up the
+/// time in which the others are asked. Sandboxes without a workspace count as one more tenant.
 void takeTurns(std::vector<pool::SandboxInfo>& found,
                const std::map<pool::SandboxId, WorkspaceRecord>& open) {
     std::map<std::string, std::size_t> asked;
@@ -90,7 +90,7 @@ Recovery::Outcome Recovery::run(std::vector<pool::SandboxInfo> found,
         history_.log.error("recovery.history_unknown", {{"error", e.what()}});
     }
     for (const pool::SandboxInfo& info : found) {
-        if (info.claimed) fleet_.marks.set(info.id);  // by a server whose marks we may not have
+        if (info.claimed) fleet_.marks.set(info.id);  // another server's marks may be missing here
     }
     takeTurns(found, open);
     auto answers = askAll(found, patience);
@@ -102,7 +102,7 @@ Recovery::Outcome Recovery::run(std::vector<pool::SandboxInfo> found,
         any = true;
         highest = std::max(highest, answer.agent->hello().highest_epoch);
     }
-    // Our own hello hides whether an agent had met this very number in an earlier life.
+    // This server's hello hides whether an agent had already met this number before.
     if (any) ++highest;
     agents_.epoch().set(highest);
     storeEpoch(highest);
@@ -133,7 +133,7 @@ Recovery::Outcome Recovery::run(std::vector<pool::SandboxInfo> found,
                 verdict = place(info, answer->second.agent);
             }
         } catch (const std::exception& e) {
-            // Ours, not the sandbox's: it is asked again.
+            // The fault is the server's, not the sandbox's: the sandbox is asked again.
             history_.log.warn("recovery.put_off", {{"sandbox", info.id}, {"error", e.what()}});
             if (expect(info, open)) {
                 outcome.silent.push_back(info.id);
@@ -179,7 +179,7 @@ void Recovery::storeEpoch(std::uint64_t epoch) {
     try {
         history_.journal.setMeta(kEpochKey, std::to_string(epoch));
     } catch (const Error& e) {
-        // Agents that live know it as well; a full disk must not keep the server from starting.
+        // Live agents know it as well; a full disk must not keep the server from starting.
         history_.log.warn("recovery.epoch_not_stored", {{"epoch", epoch}, {"error", e.what()}});
     }
 }
@@ -195,7 +195,7 @@ std::map<pool::SandboxId, Recovery::Answer> Recovery::askAll(
         askers.emplace_back([&] {
             for (std::size_t at = next++; at < found.size(); at = next++) {
                 if (!found[at].alive) continue;
-                // The server opens however many are silent; the rest are asked after that.
+                // The server opens however many agents are silent; the rest are asked after that.
                 Answer answer{nullptr, true};
                 if (std::chrono::steady_clock::now() < until) answer = askOnce(found[at], patience);
                 const MutexLock lock(mutex);
@@ -225,11 +225,11 @@ Recovery::Answer Recovery::askOnce(const pool::SandboxInfo& info,
 
 std::shared_ptr<agent::AgentClient> Recovery::ask(const pool::SandboxInfo& info,
                                                   std::chrono::milliseconds patience) {
-    // One that was paused when the server ended cannot answer.
+    // A sandbox that was paused when the server ended cannot answer.
     if (info.frozen && !fleet_.runtime.thaw(info.id)) {
         history_.log.warn("recovery.not_thawed", {{"sandbox", info.id}});
     }
-    // Twice: a stored epoch that is too low is learnt from the first refusal.
+    // Tries twice: if the stored epoch is too low, the first refusal tells the right one.
     for (bool again = false;; again = true) {
         try {
             return agents_.connect(info.id, patience);
@@ -268,8 +268,8 @@ bool Recovery::expect(const pool::SandboxInfo& info,
                       const std::map<pool::SandboxId, WorkspaceRecord>& open) {
     if (SandboxLayerBuilder::isBuilder(info.labels)) return false;
     const auto known = open.find(info.id);
-    // One that was never claimed holds nothing: another takes its place. Where another replica may
-    // have claimed it and has not noted that yet, nobody knows.
+    // A sandbox that was never claimed holds nothing: another takes its place. If another replica
+    // may have claimed it and not noted it yet, this is unknown.
     const bool unknown = fleet_.runtime.inCluster() && info.listening;
     if (known == open.end() && !fleet_.marks.exists(info.id) && !unknown) return false;
     pool::Member member = memberOf(info);
@@ -322,7 +322,7 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
     if (agent->hello().binding) {
         try {
             adoptWorkspace(std::move(member), agent, on_disk);
-            // The server may have ended between its claim and that.
+            // The server may have ended between its claim and the change of its weight.
             if (!fleet_.runtime.goFirst(info.id, false)) {
                 history_.log.warn("recovery.weight_kept", {{"sandbox", info.id}});
             }
@@ -330,13 +330,13 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
             agents_.notice(info.id, *agent);
             return Verdict::Claimed;
         } catch (const Error& e) {
-            // A disk that fails or is full says nothing of the sandbox.
+            // A disk that fails or is full proves nothing about the sandbox.
             if (e.code() == ErrorCode::Unavailable || e.code() == ErrorCode::DiskFull) throw;
             history_.log.warn("recovery.bad_note", {{"sandbox", info.id}, {"error", e.what()}});
             return Verdict::Swept;
         }
     }
-    // Whether its layer is still the one that the pool wants is seen when that is known.
+    // Its layer is compared with the pool's once the pool's is known.
     const auto layer = info.labels.find(kLayerLabel);
     const std::string wanted =
         pool ? templateHash(pool->spec, layer == info.labels.end() ? "" : layer->second) : "";
@@ -344,7 +344,7 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
         return Verdict::Swept;
     }
     if (!warmedUp(agent->hello(), pool->spec)) return Verdict::Swept;
-    static_cast<void>(fleet_.runtime.goFirst(info.id, true));  // without it, it is only slower
+    static_cast<void>(fleet_.runtime.goFirst(info.id, true));  // without it, the sandbox is slower
     member.limits = pool->spec.limits;
     member.disk_bytes = on_disk ? member.limits.workspace_bytes : 0;
     member.phase = pool::Phase::Ready;
@@ -352,7 +352,7 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
     member.agent = agent;
     try {
         if (const auto used = fleet_.runtime.usage(info.id)) member.start.cpu_ns = used->cpu_ns;
-    } catch (const std::exception& e) {  // then its workspace pays for its start
+    } catch (const std::exception& e) {  // then its start counts as its workspace's usage
         history_.log.debug("usage.unknown", {{"sandbox", info.id}, {"error", e.what()}});
     }
     if (!fleet_.warm.adopt(std::move(member))) return Verdict::Swept;
@@ -369,7 +369,7 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
     const std::optional<WorkspaceRecord> record = history_.journal.workspace(facts.id);
     const std::map<std::string, std::string> labels =
         history_.journal.labels(facts.id).value_or(hello.binding->labels);
-    // The runtime's note of it may be damaged: history knows it too.
+    // The runtime's note about it may be damaged: history knows the pool, too.
     if (member.pool.empty() && record && record->sandbox == member.id) member.pool = record->pool;
     // The runtime decides the pool: an agent could choose a pool with more network.
     if (facts.pool != member.pool) {
@@ -399,11 +399,11 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
     auto workspace =
         std::make_shared<Workspace>(facts, agent, labels, hello.deadlines, hello.last_activity);
     table_.insert(workspace);
-    // Its earlier traffic is in the log; the connections ended with the server that had them.
+    // Its earlier traffic is in the log; its connections ended with the earlier server.
     try {
         broker_.open(facts.sandbox, {facts.id, facts.tenant, facts.pool, facts.trace},
                      networkPolicy(facts), facts.keyring, *agent);
-    } catch (const agent::AgentLost& e) {  // its next connection brings it back
+    } catch (const agent::AgentLost& e) {  // its next connection restores this
         history_.log.warn("recovery.no_way_out", {{"sandbox", facts.sandbox}, {"error", e.what()}});
     }
     if (!record) {  // the data file was lost, or the crash came before it
@@ -418,7 +418,7 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
         }
         if (facts.one_shot) executions_.adoptOneShot(*workspace);
     } catch (const std::exception& e) {
-        // The workspace stays; what ran in it is found again at the next start.
+        // The workspace stays; the next start finds its executions again.
         history_.log.error("recovery.work_unknown", {{"workspace", facts.id}, {"error", e.what()}});
     }
 }
@@ -444,11 +444,11 @@ void Recovery::rejoin(const std::shared_ptr<Workspace>& workspace,
         binding->tenant != facts.tenant || binding->fingerprint != facts.fingerprint) {
         throw agent::AgentLost("the agent reports another claim", agent::Loss::Broken);
     }
-    old->close();  // what it carried has heard of its end when this returns
-    // A change of the deadlines may have been answered too late to be heard.
+    old->close();  // its subscribers have been informed of its end when this returns
+    // The answer to a change of the deadlines may have come too late to be read.
     workspace->deadlines(agent->hello().deadlines.expires_at,
                          agent->hello().deadlines.idle_timeout);
-    if (!fleet_.warm.reconnected(facts.sandbox, agent)) return;  // its end was asked for
+    if (!fleet_.warm.reconnected(facts.sandbox, agent)) return;  // its end was requested
     try {
         broker_.resume(facts.sandbox, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts),
                        facts.keyring, *agent);
@@ -464,25 +464,25 @@ void Recovery::checkOwner(const WorkspaceFacts& facts, const broker::ClaimReach&
     const bool known = record && record->tenant == facts.tenant &&
                        record->sandbox == facts.sandbox && record->claim_id == facts.claim_id;
     const bool sealed = reach.tenant == facts.tenant && reach.workspace == facts.id;
-    // A claim of before owners were sealed is believed where the journal says the same; one of
-    // now also where the data file was lost, or the crash came before the record.
+    // A claim from before owners were sealed is believed only if the journal says the same. A newer
+    // one is also believed if the data file was lost, or the crash came before the record.
     const bool old = reach.tenant.empty() && reach.workspace.empty();
     if (old ? !known : !sealed || (record && !known)) {
         throw Error(ErrorCode::InvalidArgument, "the agent reports a claim that is not its own");
     }
-    // Its end was answered and written down; the server was gone before its sandbox was.
+    // Its end was answered and recorded; the server was gone before its sandbox was.
     if (record && record->ended_ms) throw Error(ErrorCode::Gone, "its workspace has ended");
     if (table_.find(facts.id) || table_.byClaim(facts.claim_id)) {
         throw Error(ErrorCode::Conflict, "another sandbox has the workspace");
     }
 }
 
-/// The agent knows which live; the journal knows what they were made as.
+/// Uses the agent's list of live contexts, with the journal's facts about them.
 void Recovery::adoptContexts(const std::shared_ptr<Workspace>& workspace,
                              const agent::Hello& hello) {
     const WorkspaceFacts& facts = workspace->facts();
     for (const agent::KnownContext& known : hello.contexts) {
-        if (!isId(known.id, "cx_")) continue;  // not ours
+        if (!isId(known.id, "cx_")) continue;  // not made by this server
         ContextFacts context{known.id, known.language, "", "", "", history_.clock.wall()};
         if (const std::optional<ContextRecord> past = history_.journal.context(known.id)) {
             context.name = past->name;

@@ -12,7 +12,7 @@ namespace hearth::controller {
 
 /// Recovers the state after any kind of end: asks the runtime which sandboxes exist, and every
 /// agent which claim holds it (PROTOCOL.md). Claimed sandboxes continue as workspaces with
-/// their executions, warm ones of a declared template are warm again. One that lives but does not
+/// their executions, warm ones of a declared template are warm again. A live one that does not
 /// answer is kept while it may hold a workspace, and SuspectSandboxes asks it again; the rest is
 /// swept after the start. Call run() once, before the listeners open and the loop starts.
 class Recovery {
@@ -31,18 +31,18 @@ public:
         std::vector<pool::SandboxId> silent;  ///< kept, to be asked again
     };
 
-    /// `found`: the sandboxes that the runtime lists. `patience`: with one agent, before the doors
-    /// open without it.
+    /// `found`: the sandboxes that the runtime lists. `patience`: the wait for one agent, before
+    /// the server opens without it.
     Outcome run(std::vector<pool::SandboxInfo> found,
                 std::chrono::milliseconds patience = kFirstAnswer);
 
     enum class Verdict { Claimed, Warm, Swept };
 
-    /// Connects, learning of a higher epoch where there was one. Throws agent::AgentLost,
+    /// Connects, and learns a higher epoch if there was one. Throws agent::AgentLost,
     /// agent::AgentError.
     std::shared_ptr<agent::AgentClient> ask(const pool::SandboxInfo& info,
                                             std::chrono::milliseconds patience);
-    /// Makes of a sandbox what its agent says it is; Swept where nothing is to be made of it.
+    /// Gives a sandbox the role that its agent reports; Swept if it has none.
     Verdict place(const pool::SandboxInfo& info, const std::shared_ptr<agent::AgentClient>& agent);
     /// Asks the agent of a workspace that fell silent: on its connection if there is one, else on a
     /// new one if it still reports the same claim; executions continue. `before`: the number of
@@ -51,7 +51,7 @@ public:
                 unsigned before);
 
 private:
-    /// Of one sandbox: its agent, or that it may answer later.
+    /// The answer of one sandbox: its agent, or that it may answer later.
     struct Answer {
         std::shared_ptr<agent::AgentClient> agent;
         bool later = false;
@@ -61,16 +61,16 @@ private:
                                              std::chrono::milliseconds patience);
     Answer askOnce(const pool::SandboxInfo& info, std::chrono::milliseconds patience);
     pool::Member memberOf(const pool::SandboxInfo& info) const;
-    /// Keeps it if it may hold a workspace.
+    /// Keeps a sandbox if it may hold a workspace.
     bool expect(const pool::SandboxInfo& info,
                 const std::map<pool::SandboxId, WorkspaceRecord>& open);
     std::map<pool::SandboxId, WorkspaceRecord> openWorkspaces();
     void adoptWorkspace(pool::Member member, const std::shared_ptr<agent::AgentClient>& agent,
                         bool on_disk);
-    /// 0 where history does not tell.
+    /// Returns 0 if history does not know.
     std::uint64_t storedEpoch() const;
     void storeEpoch(std::uint64_t epoch);
-    /// Throws Error for a workspace that is not known to be the sandbox's own.
+    /// Throws Error if the workspace is not known to be the sandbox's own.
     void checkOwner(const WorkspaceFacts& facts, const broker::ClaimReach& reach) const;
     void adoptContexts(const std::shared_ptr<Workspace>& workspace, const agent::Hello& hello);
     void closeHistory();

@@ -46,7 +46,7 @@ struct Services {
     std::function<Json()> capabilities;
     /// 32 random bytes kept in the data directory: signs links, cursors and session ids.
     const std::string& secret_key;
-    /// The kept copy that a link to an artifact names, and its size. Throws Error(Gone).
+    /// Opens the kept copy that an artifact's link names, and gets its size. Throws Error(Gone).
     std::function<std::pair<Fd, std::uint64_t>(const SignedLink&)> open_artifact = {};
     /// Records changes and denied calls; null: no audit log.
     metrics::AuditLog* audit = nullptr;

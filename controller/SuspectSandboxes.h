@@ -14,9 +14,9 @@
 
 namespace hearth::controller {
 
-/// Asks silent sandboxes that hold a workspace until they answer: those silent since the start, and
-/// those that fell silent later. Such a sandbox ends only on the runtime's word, or when its
-/// silence has lasted longer than its pool allows. Thread-safe.
+/// Asks silent sandboxes that hold a workspace until they answer, whether silent since the start or
+/// since later. Such a sandbox ends only if the runtime reports its end, or when
+/// its silence has lasted longer than its pool allows. Thread-safe.
 class SuspectSandboxes {
 public:
     SuspectSandboxes(Recovery& recovery, pool::SandboxRuntime& runtime, WorkspaceTable& table,
@@ -30,7 +30,7 @@ public:
           pauser_(pauser),
           history_(history) {}
 
-    /// Work of kind "suspect", named by the sandbox. `patience`: with this one question.
+    /// Work of kind "suspect", named by the sandbox. `patience`: for this one question.
     ReconcileResult reconcile(const pool::SandboxId& id,
                               std::chrono::milliseconds patience = Recovery::kFirstAnswer);
 
@@ -42,7 +42,7 @@ private:
         bool told = false;
     };
 
-    /// nullopt if nobody waits for it any more.
+    /// nullopt if no workspace waits for it any more.
     std::optional<Silence> silenceOf(const pool::SandboxId& id);
     /// Throws agent::AgentLost, agent::AgentError while it does not answer.
     void ask(const pool::SandboxInfo& info, const Silence& silence,

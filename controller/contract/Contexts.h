@@ -16,7 +16,7 @@ struct ContextRequest {
     std::map<std::string, std::string> env;
     std::string name;  ///< the workspace's context of that name and language, or a new one
     std::string idempotency_key;  ///< not together with a name
-    std::string fingerprint;      ///< of the body; needed with a key
+    std::string fingerprint;      ///< the body's; needed with a key
 };
 
 struct ContextView {

@@ -88,7 +88,7 @@ struct SandboxView {
     std::string phase;  ///< Creating, Warming, Ready, Claimed, Suspect, Draining, Failed
     std::int64_t generation = 0;
     std::optional<std::string> workspace_id;
-    std::string tenant;  ///< of the workspace; empty while warm
+    std::string tenant;  ///< the workspace's; empty while warm
     std::string created_at;
     std::optional<std::string> ready_at;
     std::string image;

@@ -50,7 +50,7 @@ struct WorkspaceRequest {
     std::optional<std::chrono::milliseconds> idle_timeout;  ///< at most the pool's lifetime
     std::optional<std::chrono::milliseconds> max_lifetime;  ///< at most the pool's
     std::string idempotency_key;                            ///< empty: none
-    std::string fingerprint;                                ///< of the body; needed with a key
+    std::string fingerprint;                                ///< the body's; needed with a key
     TimePoint started_at{};  ///< when the request came; the ledger starts here
     /// A workspace that is bound when the claim is cancelled is ended, unless the claim has a key:
     /// a later request with the same key finds it.

@@ -179,7 +179,7 @@ private:
     bool finished_ HEARTH_GUARDED_BY(mutex_) = false;
     bool concluding_ HEARTH_GUARDED_BY(mutex_) = false;  // its end comes from another thread
     bool unread_end_ HEARTH_GUARDED_BY(mutex_) = false;  // it waits for results to be read
-    std::vector<std::string> patterns_ HEARTH_GUARDED_BY(mutex_);  // of its artifacts
+    std::vector<std::string> patterns_ HEARTH_GUARDED_BY(mutex_);  // for its artifacts
     CollectedArtifacts artifacts_ HEARTH_GUARDED_BY(mutex_);
     Condition concluded_;
     std::optional<agent::AgentError> refusal_ HEARTH_GUARDED_BY(mutex_);
@@ -187,7 +187,7 @@ private:
     std::shared_ptr<agent::ExecHandle> handle_ HEARTH_GUARDED_BY(mutex_);
     QuotaLedger::Hold quota_ HEARTH_GUARDED_BY(mutex_);
     Subscribers subscribers_;
-    mutable std::uint64_t read_to_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< of its foremost reader
+    mutable std::uint64_t read_to_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< its foremost reader's
     int readers_ HEARTH_GUARDED_BY(mutex_) = 0;                    ///< a paced one waits for them
     bool paced_ HEARTH_GUARDED_BY(mutex_);
 };

@@ -65,11 +65,11 @@ private:
     Count count_;
     mutable Mutex mutex_;
     std::deque<std::shared_ptr<Unread>> unread_ HEARTH_GUARDED_BY(mutex_);
-    bool reading_ HEARTH_GUARDED_BY(mutex_) = false;  ///< of the first one
+    bool reading_ HEARTH_GUARDED_BY(mutex_) = false;  ///< true while the first one is read
     std::vector<ResultPtr> results_ HEARTH_GUARDED_BY(mutex_);
     std::vector<std::shared_ptr<void>> counted_ HEARTH_GUARDED_BY(mutex_);
-    std::size_t values_ HEARTH_GUARDED_BY(mutex_) = 0;   ///< of all results_
-    std::uint64_t bytes_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< of all results_
+    std::size_t values_ HEARTH_GUARDED_BY(mutex_) = 0;   ///< in all results_
+    std::uint64_t bytes_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< in all results_
     std::uint64_t end_ HEARTH_GUARDED_BY(mutex_) = 0;
     std::uint64_t dropped_ HEARTH_GUARDED_BY(mutex_) = 0;
     int refused_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< because of their number of values

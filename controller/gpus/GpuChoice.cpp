@@ -12,7 +12,7 @@ std::string kindName(const pool::GpuDevice& device) {
     return device.profile.empty() ? device.product : "MIG " + device.profile;
 }
 
-/// A device of the kind that the pool shares or divides.
+/// Checks for a device of the kind that the pool's sharing needs.
 bool isOfKind(const pool::GpuDevice& device, GpuSharing sharing) {
     if (device.split) return false;
     return (sharing == GpuSharing::Mig) == !device.parent.empty();

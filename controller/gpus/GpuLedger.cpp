@@ -12,7 +12,7 @@
 namespace hearth::controller {
 namespace {
 
-/// A driver that did not answer may answer then.
+/// The pause before a retry: a driver that did not answer may answer then.
 constexpr auto kScrubAgain = std::chrono::seconds(30);
 
 }  // namespace
@@ -54,7 +54,7 @@ void GpuLedger::renew() {
                 .run();
         });
     } catch (const std::exception& e) {
-        // The next start believes nothing of it, and scrubs them all.
+        // The next start then trusts none of these devices, and scrubs them all.
         history_.log.warn("gpu.renewal_unwritten", {{"error", e.what()}});
     }
 }
@@ -113,7 +113,7 @@ GpuLedger::Taken GpuLedger::take(const pool::SandboxId& sandbox, const std::stri
         return {std::vector<std::string>(spec.count, clusterResourceOf(spec)), {}};
     }
     const MutexLock lock(mutex_);
-    // The preferred product first; of equal ones the fullest shared one, then the smallest.
+    // The preferred product first; among equal ones the fullest shared one, then the smallest.
     using Place = std::tuple<std::size_t, std::size_t, std::uint64_t, std::string>;
     std::vector<Place> free;
     std::map<GpuState, std::size_t> others;
@@ -244,7 +244,7 @@ ReconcileResult GpuLedger::scrub(const std::string& uuid) {
         if (found == devices_.end()) return ReconcileResult::settled();
         Device& device = found->second;
         if (device.clean || device.scrubbing || stateOf(device) != GpuState::Scrubbing ||
-            heldThroughAnother(device)) {  // a look comes back to it
+            heldThroughAnother(device)) {  // a later look adds it again
             return ReconcileResult::settled();
         }
         device.scrubbing = true;
@@ -253,7 +253,7 @@ ReconcileResult GpuLedger::scrub(const std::string& uuid) {
     const TimePoint since = history_.clock.now();
     crashPoint("gpu.scrub.before");
     pool::GpuScrub result = host_.scrub(uuid);
-    if (!result.clean && result.unknown) {  // says nothing against the device
+    if (!result.clean && result.unknown) {  // this proves nothing against the device
         history_.log.warn("gpu.scrub_unknown", {{"gpu", uuid}, {"why", result.why}});
         const MutexLock lock(mutex_);
         devices_.at(uuid).scrubbing = false;
@@ -274,7 +274,7 @@ ReconcileResult GpuLedger::scrub(const std::string& uuid) {
         } catch (...) {
             const MutexLock lock(mutex_);
             devices_.at(uuid).scrubbing = false;
-            throw;  // scrubbed again: what is not on disk has not happened
+            throw;  // scrubbed again: without the disk's record it is not clean
         }
         crashPoint("gpu.scrub.after");
         history_.log.info("gpu.scrubbed",
@@ -291,7 +291,7 @@ ReconcileResult GpuLedger::scrub(const std::string& uuid) {
         present = device.present;
         publish();
     }
-    if (!present) loseSight(uuid);  // what happens to it now is not known
+    if (!present) loseSight(uuid);  // its state from now on is not known
     return ReconcileResult::settled();
 }
 
@@ -370,7 +370,7 @@ bool GpuLedger::look() {
             }
             device.seen = one;
             device.present = true;
-            // Its instances are used: what is left of them is found when it is whole again.
+            // Its instances are in use: their leftovers are found when it is whole again.
             if (one.split && std::exchange(device.clean, false)) split.push_back(one.uuid);
             if (stateOf(device) == GpuState::Scrubbing && !device.scrubbing) {
                 dirty.push_back(one.uuid);
@@ -381,7 +381,7 @@ bool GpuLedger::look() {
             if (device.present) {
                 news.push_back({uuid, "gpu.gone", "Gone", "the driver does not show it any more"});
             }
-            // Where it shows none at all it may only not have answered yet.
+            // A driver that shows no device at all may only not have answered yet.
             if (device.present || !seen.empty()) gone.push_back(uuid);
             device.present = false;
         }
@@ -407,7 +407,7 @@ void GpuLedger::loseSight(const std::string& uuid) {
         const auto found = devices_.find(uuid);
         if (found == devices_.end() || found->second.present) return;
         Device& device = found->second;
-        // Whoever resets or moves it may also use it.
+        // Any process that resets or moves it may also use it.
         const bool was_clean = std::exchange(device.clean, false);
         const bool held = !device.leases.empty() || !device.condemned.empty() || device.scrubbing;
         if (!held) devices_.erase(found);
@@ -448,7 +448,7 @@ void GpuLedger::recover(std::vector<pool::SandboxInfo>& sandboxes) {
                 Device& device = devices_[uuid];
                 device.seen.uuid = uuid;
                 device.clean = false;
-                // Labels do not say whether the pool shares: the device is this sandbox's alone.
+                // Labels do not say whether the pool shares: this sandbox holds the device alone.
                 device.leases[info.id] = {pool == info.labels.end() ? "" : pool->second, false,
                                           true};
             }
@@ -468,7 +468,7 @@ std::size_t GpuLedger::coming(const GpuSpec& spec) const {
 }
 
 std::size_t GpuLedger::fitting(const GpuSpec& spec) const {
-    if (placement_ == GpuPlacement::Cluster) return SIZE_MAX;  // its scheduler says otherwise
+    if (placement_ == GpuPlacement::Cluster) return SIZE_MAX;  // its scheduler decides
     const MutexLock lock(mutex_);
     const auto devices = static_cast<std::size_t>(
         std::count_if(devices_.begin(), devices_.end(), [&](const auto& entry) {

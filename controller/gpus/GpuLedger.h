@@ -20,19 +20,19 @@
 
 namespace hearth::controller {
 
-/// The label of a sandbox with its devices: a lost data file forgets no lease.
+/// The label of a sandbox with its devices: a lost data file loses no lease.
 inline constexpr const char* kGpusLabel = "gpus";
 std::string gpusLabel(const std::vector<std::string>& uuids);
 std::vector<std::string> gpusOf(const std::map<std::string, std::string>& labels);
 
-/// The giver of devices: this server for its machine, or a cluster for its nodes.
+/// The party that gives out devices: this server for its machine, or a cluster for its nodes.
 enum class GpuPlacement : std::uint8_t { Machine, Cluster };
 
-/// Which sandbox has which GPU. No device is ever in two exclusive leases, also over kill -9: a
-/// lease is on disk before its sandbox is made, and outlives the sandbox until the device is
-/// scrubbed. A device is clean only where the disk says so, for this server's last start: whatever
-/// is not known is scrubbed first. In a cluster there are no leases: a sandbox asks for resources,
-/// and its node's device plugin gives it devices. Thread-safe.
+/// Knows which sandbox has which GPU. No device is ever in two exclusive leases, even over kill -9:
+/// a lease is on disk before its sandbox is made, and outlives the sandbox until the device is
+/// scrubbed. A device is clean only if the disk says so, for this server's last start: a device in
+/// an unknown state is scrubbed first. In a cluster there are no leases: a sandbox requests
+/// resources, and its node's device plugin gives it devices. Thread-safe.
 class GpuLedger {
 public:
     GpuLedger(pool::GpuHost& host, WorkQueue& work, const History& history,
@@ -42,52 +42,52 @@ public:
         std::vector<std::string> uuids;  ///< in a cluster: the resource, once for each device
         std::string lack;                ///< why there are none, in words
     };
-    /// Leases devices to a sandbox that is about to be made: all that the pool's sandboxes have, or
-    /// none. `kept`: so many fitting devices are left to others.
+    /// Leases devices to a sandbox that is about to be made: all that it needs, or
+    /// none. `kept`: the number of fitting devices left to others.
     Taken take(const pool::SandboxId& sandbox, const std::string& pool, const GpuSpec& spec,
                std::size_t kept = 0);
-    /// Puts the sandbox's leases on disk. Before the sandbox is made; throws if the disk refuses.
+    /// Writes the sandbox's leases to disk. Call before it is made; throws if the disk refuses.
     void store(const pool::SandboxId& sandbox);
-    /// The sandbox is gone for certain, or was never made: its devices are scrubbed if they could
-    /// have been used.
+    /// Drops the leases of a sandbox that is certainly gone, or was never made: its devices are
+    /// scrubbed if they could have been used.
     void drop(const pool::SandboxId& sandbox);
-    /// Work of kind Gpu: scrubs the device if nobody holds it. May take minutes.
+    /// Work of kind Gpu: scrubs the device if no sandbox holds it. May take minutes.
     ReconcileResult scrub(const std::string& uuid);
-    /// Looks at the machine: new devices, faults, devices that have gone. The first look takes what
-    /// it finds as known. True if there is news for pools.
+    /// Looks at the machine: new devices, faults, devices that are gone. The first look takes what
+    /// it finds as known. True if anything changed for pools.
     bool look();
-    /// Once, before anything is leased: keeps the leases of sandboxes that exist, by the disk or by
-    /// their labels, and drops the others. Labels then say what the disk does.
+    /// Call once, before anything is leased: keeps the leases of existing sandboxes, by the disk or
+    /// their labels, and drops the others. Labels then match the disk.
     void recover(std::vector<pool::SandboxInfo>& sandboxes);
 
-    /// Makes a condemned device be scrubbed again. False: it is not condemned.
+    /// Lets a condemned device be scrubbed again. False if it is not condemned.
     bool retry(const std::string& uuid);
 
-    /// Devices that fit the pool and are on their way back: being scrubbed.
+    /// The number of devices that fit the pool and are being scrubbed.
     std::size_t coming(const GpuSpec& spec) const;
-    /// Devices that fit, whoever has them; for Shared, the sandboxes that they are enough for.
+    /// The number of devices that fit, held or not; for Shared, the sandboxes that they can serve.
     std::size_t fitting(const GpuSpec& spec) const;
-    /// As fitting(), without the devices of claimed sandboxes and those that cannot be used now.
+    /// Like fitting(), without devices of claimed sandboxes and devices that cannot be used now.
     std::size_t attainable(const GpuSpec& spec, const std::set<pool::SandboxId>& claimed) const;
-    /// A device fits both.
+    /// True if a device fits both.
     bool overlap(const GpuSpec& one, const GpuSpec& other) const;
-    /// The sandbox has a device that fits.
+    /// True if the sandbox has a device that fits.
     bool fits(const pool::SandboxId& sandbox, const GpuSpec& spec) const;
     /// Sandboxes whose leases are on disk, with their devices.
     std::map<pool::SandboxId, std::vector<std::string>> leases() const;
-    /// Those of them that have a device with a fault.
+    /// The sandboxes that have a device with a fault, or a missing one.
     std::set<pool::SandboxId> onFaulty() const;
-    /// By uuid; holders without workspaces.
+    /// Sorted by uuid; holders without workspaces.
     std::vector<GpuView> devices() const;
     /// See refusalOf().
     std::optional<FieldError> refusal(const GpuSpec& spec) const;
-    /// There are devices, or leases to look after.
+    /// True if there are devices, or leases to look after.
     bool any() const;
 
 private:
     struct Lease {
         std::string pool;
-        bool shared = false;  ///< of a pool that shares its devices
+        bool shared = false;  ///< its pool shares its devices
         bool stored = false;
     };
     struct Device {
@@ -99,20 +99,20 @@ private:
         std::map<pool::SandboxId, Lease> leases;
     };
     static GpuState stateOf(const Device& device);
-    /// The device could be given to one more sandbox now.
+    /// True if the device could be given to one more sandbox now.
     static bool takes(const Device& device, const GpuSpec& spec);
-    /// Another device of the same silicon has a lease: its instance, its GPU, or an instance that
+    /// True if a device of the same silicon has a lease: its instance, its GPU, or an instance that
     /// is gone from the driver's list but not from its sandbox.
     bool heldThroughAnother(const Device& device) const HEARTH_REQUIRES(mutex_);
     void load();
-    /// Devices that were clean in the last start are clean in this one.
+    /// Keeps devices clean in this start that were clean in the last one.
     void renew();
     void want(const std::string& uuid);
-    /// Takes the leases of a sandbox that has gone from the disk; kept in mind where that fails.
+    /// Deletes the leases of a gone sandbox from the disk; a later look retries if that fails.
     void erase(const pool::SandboxId& sandbox);
-    /// The device is unclean from now on; on disk too.
+    /// Marks the device as unclean from now on, in memory and on disk.
     void distrust(const std::string& uuid);
-    /// A device that has gone: it is unclean when it comes back. Forgotten where nobody holds it.
+    /// Handles a device that is gone: unclean if it comes back. Forgotten if no sandbox has it.
     void loseSight(const std::string& uuid);
     void publish() const HEARTH_REQUIRES(mutex_);
     void condemn(const std::string& uuid, const std::string& why);

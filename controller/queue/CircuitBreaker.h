@@ -11,49 +11,49 @@
 
 namespace hearth::controller {
 
-/// Remembers for each pool how its creates went: after a failure the next waits, longer each time;
-/// after three in a row, without the layer that all need, or without room on the disk, the pool is
-/// degraded. Also knows how long a start takes, for Retry-After. Thread-safe.
+/// Records for each pool how its creates went. After a failure the next one waits, longer each
+/// time. After three in a row, without the layer that all need, or without room on the disk, the
+/// pool is degraded. Also knows how long a start takes, for Retry-After. Thread-safe.
 class CircuitBreaker {
 public:
     explicit CircuitBreaker(const Clock& clock) : clock_(clock) {}
 
     struct State {
         unsigned failures = 0;  ///< in a row
-        TimePoint retry_at{};   ///< no create before
+        TimePoint retry_at{};   ///< no create before this
         /// Why it is degraded: the layer's reason, else the disk's, else `failure`.
         std::string reason;
-        std::string failure;                 ///< of the last create that failed
+        std::string failure;                 ///< the reason of the last create that failed
         bool full = false;                   ///< it failed because a disk is full
-        std::optional<std::string> prewarm;  ///< what was missing at the last one; "": nothing
+        std::optional<std::string> prewarm;  ///< the failed steps of the last one; "": none
         double start_seconds = 0.1;          ///< moving average of successful starts
         bool no_layer = false;  ///< its packages cannot be installed: nothing can be made
-        std::string layer;      ///< why
+        std::string layer;      ///< the reason
         std::string no_room;    ///< why its next sandbox has no room on the disk
-        std::string no_gpus;    ///< why its next sandbox gets no GPUs now: waited for, no failure
+        std::string no_gpus;    ///< why its next sandbox gets no GPUs now: it waits, no failure
         std::string unpacking;  ///< the image that its creates wait for; empty: none
-        TimePoint unpacked_at = TimePoint::min();  ///< when they waited for one last
+        TimePoint unpacked_at = TimePoint::min();  ///< when they last waited for one
         bool degraded() const { return failures >= 3 || no_layer || !no_room.empty(); }
-        /// It is degraded for want of disk, and only for that.
+        /// True if it is degraded only for want of disk.
         bool diskFull() const { return degraded() && !no_layer && (!no_room.empty() || full); }
     };
 
     void succeeded(const std::string& pool, std::chrono::nanoseconds took);
     /// `full`: because a disk is full.
     void failed(const std::string& pool, const std::string& reason, bool full = false);
-    /// Why the disk has no room for its next sandbox: degraded at once; "": it has.
+    /// Sets why the disk has no room for its next sandbox: degraded at once; "": there is room.
     void room(const std::string& pool, const std::string& refusal);
-    /// Why no GPUs are free for its next sandbox; "": it has them, or needs none.
+    /// Sets why no GPUs are free for its next sandbox; "": it has them, or needs none.
     void gpus(const std::string& pool, const std::string& lack);
-    /// The image that its creates wait for; "": it is ready. True if that is news.
+    /// Sets the image that its creates wait for; "": it is ready. True if that has changed.
     bool unpacking(const std::string& pool, const std::string& image);
-    /// An image that its creates waited for was unpacked at some time since then.
+    /// True if creates have waited for an image to be unpacked at some time since then.
     bool unpacksSince(const std::string& pool, TimePoint since) const;
-    /// Why there is no layer with its packages, so that nothing can be made: degraded at once;
+    /// Sets why there is no layer with its packages, so that nothing can be made: degraded at once;
     /// "": there is one, or none is needed.
     void layer(const std::string& pool, const std::string& failure);
-    /// How the last prewarm of the pool went: empty if it has all that was asked for. True if that
-    /// is news.
+    /// Sets the outcome of the pool's last prewarm: empty if nothing is missing. True if that
+    /// has changed.
     bool prewarmed(const std::string& pool, const std::string& missing);
     void forget(const std::string& pool);
     State state(const std::string& pool) const;

@@ -10,11 +10,11 @@
 namespace hearth::controller {
 
 /// Keys that become due later, each with its earliest time. Adding and removing cost O(log n), and
-/// the next time is at hand however many keys wait. Not thread-safe.
+/// reading the next time costs the same however many keys wait. Not thread-safe.
 template <typename Key>
 class DelayedKeys {
 public:
-    /// True if this is now the next key of all. A later time than the key has changes nothing.
+    /// True if this is now the first of all keys. A later time than the key has is ignored.
     bool put(const Key& key, TimePoint at) {
         const auto [entry, fresh] = times_.emplace(key, at);
         if (!fresh) {

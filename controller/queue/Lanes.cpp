@@ -5,9 +5,9 @@
 namespace hearth::controller {
 namespace {
 
-// Two workers where nothing waits for anything: one may be put off by the scheduler. Creates and
-// destroys have as many as the launcher has places for them. Of images three that claims wait
-// for are under way, and the rest by sort. A question waits for one machine.
+// Two workers where no work waits: the scheduler may delay one. Creates and
+// destroys have as many as the launcher has places for them. Images: three that claims wait
+// for are in work at once, other image work in groups by kind. A question waits for one machine.
 // Results are read by one worker for each tenant.
 constexpr std::array<LaneRules, kLanes> kLaneRules{{{"records", 2, 0},
                                                     {"pools", 2, 0},
@@ -25,7 +25,7 @@ struct KindRules {
     std::string_view name;
     Lane lane;
 };
-/// By WorkKind.
+/// Indexed by WorkKind.
 constexpr std::array<KindRules, kWorkKinds> kKinds{
     {{"execution", Lane::Records}, {"oneshot", Lane::Records}, {"oneshot-adopted", Lane::Asks},
      {"lost", Lane::Asks},         {"overdue", Lane::Asks},    {"weight", Lane::Records},

@@ -14,7 +14,7 @@
 
 namespace hearth::controller {
 
-/// Nothing more to do, or look again after a while. A failure is an exception, never a result.
+/// Either nothing more to do, or look again after a while. A failure is an exception, not a result.
 struct ReconcileResult {
     std::optional<std::chrono::nanoseconds> again;
 
@@ -22,8 +22,8 @@ struct ReconcileResult {
     static ReconcileResult after(std::chrono::nanoseconds delay) { return {delay}; }
 };
 
-/// Runs the reconcilers: takes keys from the queue's lanes on their workers and is the one place
-/// where their failures are caught, counted, logged and put back.
+/// Runs the reconcilers: takes keys from the queue's lanes on their workers. Only here are their
+/// failures caught, counted and logged, and their keys put back.
 class ReconcileLoop {
 public:
     using Reconcile = std::function<ReconcileResult(const std::string& name)>;
@@ -38,14 +38,14 @@ public:
     void handle(WorkKind kind, Reconcile reconcile);
     /// Each lane has workers of its own (Lanes.h).
     void start();
-    /// Ends the workers after what they are doing.
+    /// Ends the workers after their present work.
     void stop();
     /// For tests: works on the caller's thread until no key is due.
     void settle();
 
 private:
     void work(const WorkKey& key);
-    /// As a trace of its own, linked to what asked for it: one look may serve many claims.
+    /// Records a trace of its own, linked to its cause: one look may serve many claims.
     void record(const WorkKey& key, TimePoint begin, const std::string& trouble) const;
 
     WorkQueue& queue_;

@@ -24,7 +24,7 @@ public:
         mine.keys.push_back(key);
         ++size_;
     }
-    /// The next key whose group may have a worker now; counts one more at work for its group.
+    /// Returns the next key whose group may have a worker now; counts the worker for its group.
     std::optional<Key> pop() {
         const unsigned free = rules_.workers > busy_ ? rules_.workers - busy_ : 0;
         for (auto at = turn_.begin(); at != turn_.end(); ++at) {

@@ -27,7 +27,7 @@ WorkQueue::WorkQueue(const Clock& clock, metrics::Metrics& metrics)
 }
 
 WorkQueue::Subject WorkQueue::subjectOf(const WorkKey& key) {
-    // A sandbox is made in one lane and ended in another, and never in both at once.
+    // A sandbox is made in one lane and ended in another, but never in both at once.
     return {key.kind == WorkKind::Create ? WorkKind::Sandbox : key.kind, key.name};
 }
 
@@ -81,7 +81,7 @@ void WorkQueue::retry(const WorkKey& key) {
         const unsigned failures = failures_[key]++;
         delay = std::min<std::chrono::nanoseconds>(kFirstRetry * (1U << std::min(failures, 12U)),
                                                    kLastRetry);
-        // xorshift: up to a quarter more, so that a fleet of failures does not wake together.
+        // xorshift: adds up to a quarter, so that many failed keys do not wake together.
         jitter_ ^= jitter_ << 13U;
         jitter_ ^= jitter_ >> 7U;
         jitter_ ^= jitter_ << 17U;
@@ -121,7 +121,7 @@ void WorkQueue::keepTime(const std::stop_token& stop) {
 }
 
 void WorkQueue::setAlarm(TimePoint now) {
-    if (ending_) return;  // it rings already, and a worker's last key would put that off
+    if (ending_) return;  // it already rings, and a worker's last key would delay that
     if (const std::optional<TimePoint> next = delayed_.next()) alarm_.ringIn(*next - now);
 }
 
@@ -180,7 +180,7 @@ std::optional<WorkKey> WorkQueue::pop(Lane lane) {
             tellDepth(lane);
             return key;
         }
-        // The same sandbox is at work in the other lane: it comes back after that.
+        // The same sandbox is in work in the other lane: the key comes back after that.
         line.done(group);
         again_.insert(std::move(*key));
     }

@@ -22,13 +22,13 @@
 
 namespace hearth::controller {
 
-/// A thing to reconcile: a kind and a name. Never an event. Groups, which are pools or tenants,
+/// An object to reconcile: a kind and a name. Never an event. Groups, which are pools or tenants,
 /// take turns in the kind's lane; group and cause are no part of the key.
 struct WorkKey {
     WorkKind kind;
     std::string name;
     std::string group{};
-    TraceContext cause{};  ///< the first span that asked for it; none where nobody records one
+    TraceContext cause{};  ///< the first span that asked for it; none if it is not recorded
 
     friend bool operator==(const WorkKey& a, const WorkKey& b) {
         return a.kind == b.kind && a.name == b.name;
@@ -39,28 +39,28 @@ struct WorkKey {
     }
 };
 
-/// The one queue of the process, in lanes by kind. De-duplicates; never hands one key to two
-/// workers at once (added while it is worked on, it comes back afterwards), nor the create and the
-/// end of one sandbox; failed keys come back after a growing delay. Shape after client-go's work
+/// The process's only queue, in lanes by kind. Removes duplicates. Never gives one key to two
+/// workers at once (a key added during its work comes back afterwards), nor the create and the
+/// end of one sandbox; failed keys come back after a growing delay. Modelled on client-go's work
 /// queue. Thread-safe.
 class WorkQueue {
 public:
     WorkQueue(const Clock& clock, metrics::Metrics& metrics);
 
     void add(const WorkKey& key);
-    /// Not before `delay` has passed; an earlier time wins over a later one.
+    /// Adds a key that is due after `delay`; an earlier time takes precedence over a later one.
     void addAfter(const WorkKey& key, std::chrono::nanoseconds delay);
-    /// After a failure: 100 ms, doubled each time up to 30 s, with jitter.
+    /// Adds a failed key again: after 100 ms, doubled each time up to 30 s, with jitter.
     void retry(const WorkKey& key);
-    /// The failures of this key are over.
+    /// Resets the count of this key's failures.
     void settled(const WorkKey& key);
 
     /// Blocks for the lane's next key; nullopt when stopped. keepTime() adds delayed keys.
     std::optional<WorkKey> take(Lane lane, const std::stop_token& stop);
-    /// Makes delayed keys ready when their time has come; one thread runs it until stopped. A
-    /// thread of its own, so that addAfter() wakes nobody: claims call it before they answer.
+    /// Makes delayed keys ready when they are due; one thread runs it until stopped. It has its own
+    /// thread so that addAfter() need not wake a worker: claims call it before they answer.
     void keepTime(const std::stop_token& stop);
-    /// The next key of any lane that is due, without waiting: for tests that run the queue dry.
+    /// Takes the next due key of any lane, without waiting: for tests that empty the queue.
     std::optional<WorkKey> takeDue();
     /// Must follow each take, when the work is done.
     void done(const WorkKey& key);
@@ -70,7 +70,7 @@ public:
     bool idle() const;
 
 private:
-    /// A thing that one worker at a time may have: a key, or a sandbox.
+    /// The object that only one worker at a time may have: a key, or a sandbox.
     using Subject = std::pair<WorkKind, std::string>;
     struct Waiting {
         explicit Waiting(const LaneRules& rules) : line(rules) {}
@@ -102,10 +102,10 @@ private:
     mutable Mutex mutex_;
     bool ending_ HEARTH_GUARDED_BY(mutex_) = false;
     Alarm alarm_;                        // set while mutex_ is held
-    std::array<Waiting, kLanes> lanes_;  // fixed; what changes in them is reached by waitingIn()
-    std::set<WorkKey> waiting_ HEARTH_GUARDED_BY(mutex_);  // what is in a line
+    std::array<Waiting, kLanes> lanes_;  // fixed; their changing parts are reached by waitingIn()
+    std::set<WorkKey> waiting_ HEARTH_GUARDED_BY(mutex_);  // the keys in lines
     std::map<Subject, AtWork> working_ HEARTH_GUARDED_BY(mutex_);
-    std::set<WorkKey> again_ HEARTH_GUARDED_BY(mutex_);  // added while worked on
+    std::set<WorkKey> again_ HEARTH_GUARDED_BY(mutex_);  // added during their work
     DelayedKeys<WorkKey> delayed_ HEARTH_GUARDED_BY(mutex_);
     std::map<WorkKey, unsigned> failures_ HEARTH_GUARDED_BY(mutex_);
     std::uint64_t jitter_ HEARTH_GUARDED_BY(mutex_) = 88172645463325252ULL;

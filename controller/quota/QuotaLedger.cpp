@@ -10,12 +10,12 @@
 namespace hearth::controller {
 namespace {
 
-/// Full buckets are dropped when there are so many.
+/// At this number of buckets, full ones are dropped.
 constexpr std::size_t kSweepBucketsAt = 1024;
-/// Nobody knows when a tenant closes its workspaces.
+/// A guess: the server cannot know when a tenant closes its workspaces.
 constexpr auto kTryAgain = std::chrono::seconds(5);
 
-/// One dimension of a quota: how it is called, and where it stands.
+/// One dimension of a quota: its names, and its members in the structs.
 struct Dimension {
     const char* name;
     const char* words;
@@ -47,8 +47,8 @@ std::uint32_t burstOf(const QuotaSpec& spec) {
 
 struct QuotaState {
     mutable Mutex mutex;
-    std::map<std::string, QuotaSpec> specs HEARTH_GUARDED_BY(mutex);  // changed by assign() only
-    /// Guaranteed workspaces, by pool and tenant: each claim looks.
+    std::map<std::string, QuotaSpec> specs HEARTH_GUARDED_BY(mutex);  // changed only by assign()
+    /// Guaranteed workspaces, by pool and tenant; each claim reads them.
     std::map<std::string, std::map<std::string, std::uint32_t>> floors HEARTH_GUARDED_BY(mutex);
     std::map<std::string, QuotaUse> uses HEARTH_GUARDED_BY(mutex);
     std::map<std::string, TokenBucket> buckets HEARTH_GUARDED_BY(mutex);
@@ -76,7 +76,7 @@ struct QuotaState {
         const auto found = uses.find(tenant);
         return found == uses.end() ? QuotaUse() : found->second;
     }
-    /// Replaces `before` by `after` in what the tenant holds.
+    /// Replaces `before` by `after` in the tenant's use.
     void change(const std::string& tenant, const QuotaUse& before, const QuotaUse& after)
         HEARTH_REQUIRES(mutex) {
         QuotaUse& held = uses[tenant];
@@ -116,7 +116,7 @@ struct QuotaState {
                 .retryAfter(kTryAgain);
         }
     }
-    /// Throws if somebody for whom `name` holds has more than `spec` allows.
+    /// Throws if a tenant for whom the quota of `name` applies holds more than `spec` allows.
     void requireCovers(const std::string& name, const QuotaSpec& spec) const
         HEARTH_REQUIRES(mutex) {
         for (const auto& [tenant, held] : uses) {

@@ -16,14 +16,14 @@
 
 namespace hearth::controller {
 
-/// The demand of one workspace. `gpus`: how many devices it gets.
+/// Returns the demand of one workspace. `gpus`: how many devices it gets.
 QuotaUse demandOf(const pool::SandboxLimits& limits, std::uint64_t gpus = 0);
 
-/// The use and the limits of each tenant: the check and the count are one step, so no race passes
+/// The use and the limits of each tenant: check and count are one step, so no race exceeds
 /// a limit. Thread-safe; a Hold may outlive it.
 class QuotaLedger {
 public:
-    /// A part of what its tenant holds, given back at its end.
+    /// A part of its tenant's use, given back by the destructor.
     class [[nodiscard]] Hold {
     public:
         Hold() = default;
@@ -33,9 +33,9 @@ public:
               use_(other.use_) {}
         Hold& operator=(Hold&& other) noexcept;
         ~Hold() { drop(); }
-        /// It is another amount from now on; throws as reserve(), and keeps the former then.
+        /// Changes the amount; throws as reserve(), and then keeps the former one.
         void resize(const QuotaUse& use);
-        /// The same of what is there already, which is never refused.
+        /// The same for an amount that exists already: never refused.
         void correct(const QuotaUse& use);
 
     private:
@@ -51,34 +51,34 @@ public:
 
     QuotaLedger();
 
-    /// Takes all of it or nothing. Throws Error(QuotaExceeded) where the tenant has not enough
-    /// left, InvalidSpec where it asks for more than the whole quota.
+    /// Takes all of it or nothing. Throws Error(QuotaExceeded) if the tenant does not have enough
+    /// left, InvalidSpec if it asks for more than the whole quota.
     Hold reserve(const std::string& tenant, const QuotaUse& use);
-    /// `count` of these, all or none; throws likewise.
+    /// Takes `count` of these, all or none; throws likewise.
     std::vector<Hold> reserve(const std::string& tenant, const QuotaUse& each, std::size_t count);
     /// Counts use that exists already, after a restart.
     Hold take(const std::string& tenant, const QuotaUse& use);
-    /// Counts so many claims. Throws Error(RateLimited) until the rate allows them, InvalidSpec
-    /// where they are more than the burst.
+    /// Counts this number of claims. Throws Error(RateLimited) until the rate allows them,
+    /// InvalidSpec if they are more than the burst.
     void admit(const std::string& tenant, std::uint32_t claims, TimePoint now);
 
-    /// A quota as it holds from now on; nullopt: the default one. Throws Error(InvalidSpec) where a
-    /// tenant holds more, and changes nothing then.
+    /// Sets the quota from now on; nullopt: the default one. Throws Error(InvalidSpec) if a
+    /// tenant holds more, and then changes nothing.
     void set(const std::string& tenant, const std::optional<QuotaSpec>& spec);
-    /// At a start: what is held may be more.
+    /// For a start: the tenant may hold more than this.
     void load(const std::string& tenant, const QuotaSpec& spec);
     void forget(const std::string& tenant);
-    /// That holds for the tenant, its own or the default.
+    /// The quota in force for the tenant, its own or the default.
     QuotaSpec specOf(const std::string& tenant) const;
     std::optional<QuotaSpec> declared(const std::string& tenant) const;
     QuotaUse useOf(const std::string& tenant) const;
-    /// That have a quota or hold something.
+    /// The tenants that have a quota or hold something.
     std::vector<std::string> tenants() const;
     std::uint32_t weightOf(const std::string& tenant) const;
-    /// Guaranteed workspaces of a pool by tenant. Empty where nobody has any.
+    /// Guaranteed workspaces of a pool by tenant. Empty if no tenant has any.
     std::map<std::string, std::uint32_t> floors(const std::string& pool) const;
 
-    /// Throws Error(InvalidSpec) if a pool of so many sandboxes has fewer than are guaranteed of
+    /// Throws Error(InvalidSpec) if a pool of `members` sandboxes has fewer than are guaranteed in
     /// it.
     void requireFloorsFit(const std::string& pool, std::size_t members) const;
 

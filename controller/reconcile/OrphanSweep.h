@@ -46,7 +46,7 @@ private:
     std::map<pool::SandboxId, std::string> swept_ HEARTH_GUARDED_BY(mutex_);
     /// Members and orphans that could not be removed, and why.
     std::map<pool::SandboxId, std::string> ending_ HEARTH_GUARDED_BY(mutex_);
-    std::string failure_ HEARTH_GUARDED_BY(mutex_);  // of the sweep as a whole
+    std::string failure_ HEARTH_GUARDED_BY(mutex_);  // if the sweep as a whole failed: why
     unsigned again_ HEARTH_GUARDED_BY(mutex_) = 0;
 };
 

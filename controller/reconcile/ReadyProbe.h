@@ -15,8 +15,8 @@
 namespace hearth::controller {
 
 /// Checks that the agents of ready sandboxes answer, so that no claim meets a dead one. If most of
-/// pool are silent, the machine is busy, and none is replaced. Never asks about a claimed sandbox,
-/// which belongs to its workspace. Thread-safe.
+/// a pool are silent, the machine is busy, and none is replaced. Never asks about a claimed
+/// sandbox, which belongs to its workspace. Thread-safe.
 class ReadyProbe {
 public:
     static constexpr std::chrono::milliseconds kAnswerWithin{2000};

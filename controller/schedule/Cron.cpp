@@ -28,7 +28,7 @@ constexpr std::array<Named, 7> kNamed{{{"@hourly", "0 * * * *"},
                                        {"@yearly", "0 0 1 1 *"},
                                        {"@annually", "0 0 1 1 *"}}};
 
-/// One of the five fields: its range, and the words that stand for numbers.
+/// One of the five fields: its range, and the words for numbers.
 struct CronField {
     const char* what;
     unsigned least;
@@ -207,7 +207,7 @@ std::optional<WallTime> Cron::next(const TimeZone& zone, WallTime at) const {
         }
         return std::nullopt;
     }
-    // Within a stretch the clock runs evenly; a change of the clock begins the next one.
+    // Within a stretch the clock runs evenly; a change of the clock begins the next stretch.
     Minute from = shown + 1;
     for (TimeZone::Stretch stretch = zone.stretch(at);;) {
         const auto found = matchFrom(from);

@@ -12,16 +12,16 @@
 namespace hearth::controller {
 
 /// A cron line of five fields or a name such as "@daily". Day of month and day of week follow
-/// Vixie cron: where both are restricted, either is enough.
+/// Vixie cron: if both are restricted, either is enough.
 class Cron {
 public:
     Cron() = default;
-    /// Throws Error(InvalidArgument) with a sentence that names the field and what it may be.
+    /// Throws Error(InvalidArgument) with a sentence that names the field and its allowed values.
     explicit Cron(std::string_view text);
 
     const std::string& text() const { return text_; }
-    /// The first firing after `at`; none within nine years: nullopt. A local time that is skipped
-    /// fires right after the gap and one that repeats fires once, unless the hours begin with `*`.
+    /// The first firing after `at`; nullopt if none within nine years. A skipped local time
+    /// fires right after the gap and a repeated one fires once, unless the hours begin with `*`.
     std::optional<WallTime> next(const TimeZone& zone, WallTime at) const;
     /// The last firing at or before `at`.
     std::optional<WallTime> last(const TimeZone& zone, WallTime at) const;
@@ -32,7 +32,7 @@ private:
     using Minute = TimeZone::Minute;
 
     bool dayFits(const Minute& day) const;
-    /// The first, or last, minute of the local calendar at `from` or beyond that the line names.
+    /// The first, or last, matching minute of the local calendar at `from` or beyond.
     std::optional<Minute> matchFrom(const Minute& from) const;
     std::optional<Minute> matchUpTo(const Minute& from) const;
 
@@ -42,7 +42,7 @@ private:
     std::bitset<32> days_;
     std::bitset<13> months_;
     std::bitset<8> weekdays_;  // 0 is Sunday
-    bool any_hour_ = false;    // begins with *, and follows the time that passes
+    bool any_hour_ = false;    // begins with *: firings follow elapsed time, not the local clock
     bool any_day_ = false;
     bool any_weekday_ = false;
 };

@@ -7,7 +7,7 @@
 
 namespace hearth::controller {
 
-/// "2026-11-25T20:00:00Z", with or without seconds, and with any offset from UTC.
+/// Parses "2026-11-25T20:00:00Z", with or without seconds, and with any offset from UTC.
 std::optional<WallTime> parseTime(const std::string& text);
 
 }  // namespace hearth::controller

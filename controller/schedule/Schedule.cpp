@@ -5,9 +5,9 @@
 namespace hearth::controller {
 namespace {
 
-/// A server that was down for longer leaves the sweep out.
+/// A server that was down for longer skips the sweep.
 constexpr auto kSweepLate = std::chrono::minutes(10);
-/// How many moments without a change nextChange() looks past.
+/// The most moments without a change that nextChange() passes over.
 constexpr int kMostMoments = 64;
 
 void keepEarliest(std::optional<WallTime>& best, std::optional<WallTime> other) {
@@ -23,7 +23,7 @@ WarmRange WarmChange::over(WarmRange own) const {
 }
 
 InForce inForce(const Schedules& schedules, WallTime at) {
-    // Windows lie above the entry that holds until another one of its kind fires.
+    // Windows override the entry that holds until another one of its kind fires.
     InForce lasting;
     InForce window;
     WallTime ended = WallTime::min();

@@ -11,7 +11,7 @@
 
 namespace hearth::controller {
 
-/// How many warm sandboxes a pool keeps.
+/// The range of the number of warm sandboxes that a pool keeps.
 struct WarmRange {
     std::uint32_t min = 0;
     std::uint32_t max = 0;
@@ -19,12 +19,12 @@ struct WarmRange {
     bool operator==(const WarmRange&) const = default;
 };
 
-/// The numbers that a schedule sets; the pool's own stay where it sets none.
+/// The numbers that a schedule sets; the pool's own apply if it sets none.
 struct WarmChange {
     std::optional<std::uint32_t> min = {};
     std::optional<std::uint32_t> max = {};
 
-    /// A number that is set wins over the pool's own other one.
+    /// Applies the change. A number that is set overrides a conflicting one of the pool's own.
     WarmRange over(WarmRange own) const;
     bool operator==(const WarmChange&) const = default;
 };
@@ -34,33 +34,33 @@ struct Schedule {
     std::string name;
     Cron cron;
     TimeZone zone;
-    std::chrono::milliseconds duration{0};  ///< zero: until the next entry without one fires
+    std::chrono::milliseconds duration{0};  ///< zero: until the next entry without duration fires
     std::optional<WarmChange> warm;         ///< none: it only sweeps
-    bool sweep = false;                     ///< warm sandboxes from before a firing are replaced
+    bool sweep = false;                     ///< a firing replaces the older warm sandboxes
 
     bool operator==(const Schedule&) const = default;
 };
 using Schedules = std::vector<Schedule>;
 
-/// The entry in force at one moment, by its place in the list.
+/// The entry in force at one moment, by its index in the list.
 struct InForce {
     std::optional<std::size_t> entry;  ///< none: the pool's own numbers
     WallTime since = WallTime::min();  ///< its last firing, or the end of the last window
 };
 
-// All of these are functions of the entries and a wall time alone, so that a restart or a jump of
+// All of these depend only on the entries and a wall time, so that a restart or a jump of
 // the clock can neither lose nor repeat anything.
 
-/// Of all entries that hold, the one that fired last; of two at once, the later in the list.
+/// Returns the entry in force that fired last; of two at once, the later in the list.
 InForce inForce(const Schedules& schedules, WallTime at);
-/// The sandboxes that the pool keeps warm at that time.
+/// Returns the range of warm sandboxes that the pool keeps at that time.
 WarmRange warmRange(const Schedules& schedules, WarmRange own, WallTime at);
-/// The next moment with another entry in force; nullopt where none is near.
+/// Returns the next moment with another entry in force; nullopt if none is near.
 std::optional<WallTime> nextChange(const Schedules& schedules, WallTime after);
-/// The next firing or end of a window after `after`, whatever it changes.
+/// Returns the next firing or end of a window after `after`, even if it changes nothing.
 std::optional<WallTime> nextMoment(const Schedules& schedules, WallTime after);
 
-/// The last firing of an entry that sweeps, if it is recent enough to be made up for.
+/// The last firing of a sweeping entry, if it is recent enough to be made up for.
 struct Sweep {
     std::size_t entry = 0;
     WallTime at{};

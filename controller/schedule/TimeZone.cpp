@@ -11,7 +11,7 @@ cctz::time_point<cctz::seconds> wholeSeconds(WallTime at) {
     return std::chrono::floor<std::chrono::seconds>(at);
 }
 
-/// A plain name below the database's folder: cctz itself would open any path.
+/// Checks for a plain name below the database's folder: cctz itself would open any path.
 bool isName(const std::string& name) {
     if (name.empty() || name.size() > 64 || name.front() == '/' || name.front() == '-') {
         return false;

@@ -10,19 +10,19 @@
 
 namespace hearth::controller {
 
-/// A zone of the IANA database, as the machine's tzdata has it.
+/// A zone of the IANA database, from the machine's tzdata.
 class TimeZone {
 public:
     using Minute = cctz::civil_minute;
 
     /// UTC.
     TimeZone() = default;
-    /// Nullopt where no such zone is known.
+    /// Returns nullopt if no such zone is known.
     static std::optional<TimeZone> find(const std::string& name);
 
     const std::string& name() const { return name_; }
     Minute local(WallTime at) const;
-    /// When its clock first shows this; for a time that it skips, the end of the gap.
+    /// When its clock first shows this time; if it skips the time, the end of the gap.
     WallTime first(const Minute& local) const;
 
     /// A stretch of time with one offset from UTC: it begins and ends with a change of the clock.
@@ -33,9 +33,9 @@ public:
     };
     Stretch stretch(WallTime at) const;
     /// The last minute that the clock shows before the change that began the stretch of `at`, if it
-    /// is later than the one it shows now: then the time since repeats.
+    /// is later than the minute shown at `at`: then the local time since the change repeats.
     Minute latestShown(WallTime at) const;
-    /// "2026-11-25 20:00 +08".
+    /// Formats as "2026-11-25 20:00 +08".
     std::string show(WallTime at) const;
 
     bool operator==(const TimeZone& other) const { return name_ == other.name_; }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto kStdinTimeout = std::chrono::seconds(30);
 
-/// An execution is its tenant's and an admin's: not an operator's.
+/// Its tenant and admins may open an execution, but operators may not.
 bool opens(const Principal& who, const std::string& tenant) {
     return tenant == who.tenant || who.atLeast(Role::Admin);
 }
@@ -50,7 +50,7 @@ std::shared_ptr<Execution> ExecutionService::start(const Principal& who,
 std::shared_ptr<Execution> ExecutionService::startOneShot(const Principal& who,
                                                           const WorkspaceRequest& where,
                                                           const ExecutionRequest& request) {
-    // Before it costs a sandbox.
+    // Checked before it costs a sandbox.
     checkRequest(request);
     checkPackages(request, request.language);
     WorkspaceRequest claim = where;
@@ -67,7 +67,7 @@ std::shared_ptr<Execution> ExecutionService::startOneShot(const Principal& who,
     bool replayed = false;
     const Claimer::Claimed claimed = opener_.open(who, claim, true, replayed);
     if (replayed) {
-        // The first request may have finished since we looked: then its result is the answer.
+        // The first request may have finished meanwhile: then its result is the answer.
         if (std::shared_ptr<Execution> known = replay(who, id, request.fingerprint)) return known;
     }
     if (!claimed.workspace) {
@@ -78,7 +78,7 @@ std::shared_ptr<Execution> ExecutionService::startOneShot(const Principal& who,
         return starter_.launch(claimed.workspace, request, id, who.trace,
                                replayed ? std::nullopt : std::optional(claimed.ledger));
     } catch (const Error& e) {
-        // A repeated request must not end what the first one has running in there.
+        // A repeated request must not end the execution of the first one.
         const bool later =
             replayed && (e.code() == ErrorCode::Unavailable || e.code() == ErrorCode::RateLimited);
         if (!later) opener_.discard(claimed.workspace);
@@ -154,7 +154,7 @@ std::vector<ListedExecution> ExecutionService::list(const Principal& who,
         if (!opens(who, line.tenant) || seen.contains(line.id)) continue;
         found.push_back({std::move(line.id), std::move(line.started_at)});
     }
-    if (found.empty()) {  // says what became of it
+    if (found.empty()) {  // throws the error that says what became of it
         access_.requireVisible(who, workspace);
     }
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
@@ -171,7 +171,7 @@ std::shared_ptr<Execution> ExecutionService::listed(const Principal& who, const 
     if (!past || !opens(who, past->tenant)) return nullptr;
     try {
         return stored(*past);
-    } catch (const std::exception& e) {  // one that cannot be read must not hide the others
+    } catch (const std::exception& e) {  // an unreadable one must not hide the others
         history_.log.error("execution.unreadable", {{"execution", id}, {"error", e.what()}});
         return nullptr;
     }
@@ -236,7 +236,7 @@ void ExecutionService::kill(const Principal& who, const std::string& id) {
     try {
         signal(who, id, "KILL");
     } catch (const Error& e) {
-        if (e.code() != ErrorCode::Conflict) throw;  // it ended meanwhile: that is what was asked
+        if (e.code() != ErrorCode::Conflict) throw;  // it ended meanwhile: that is the purpose
     }
 }
 

@@ -13,7 +13,7 @@
 
 namespace hearth::controller {
 
-/// The Executions that the protocol surfaces see. An execution lives in memory while it runs and
+/// The Executions for the protocol surfaces. An execution lives in memory while it runs and
 /// until its record is on disk; afterwards it is read from the journal. Thread-safe.
 class ExecutionService final : public Executions {
 public:

@@ -9,8 +9,8 @@
 
 namespace hearth::controller {
 
-/// The contract's Gpus on the ledger, which knows the sandboxes, and the warm pool, which knows
-/// their workspaces.
+/// Implements the contract's Gpus with the ledger, which knows the sandboxes, and the warm pool,
+/// which knows their workspaces.
 class GpuService final : public Gpus {
 public:
     GpuService(GpuLedger& ledger, const pool::WarmPool& warm) : ledger_(ledger), warm_(warm) {}

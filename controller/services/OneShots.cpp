@@ -9,7 +9,7 @@ OneShots::OneShots(const LiveExecutions& executions, WorkspaceTable& table,
 ReconcileResult OneShots::settle(const std::string& id) {
     const std::shared_ptr<Workspace> workspace = table_.find(id);
     if (!workspace || !workspace->facts().one_shot) return ReconcileResult::settled();
-    // The record of the last execution brings the key again.
+    // The record of the last execution adds the key again.
     if (executions_.anyOf(id)) return ReconcileResult::settled();
     endings_.end(workspace, EndReason::OneShot, workspace->facts().trace);
     return ReconcileResult::settled();

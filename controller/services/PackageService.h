@@ -20,7 +20,7 @@ struct PackagesRequest {
     std::vector<std::string> install;  ///< specifiers: "numpy==2.1", "@scope/name@^1"
     std::optional<std::string> from;   ///< a file of the workspace that names them
     std::vector<std::string> check;    ///< names
-    bool list = false;                 ///< tell of all that is installed
+    bool list = false;                 ///< report everything that is installed
     std::chrono::milliseconds wait = std::chrono::seconds(5);
     std::chrono::milliseconds timeout = std::chrono::minutes(10);
 };
@@ -41,7 +41,7 @@ struct PackageState {
 struct PackagesView {
     PackagesStatus status = PackagesStatus::Running;
     std::map<std::string, PackageState> packages;
-    std::string error;  ///< why nothing could be done at all; untrusted text
+    std::string error;  ///< why nothing at all could be done; untrusted text
     std::string execution_id;
 };
 
@@ -49,22 +49,22 @@ struct PackagesView {
 /// accounted like every other one. Thread-safe.
 class PackageService {
 public:
-    /// `mirrored`: the kinds of indexes that the server mirrors, as EgressGateway::mirrored()
-    /// tells.
+    /// `mirrored`: the kinds of indexes that the server mirrors, as returned by
+    /// EgressGateway::mirrored().
     PackageService(Executions& executions, Workspaces& workspaces,
                    std::vector<broker::IndexKind> mirrored)
         : executions_(executions), workspaces_(workspaces), mirrored_(std::move(mirrored)) {}
 
-    /// The work and the names that it is about, for viewOf().
+    /// The work, and the names of its packages, for viewOf().
     struct Begun {
         std::shared_ptr<Execution> execution;
         std::vector<std::string> names;
     };
-    /// Starts it and does not wait; `request.wait` is the caller's matter. Errors: InvalidArgument
-    /// (specifiers), those of Executions::start. A missing package without a way to an index is
-    /// reported by the work itself, which checks first.
+    /// Starts the work and does not wait; the caller handles `request.wait`. Errors:
+    /// InvalidArgument (specifiers), those of Executions::start. If a missing package has no way to
+    /// an index, the work itself reports it, after a check.
     Begun begin(const Principal& who, const std::string& workspace, const PackagesRequest& request);
-    /// The progress of such work; `names` are reported as installing while it runs.
+    /// Returns the progress of such work; `names` are reported as installing while it runs.
     static PackagesView viewOf(const Execution& execution, const std::vector<std::string>& names);
 
 private:

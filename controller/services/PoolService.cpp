@@ -9,7 +9,7 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kDrainWait = std::chrono::seconds(60);
-/// A sandbox that was being claimed is a workspace a moment later.
+/// A sandbox that is being claimed is a workspace a moment later.
 constexpr auto kEndAgain = std::chrono::milliseconds(50);
 
 void require(const Principal& who, Role least) {
@@ -19,7 +19,7 @@ void require(const Principal& who, Role least) {
         .hint("use a token with that role");
 }
 
-/// A pool that an object of a cluster declares is changed by it alone: else they would take turns.
+/// Refuses to change a pool that a cluster's object declares: both would overwrite each other.
 void requireOurs(const PoolPtr& pool) {
     if (!pool || pool->object.empty()) return;
     throw Error(ErrorCode::Conflict,
@@ -100,7 +100,7 @@ PoolView PoolService::store(const Principal& who, Pool pool, SpecStore::Mode mod
     table_.quotas().requireFloorsFit(pool.name, pool.spec.max_members);
     const PoolPtr before = specs_.find(pool.name);
     if (!who.tenant.empty()) requireOurs(before);
-    // A file's pool waits for its devices: at the start not all may have been found.
+    // A file's pool waits for its devices: not all may be found yet at the start.
     if (!who.tenant.empty() && (!before || before->spec.gpu != pool.spec.gpu)) {
         if (std::optional<FieldError> wrong = supply_.gpus.refusal(pool.spec.gpu)) {
             throw Error(ErrorCode::InvalidSpec,

@@ -8,15 +8,15 @@
 
 namespace hearth::controller {
 
-/// The Pools that the protocol surfaces see. Thread-safe.
+/// The Pools for the protocol surfaces. Thread-safe.
 class PoolService final : public Pools {
 public:
-    /// Traits of a runtime that decide if a pool is possible on it.
+    /// The runtime's traits that decide if a pool is possible on it.
     struct RuntimeTraits {
         std::string name;
         bool freezes = false;     ///< it can pause sandboxes on this machine
         bool in_cluster = false;  ///< pools may name a runtime class
-        std::string own_claim;    ///< of the servers' own volume; empty: none
+        std::string own_claim;    ///< the claim of the servers' own volume; empty: none
     };
 
     PoolService(SpecStore& specs, PoolReconciler& reconciler, const Supply& supply,
@@ -39,25 +39,25 @@ public:
     SandboxView sandbox(const Principal& who, const std::string& id) override;
     void destroySandbox(const Principal& who, const std::string& id) override;
 
-    /// Declares a pool that a file or an object of a cluster names; equal specs change nothing.
+    /// Declares a pool that a file or a cluster's object names; equal specs change nothing.
     void declare(const Pool& pool);
-    /// The object that declared it has gone: as remove(). Nothing if there is no such pool.
+    /// Like remove(), when the object that declared it is gone. No effect if there is no such pool.
     void withdraw(const std::string& name);
 
 private:
-    /// An on-demand pool reveals which image somebody runs: a user sees it only with a workspace in
-    /// it.
+    /// An on-demand pool reveals that a tenant runs an image: a user sees it only with a workspace
+    /// in it.
     bool mayKnow(const Principal& who, const Pool& pool) const;
-    /// Why something fails may tell of the host, and is for operators.
+    /// Hides the reasons of failures except from operators: they may reveal the host.
     PoolStatus statusFor(const Principal& who, const std::string& name) const;
     void markDeleting(const Principal& who, const std::string& name);
     PoolView store(const Principal& who, Pool pool, SpecStore::Mode mode,
                    std::optional<std::int64_t> if_match, bool& created);
-    /// Ends its workspace, or retires it. One that is just being claimed stays as it is.
+    /// Ends its workspace, or retires it. A sandbox that is just being claimed stays as it is.
     void endSandbox(const pool::Member& member, EndReason reason, const TraceContext& trace);
-    /// Ends these sandboxes and waits until they have gone, at most a minute.
+    /// Ends these sandboxes and waits until they are gone, at most a minute.
     std::uint32_t endAndWait(const std::vector<pool::Member>& members, const TraceContext& trace);
-    /// It holds, or may hold, a workspace, and its agent does not answer.
+    /// True if it holds, or may hold, a workspace, and its agent does not answer.
     bool isSuspect(const pool::Member& member) const;
     SandboxView view(const pool::Member& member) const;
 

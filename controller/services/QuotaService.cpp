@@ -10,7 +10,7 @@
 namespace hearth::controller {
 namespace {
 
-/// Labels of tenants are as many as quotas an operator declares, and never more than this.
+/// The most tenants that become labels of metrics, however many quotas an operator declares.
 constexpr std::size_t kMostMeasured = 200;
 
 void requireOperator(const Principal& who) {
@@ -131,7 +131,7 @@ void QuotaService::change(const std::string& tenant, const std::optional<QuotaSp
         }
         throw;
     }
-    // Its claims may come sooner now.
+    // Its claims may be served sooner now.
     for (const PoolPtr& pool : specs_.all()) supply_.claims.offer(pool->name);
 }
 

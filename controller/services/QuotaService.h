@@ -14,14 +14,14 @@
 
 namespace hearth::controller {
 
-/// Quotas in the ledger, and on disk those that were set over REST. Thread-safe.
+/// Quotas in the ledger; the ones set over REST are also on disk. Thread-safe.
 class QuotaService final : public Quotas {
 public:
-    /// Loads what is stored. A quota that cannot be read is logged, and the default one holds.
+    /// Loads stored quotas. An unreadable one is logged, and the default one applies instead.
     QuotaService(QuotaLedger ledger, const SpecStore& specs, const Supply& supply,
                  const History& history);
 
-    /// Those of the configuration, ahead of stored ones. Before claims are served.
+    /// Sets the configuration's quotas, which override stored ones. Call before claims are served.
     void declare(const std::map<std::string, QuotaSpec>& quotas);
     /// Sets the gauges of declared quotas.
     void measure() const;
@@ -37,7 +37,7 @@ private:
     QuotaView view(const std::string& tenant) const;
     void requireOurs(const std::string& tenant) const HEARTH_REQUIRES(change_mutex_);
     void requireGuaranteesFit(const std::string& tenant, const QuotaSpec& spec) const;
-    /// In the ledger, then on disk; undone in the ledger where the disk refuses.
+    /// Changes the ledger, then the disk; undoes the change in the ledger if the disk refuses.
     void change(const std::string& tenant, const std::optional<QuotaSpec>& spec)
         HEARTH_REQUIRES(change_mutex_);
     void tell(const Principal& who, const char* type, const std::string& tenant);
@@ -46,7 +46,7 @@ private:
     const SpecStore& specs_;
     const Supply supply_;
     const History history_;
-    mutable Mutex change_mutex_;  ///< one change at a time; held across the disk
+    mutable Mutex change_mutex_;  ///< one change at a time; held while the disk is written
     mutable Mutex mutex_;
     std::set<std::string> configured_ HEARTH_GUARDED_BY(mutex_);
 };

@@ -6,7 +6,7 @@
 namespace hearth::controller {
 namespace {
 
-/// Time of the whole that no stage accounts for, from which it is one of its own.
+/// Time that no stage accounts for becomes a stage of its own if it is longer than this.
 constexpr double kUnexplainedMs = 0.05;
 
 void addStage(Timeline& timeline, std::string name, double ms) {
@@ -19,7 +19,7 @@ double stagesTotal(const Timeline& timeline) {
     return all;
 }
 
-/// How busy the machine was is an operator's to know: neighbours could be measured by it.
+/// Only operators see how busy the machine was: others could measure their neighbours by it.
 ClaimScene sceneFor(const Principal& who, ClaimScene scene) {
     if (!who.atLeast(Role::Operator)) scene.pressure.reset();
     return scene;
@@ -50,7 +50,7 @@ Timeline TimelineService::ofWorkspace(const Principal& who, const std::string& i
         const ClaimStory& story = *record->story;
         timeline.trace_id = story.trace_id;
         timeline.total_ms = story.ledger.total_ms;
-        // The record has the time of the bind.
+        // The record has the time of the bind, not of the request.
         timeline.started_at =
             formatRfc3339(fromUnixMillis(record->created_ms) -
                           std::chrono::duration_cast<WallTime::duration>(

@@ -6,7 +6,7 @@
 
 namespace hearth::controller {
 
-/// Tells timelines from the journal, and from executions that still run. Thread-safe.
+/// Makes timelines from the journal, and from executions that still run. Thread-safe.
 class TimelineService final : public Timelines {
 public:
     TimelineService(Executions& executions, const History& history)

@@ -6,7 +6,7 @@
 
 namespace hearth::controller {
 
-/// Reports on use, for whom they are. Thread-safe.
+/// Reports usage: all of it to operators, their own tenant's to users. Thread-safe.
 class UsageService final : public UsageReports {
 public:
     UsageService(UsageBook& book, const Clock& clock) : book_(book), clock_(clock) {}

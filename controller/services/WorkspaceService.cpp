@@ -11,7 +11,7 @@ namespace {
 /// How long the end of a workspace waits for a disk that is slow or full.
 constexpr auto kResultsDurable = std::chrono::seconds(2);
 
-/// Another tenant's workspace without what the tenant said of it, unless an admin asks.
+/// Returns the view; for other tenants, except admins, without the data that its tenant set.
 WorkspaceView shownTo(const Principal& who, WorkspaceView view) {
     if (view.tenant == who.tenant || who.atLeast(Role::Admin)) return view;
     view.name.reset();
@@ -96,7 +96,7 @@ Page<WorkspaceView> WorkspaceService::list(const Principal& who, const ListQuery
         const WorkspaceFacts& facts = workspace->facts();
         if (facts.tenant != who.tenant && !who.atLeast(Role::Operator)) continue;
         if (facts.id <= query.cursor) continue;
-        // Before the labels are compared: asking for them must not tell them.
+        // Hidden before the labels are compared: a query must not reveal them.
         WorkspaceView view = shownTo(who, workspace->view());
         const bool fits = std::all_of(query.labels.begin(), query.labels.end(), [&](const auto& l) {
             const auto found = view.labels.find(l.first);
@@ -163,7 +163,7 @@ WorkspaceView WorkspaceService::touch(const Principal& who, const std::string& i
 void WorkspaceService::close(const Principal& who, const std::string& id) {
     const std::shared_ptr<Workspace> workspace = table_.find(id);
     if (workspace && WorkspaceAccess::sees(who, workspace->facts().tenant)) {
-        // Answered results must survive a crash right after the end.
+        // Results that were answered must survive a crash right after the end.
         workspace->awaitResults(kResultsDurable);
         endings_.end(workspace, endedBy(who, workspace->facts().tenant), who.trace);
         return;

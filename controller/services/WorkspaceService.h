@@ -11,7 +11,7 @@
 
 namespace hearth::controller {
 
-/// The Workspaces that the protocol surfaces see. Thread-safe.
+/// The Workspaces for the protocol surfaces. Thread-safe.
 class WorkspaceService final : public Workspaces {
 public:
     WorkspaceService(WorkspaceAccess& access, WorkspaceOpener& opener, WorkspaceTable& table,

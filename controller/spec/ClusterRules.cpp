@@ -11,7 +11,7 @@
 namespace hearth::controller {
 namespace {
 
-/// The places of a volume by which it has the content of a claim: itself, or a copy of it.
+/// The places in a volume that name a claim whose content it has: the claim or a copy of it.
 constexpr const char* kClaimNames[] = {"/persistentVolumeClaim/claimName",
                                        "/ephemeral/volumeClaimTemplate/spec/dataSource/name",
                                        "/ephemeral/volumeClaimTemplate/spec/dataSourceRef/name"};

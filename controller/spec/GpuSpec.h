@@ -9,7 +9,7 @@
 namespace hearth::controller {
 
 /// Exclusive: whole devices, each for one sandbox at a time. Mig: MIG instances, likewise. Shared:
-/// devices of several sandboxes at once, which the hardware does not isolate from each other.
+/// whole devices for several sandboxes at once, not isolated from each other by the hardware.
 enum class GpuSharing : std::uint8_t { Exclusive, Mig, Shared };
 inline constexpr Texts<GpuSharing, 3> kGpuSharings{{"Exclusive", "Mig", "Shared"}};
 

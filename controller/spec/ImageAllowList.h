@@ -17,7 +17,7 @@ namespace hearth::controller {
 class ImageAllowList {
 public:
     ImageAllowList() = default;
-    /// Throws Error(InvalidArgument) for a pattern that can match nothing, or names no tag and no
+    /// Throws Error(InvalidArgument) for a pattern that can match nothing, or has no tag and no
     /// digest.
     explicit ImageAllowList(const std::vector<std::string>& patterns);
 

@@ -54,7 +54,7 @@ std::string textIn(const Json& object, const char* key) {
                : "";
 }
 
-/// False for a path of ours, in ours, or written so that the kubelet reads another one.
+/// False for a path that Hearth uses, or one below it, or one that the kubelet reads differently.
 bool isFreePlace(const std::string& path) {
     const std::filesystem::path place(path);
     if (!place.is_absolute() || !place.has_filename() || place != place.lexically_normal() ||

@@ -21,7 +21,7 @@ namespace hearth::controller {
 inline constexpr const char* kPoolApiVersion = "hearth.dev/v1alpha1";
 inline constexpr const char* kPoolKind = "SandboxPool";
 
-/// What happens to a claim that finds no ready sandbox. It waits for one made for it: within
+/// The choices for a claim that finds no ready sandbox. It waits for one made for it: within
 /// warm.max (Queue), or beyond it, within limits.members (Create). Or it is refused at once (Fail).
 enum class OnEmpty { Queue, Create, Fail };
 inline constexpr Texts<OnEmpty, 3> kOnEmpty{{"Queue", "Create", "Fail"}};
@@ -31,7 +31,7 @@ inline constexpr Texts<pool::Storage, 2> kStorages{{"Disk", "Memory"}};
 enum class SizingMode : std::uint8_t { Static, Predictive };
 inline constexpr Texts<SizingMode, 2> kSizingModes{{"Static", "Predictive"}};
 
-/// Whether an idle workspace ends, or is frozen until the next call.
+/// Reclaim: an idle workspace ends. Pause: it is frozen until the next call.
 enum class OnIdle : std::uint8_t { Reclaim, Pause };
 inline constexpr Texts<OnIdle, 2> kOnIdle{{"Reclaim", "Pause"}};
 

@@ -2,7 +2,7 @@
 
 namespace hearth::controller {
 
-/// The execution of `prewarm.command`. None of a tenant's: their ids are made by us.
+/// The id of the execution of `prewarm.command`. No tenant has it: the server makes their ids.
 inline constexpr const char* kPrewarmExecution = "prewarm";
 
 }  // namespace hearth::controller

@@ -7,9 +7,9 @@
 
 namespace hearth::controller {
 
-/// Names a sandbox's template: equal templates give equal hashes, so a change of `warm` or `limits`
-/// or `limits` replaces no sandbox. Packages count only by the digest of their layer: another
-/// spelling of the same packages changes nothing.
+/// Returns a name for a sandbox's template: equal templates have equal hashes, so a change of
+/// `warm` or `limits` replaces no sandbox. Packages count only by the digest of their layer:
+/// another spelling of the same packages changes nothing.
 inline std::string templateHash(const PoolSpec& spec, const std::string& layer) {
     const pool::SandboxLimits& l = spec.limits;
     std::string text = spec.image;

@@ -16,7 +16,7 @@ struct ContextFacts {
     std::string language;
     std::string name;         ///< empty: none
     std::string cwd;          ///< empty: the workspace's root
-    std::string fingerprint;  ///< of the request that made it, if it had a key
+    std::string fingerprint;  ///< the request's that made it, if it had a key
     WallTime created{};
 };
 

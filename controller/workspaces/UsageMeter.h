@@ -41,7 +41,7 @@ private:
         std::string pool;
         std::uint64_t gpus = 0;
         TimePoint until{};                          ///< its time is counted up to here
-        std::optional<std::uint64_t> cpu_ns{};      ///< counted so far; none: of before, not ours
+        std::optional<std::uint64_t> cpu_ns{};      ///< counted so far; none: earlier use unknown
         std::uint64_t egress_bytes = 0;             ///< counted so far
         std::optional<std::uint64_t> memory_kib{};  ///< at the last look; none: no look yet
         std::uint64_t unseen_ms = 0;                ///< counted before the first look at its memory
