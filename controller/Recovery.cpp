@@ -94,7 +94,7 @@ Recovery::Outcome Recovery::run(std::vector<pool::SandboxInfo> found,
     }
     takeTurns(found, open);
     auto answers = askAll(found, patience);
-    // Above every epoch that any agent has seen, so that a lost data file never fences us out.
+    // Above every epoch that an agent has seen: a lost data file must not fence out this server.
     std::uint64_t highest = agents_.epoch().get();
     bool any = false;
     for (const auto& [id, answer] : answers) {

@@ -70,7 +70,7 @@ private:
         enum class Turn : std::uint8_t { Away, InLine, Has };
         Turn turn = Turn::Away;
         std::string tenant;                                   ///< the tenant in whose turn it runs
-        std::map<std::string, std::shared_ptr<void>> places;  ///< of tenants that ask for it
+        std::map<std::string, std::shared_ptr<void>> places;  ///< held by tenants that want it
         bool done = false;
         std::exception_ptr failure;
         pool::ImageStages stages;

@@ -33,7 +33,7 @@ private:
     WorkQueue& work_;
     Mutex mutex_;
     std::map<std::string, std::set<WorkKey>> waiting_ HEARTH_GUARDED_BY(mutex_);  // by image
-    std::map<WorkKey, std::exception_ptr> failed_ HEARTH_GUARDED_BY(mutex_);      // not told yet
+    std::map<WorkKey, std::exception_ptr> failed_ HEARTH_GUARDED_BY(mutex_);      // unreported
 };
 
 }  // namespace hearth::controller
