@@ -17,7 +17,7 @@ namespace {
 constexpr int kMostConnections = 512;
 constexpr int kMostConnectionsOfTenant = 128;
 constexpr int kMostFetches = 32;
-/// Fewer than all: only then TenantPlaces leaves some for the next tenant.
+/// Less than kMostFetches: only then TenantPlaces leaves places for the next tenant.
 constexpr int kMostFetchesOfTenant = kMostFetches * 3 / 4;
 
 std::vector<std::string> indexesOf(const MirrorSources& sources) {
@@ -48,7 +48,7 @@ std::string brokerUrl() {
 
 }  // namespace
 
-/// One workspace's way out: its connections, each counted against what its agent may hand over.
+/// One workspace's way out with its connections, which count against the number its agent may send.
 class EgressGateway::Session final : public agent::EgressSink,
                                      public std::enable_shared_from_this<Session> {
 public:
@@ -67,7 +67,7 @@ public:
 
     void begin(const std::shared_ptr<agent::EgressHandle>& handle) {
         std::uint32_t free = egress_.limits().connections;
-        std::shared_ptr<agent::EgressHandle> before = handle;  // what it carried ends with it
+        std::shared_ptr<agent::EgressHandle> before = handle;  // the streams it carried end with it
         {
             const MutexLock lock(mutex_);
             before.swap(handle_);
@@ -79,7 +79,7 @@ public:
     void connected(Fd connection) override {
         const std::shared_ptr<Place> place = Place::take(*this);
         if (!place) return;
-        // Moved: it ends in another thread, before its place.
+        // Moved, so it is destroyed in the other thread, before its place is freed.
         start([self = shared_from_this(), place,
                open = std::make_shared<Open>(*this, std::move(connection))] {
             const int fd = open->fd();
@@ -99,7 +99,7 @@ public:
     }
 
     void end() {
-        std::shared_ptr<agent::EgressHandle> last;  // goes after the lock, which places take too
+        std::shared_ptr<agent::EgressHandle> last;  // destroyed after unlock: places lock the mutex
         const MutexLock lock(mutex_);
         ended_ = true;
         last.swap(handle_);
@@ -109,8 +109,8 @@ public:
     EgressReport report() const { return egress_.report(); }
 
 private:
-    /// One of the connections that the workspace may have. When it is free again, its agent may
-    /// hand over another.
+    /// One of the connections that the workspace may have. When the place is free again, the agent
+    /// may hand over another connection.
     class Place {
     public:
         /// Null once the session has ended.
@@ -137,7 +137,7 @@ private:
         const std::shared_ptr<Session> session_;
     };
 
-    /// A connection while it is ours, so that the session's end reaches it.
+    /// A connection while it is open here, so that the session's end can shut it down.
     class Open {
     public:
         Open(Session& session, Fd fd) : session_(session), fd_(std::move(fd)) {
@@ -150,7 +150,7 @@ private:
         ~Open() {
             const MutexLock lock(session_.mutex_);
             session_.open_.erase(fd_.get());
-            fd_.reset();  // before its number may belong to another
+            fd_.reset();  // inside the lock: its number may soon belong to another file
         }
         int fd() const { return fd_.get(); }
 
@@ -174,7 +174,7 @@ private:
         try {
             taken = handle->take(connection, place);
         } catch (const agent::AgentLost&) {
-            return;  // the workspace hears of it, too
+            return;  // the workspace gets the same error
         } catch (const std::runtime_error& e) {
             return refused(e.what());
         }
@@ -231,7 +231,7 @@ EgressGateway::~EgressGateway() {
     }
     if (fetcher_) fetcher_->stop();
     for (const auto& [id, session] : left) session->end();
-    // Fetches end first: connections wait for them.
+    // Fetches end first, because connections wait for them.
     fetches_.stop();
     threads_.stop();
 }
@@ -240,7 +240,7 @@ std::map<std::string, std::string> EgressGateway::environment(NetworkMode mode) 
     if (mode == NetworkMode::None) return {};
     std::map<std::string, std::string> env;
     if (mirror_) env = mirror_->environment();
-    // Also in pools that allow only packages: a refusal with a reason is better than an unknown
+    // Set also in pools that allow only packages: a refusal with a reason is better than an unknown
     // name.
     for (const char* name : {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}) {
         env[name] = brokerUrl();

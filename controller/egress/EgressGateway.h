@@ -32,14 +32,14 @@ struct EgressOptions {
     std::uint64_t cache_bytes = 4ULL << 30U;
     DenySet deny;
     EgressLimits limits;
-    std::string secrets_directory;  ///< of SecretDirectory; empty: none
+    std::string secrets_directory;  ///< the folder of SecretDirectory; empty: none
     std::string seal_key;           ///< the server's secret, for ClaimSeal
-    std::string ca_file;  ///< authorities that hosts with credentials may have; empty: the system's
+    std::string ca_file;  ///< extra authorities for hosts that get credentials; empty: none
 };
 
 /// The way out of all sandboxes: takes the connections that their agents hand over, and serves each
 /// in a thread of its own, at a lower priority than claims and executions. A workspace whose
-/// network is None has none of it. Thread-safe.
+/// network is None gets no way out. Thread-safe.
 class EgressGateway {
 public:
     EgressGateway(EgressOptions options, metrics::Log& log, metrics::Metrics& metrics,
@@ -49,32 +49,32 @@ public:
     EgressGateway(const EgressGateway&) = delete;
     EgressGateway& operator=(const EgressGateway&) = delete;
 
-    /// The environment variables of such a workspace that lead programs to the gateway.
+    /// The environment variables that lead programs in a workspace of this mode to the gateway.
     std::map<std::string, std::string> environment(NetworkMode mode) const;
-    /// The settings of apt for such a workspace's agent.
+    /// The apt settings for the agent of a workspace of this mode.
     std::vector<agent::AptArchive> aptArchives(NetworkMode mode) const;
-    /// The kinds of indexes that sandboxes find.
+    /// The kinds of package indexes that sandboxes can use.
     std::vector<IndexKind> mirrored() const;
-    /// The kinds whose index failed at the last request, each with the reason.
+    /// The kinds whose index failed at the last requests, each with the reason.
     std::map<IndexKind, std::string> failingMirrors() const;
 
     const KeyringFactory& keyrings() const noexcept { return keyrings_; }
     const ClaimSeal& claimSeal() const noexcept { return claim_seal_; }
 
-    /// Opens the way out of a workspace and its sandbox, by which it is known here: two attempts of
-    /// one claim have one workspace's name. The agent is asked before anything that is asked
-    /// afterwards. Nothing happens with mode None. `keyring` may be null. Throws agent::AgentLost.
+    /// Opens the way out of a workspace. `sandbox` is its key here, because two attempts of one
+    /// claim share one workspace name. The agent gets this request before any later request. Does
+    /// nothing in mode None. `keyring` may be null. Throws agent::AgentLost.
     void open(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
               const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
               agent::AgentClient& agent);
-    /// After open(), for the agent's next connection: open streams continue and are still counted,
-    /// except carried ones, which break.
+    /// Opens it again after open(), for the agent's next connection: open streams continue and
+    /// still count, except carried ones, which break.
     void resume(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
                 const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
                 agent::AgentClient& agent);
-    /// Ends it with all its connections. Idempotent.
+    /// Ends the way out with all its connections. Idempotent.
     void close(const std::string& sandbox);
-    /// The account of sent requests; empty if there is no way out.
+    /// The account of the sandbox's requests; empty if it has no way out.
     EgressReport report(const std::string& sandbox) const;
 
 private:
@@ -94,7 +94,7 @@ private:
     std::optional<FileCache> cache_;
     std::optional<PackageMirror> mirror_;
     mutable Mutex mutex_;
-    /// By sandbox.
+    /// Keyed by sandbox.
     std::map<std::string, std::shared_ptr<Session>> sessions_ HEARTH_GUARDED_BY(mutex_);
 };
 

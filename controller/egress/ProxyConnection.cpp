@@ -25,7 +25,7 @@ constexpr int kBadRequest = 400;
 constexpr int kMethodNotAllowed = 405;
 constexpr std::size_t kMaxShown = 200;
 
-/// One line of plain characters, whatever is said: it becomes a reason phrase.
+/// Makes one line of plain characters from any text, for use as a reason phrase.
 std::string oneLine(std::string_view text) {
     std::string out(text.substr(0, std::min(text.find('\n'), kMaxShown)));
     std::replace_if(
@@ -52,7 +52,7 @@ void ProxyConnection::run() {
         while (readHead() && serve()) {
         }
         if (tls_ && !broken_) tls_->end(kPause);
-    } catch (const StreamBroken&) {  // the client is gone
+    } catch (const StreamBroken&) {  // the client has gone
         return;
     }
     if (broken_) reset_();
@@ -81,7 +81,7 @@ bool ProxyConnection::readHead() {
             answer(kBadRequest, "text/plain", "this is not HTTP\n", false);
             return false;
         }
-        // From its first byte on a head has so long to come, however it trickles.
+        // A head must be complete within kHeadWithin of its first byte, however slowly it arrives.
         if (buffer_.empty()) until = facts_.clock.now() + kHeadWithin;
         buffer_.append(piece.data(), n);
     }
@@ -125,12 +125,12 @@ bool ProxyConnection::serve() {
         entry.status = e.status();
         entry.duration_ms = toMillis(facts_.clock.now() - begin);
         facts_.egress.record(entry);
-        // A client that is refused for its rate is answered late, or it would only ask more often.
+        // A client that exceeds its rate is answered late; else it would only ask more often.
         if (e.status() == kTooMany) std::this_thread::sleep_for(kPause);
         answer(e.status(), "text/plain; charset=utf-8", std::string(e.what()) + "\n", false,
                e.what());
         return false;
-    } catch (const StreamBroken&) {  // it was carried until then
+    } catch (const StreamBroken&) {  // the bytes before the break still count
         broken_ = true;
         more = false;
     }
@@ -160,7 +160,7 @@ bool ProxyConnection::serveMirror(EgressEntry& entry) {
     }
     entry.received = reply.text->size();
     facts_.egress.book(0, entry.received);
-    // Of an answer that is no success most package managers show the phrase alone.
+    // Most package managers show only the reason phrase of an answer that is no success.
     answer(reply.status, reply.content_type, *reply.text, head_.keep_alive,
            reply.result == "error" ? *reply.text : "");
     return head_.keep_alive;
@@ -168,7 +168,7 @@ bool ProxyConnection::serveMirror(EgressEntry& entry) {
 
 bool ProxyConnection::sendFile(CachedFile& file, bool keep_alive, EgressEntry& entry) {
     const std::optional<std::uint64_t> size = file.size();
-    // Without a length only the end of the connection tells the end of the file.
+    // Without a length, the end of the file is the end of the connection.
     std::string head = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n";
     if (size) head += "Content-Length: " + std::to_string(*size) + "\r\n";
     if (!size || !keep_alive) head += "Connection: close\r\n";
@@ -182,7 +182,7 @@ bool ProxyConnection::sendFile(CachedFile& file, bool keep_alive, EgressEntry& e
             entry.received = offset;
             if (!facts_.egress.book(0, n)) throw StreamBroken("no more may be carried");
         }
-    } catch (const Refused& e) {  // the answer has begun: only a broken connection can tell
+    } catch (const Refused& e) {  // the answer has begun: only a broken connection can report it
         entry.decision = e.reason();
         throw StreamBroken(e.what());
     }
@@ -248,7 +248,7 @@ bool ProxyConnection::readHello(const Destination& destination, EgressEntry& ent
         buffer_.append(piece.data(), n);
         hello = parseClientHello(buffer_);
     }
-    // The answer has begun: a refusal can now only cut it off.
+    // The answer has begun, so a refusal can only break the connection.
     if (hello.state == ClientHello::State::NotTls) {
         entry.decision = "not_tls";
         return false;
@@ -290,7 +290,7 @@ bool ProxyConnection::authorized(const Destination& destination, bool tls, Egres
     if (!call_) {
         call_.emplace(facts_.dialer, facts_.egress, facts_.ca_file, [fd = fd_] {
             pollfd wait{fd, 0, 0};
-            return ::poll(&wait, 1, 0) > 0;  // an error, or both directions are gone
+            return ::poll(&wait, 1, 0) > 0;  // an error, or both directions are closed
         });
     }
     return call_->perform({head_, destination, tls, grant}, *stream_, buffer_, entry);
@@ -328,7 +328,7 @@ void ProxyConnection::answer(int status, const std::string& type, const std::str
     std::string head = "HTTP/1.1 " + std::to_string(status) + " " +
                        (note.empty() ? (status == 200 ? "OK" : "Refused") : oneLine(note)) +
                        "\r\nContent-Type: " + type + "\r\n";
-    // Of what is only asked about the length is not known yet.
+    // For HEAD, the length is not known yet.
     if (head_.method != "HEAD") {
         head += "Content-Length: " + std::to_string(text.size()) + "\r\n";
     }

@@ -17,7 +17,7 @@
 
 namespace hearth::broker {
 
-/// Shared by all connections of a workspace.
+/// The facts that all connections of a workspace share.
 struct ProxyFacts {
     WorkspaceEgress& egress;
     const Dialer& dialer;
@@ -27,25 +27,25 @@ struct ProxyFacts {
     const Clock& clock;
 };
 
-/// One connection that tenant code made to its broker's port: HTTP/1.1, as a server for what is
-/// mirrored ("GET /pypi/…"), as a proxy for the rest ("GET http://…", CONNECT). A tunnel to a host
-/// that there are credentials for ends here: the requests in it are read, and get them. Everything
-/// that comes from it is hostile. Used by one thread.
+/// One connection that tenant code made to its broker's port: HTTP/1.1, as a server for mirrored
+/// indexes ("GET /pypi/…"), as a proxy for the rest ("GET http://…", CONNECT). A tunnel to a host
+/// that has credentials ends here: its requests are read and get the credentials. All bytes from
+/// the tenant are hostile. Used by one thread.
 class ProxyConnection {
 public:
-    /// `fd` is non-blocking and not owned. `reset` is called where its closing afterwards must not
+    /// `fd` is non-blocking and not owned. `reset` is called when closing `fd` afterwards must not
     /// look like the end of an answer.
     ProxyConnection(int fd, const ProxyFacts& facts, std::function<void()> reset);
 
-    /// Serves until either side has had enough. Throws nothing but what it cannot know.
+    /// Serves until either side ends the connection. Throws only unexpected errors.
     void run();
 
 private:
-    /// The time left until then. Throws StreamBroken if none is.
+    /// The time left until `until`. Throws StreamBroken if none is left.
     std::chrono::milliseconds patience(TimePoint until) const;
-    /// The next request's head; false at the end of the connection.
+    /// Reads the next request's head; false at the end of the connection.
     bool readHead();
-    /// Answers what has been read; true if another may follow.
+    /// Answers the request that was read; true if another may follow.
     bool serve();
     EgressKind kind() const;
     bool serveMirror(EgressEntry& entry);
@@ -53,15 +53,15 @@ private:
     bool tunnel(EgressEntry& entry);
     /// Reads the whole TLS hello; faults go into the entry.
     bool readHello(const Destination& destination, EgressEntry& entry);
-    /// From here on requests to this host are read and get credentials.
+    /// From now on, requests in this tunnel are read and get credentials.
     void intercept(const Destination& destination);
     bool authorized(const Destination& destination, bool tls, EgressEntry& entry);
-    /// Sends the bytes read ahead and then relays; the sum goes into the entry.
+    /// Sends the bytes that were read ahead, then relays; the sum goes into the entry.
     void carry(const Fd& outside, std::string_view first, std::uint64_t most_sent,
                EgressEntry& entry);
     void answer(int status, const std::string& type, const std::string& text, bool keep_alive,
                 const std::string& note = {});
-    /// Whether another request may follow.
+    /// Returns whether another request may follow.
     bool sendFile(CachedFile& file, bool keep_alive, EgressEntry& entry);
 
     const int fd_;
@@ -69,11 +69,11 @@ private:
     const std::function<void()> reset_;
     SocketStream socket_;
     std::optional<TlsStream> tls_;            ///< over the socket, once intercepted
-    std::optional<Destination> intercepted_;  ///< where the requests in it go
+    std::optional<Destination> intercepted_;  ///< the destination of the requests in the tunnel
     std::optional<AuthorizedCall> call_;
-    ByteStream* stream_ = &socket_;  ///< where requests come from and answers go
-    bool broken_ = false;            ///< in the middle of an answer: its end must not look whole
-    std::string buffer_;             ///< read and not yet used
+    ByteStream* stream_ = &socket_;  ///< the stream that requests come from and answers go to
+    bool broken_ = false;            ///< an answer was cut off: its end must not look complete
+    std::string buffer_;             ///< bytes read and not yet used
     RequestHead head_;
 };
 

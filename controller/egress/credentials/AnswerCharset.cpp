@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 27> kSupersets{
     "koi8r", "koi8u",   "koi8ru",     "tis620",      "eucjp",    "euckr",     "euccn",
     "euctw", "gb2312",  "gbk",        "gb18030",     "big5",     "big5hkscs", "ksc56011987",
     "uhc",   "cp949",   "windows949", "windows31j",  "cp932",    "cp936"};
-/// The rest of these is a number: a part of ISO 8859, the end of a code page's.
+/// Prefixes before a number: the part of ISO 8859, or the end of a code page's number.
 constexpr std::array<std::string_view, 6> kNumbered{"iso8859", "latin",  "windows125",
                                                     "cp125",   "xcp125", "windows87"};
 
@@ -48,7 +48,7 @@ std::size_t countOf(std::string_view text, std::string_view word) {
     return n;
 }
 
-/// The parts between these separators where no quoted string is open; nullopt if one stays open.
+/// Splits at separators outside quoted strings; nullopt if a quoted string stays open.
 std::optional<std::vector<std::string_view>> split(std::string_view text, char separator) {
     std::vector<std::string_view> parts;
     std::size_t begin = 0;
@@ -68,7 +68,7 @@ std::optional<std::vector<std::string_view>> split(std::string_view text, char s
     return parts;
 }
 
-/// The value of a parameter "charset=value"; nullopt if it is another.
+/// The value of a parameter "charset=value"; nullopt for any other parameter.
 std::optional<std::string_view> charsetOf(std::string_view parameter) {
     const std::size_t equals = parameter.find('=');
     if (equals == std::string_view::npos ||
@@ -99,7 +99,7 @@ std::string shown(std::string_view text) {
 std::optional<std::string> unreadableCharset(std::string_view content_type) {
     const std::size_t named = countOf(toLower(content_type), kCharset);
     if (named == 0) return std::nullopt;
-    // Some clients take a comma for the end of a field, some do not.
+    // Some clients end a field at a comma, others do not.
     const auto parameters = split(content_type, ';');
     std::size_t read = 0;
     for (std::size_t i = 1; parameters && i < parameters->size(); ++i) {
@@ -115,7 +115,7 @@ bool beginsUnreadable(std::string_view body) noexcept {
     using namespace std::string_view_literals;
     const bool utf7 = body.starts_with("+/v"sv) && body.size() > 3 &&
                       "89+/"sv.find(body[3]) != std::string_view::npos;
-    // The marks of UTF-32 hold zeros; that of its little end begins as UTF-16's.
+    // The marks of UTF-32 hold zeros; the little-endian one begins with UTF-16's mark.
     return utf7 || body.starts_with("\xFE\xFF"sv) || body.starts_with("\xFF\xFE"sv) ||
            body.starts_with("\0\0\xFE\xFF"sv) || body.starts_with("\x4C\x6F\xA7\x94"sv);
 }

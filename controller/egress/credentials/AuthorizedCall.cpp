@@ -18,23 +18,23 @@
 namespace hearth::broker {
 namespace {
 
-/// Services that think long before they answer are what credentials are mostly for.
+/// The time limit for an answer to begin: many services with credentials think for minutes.
 constexpr long kThinkSeconds = 300;
 constexpr std::size_t kMostHead = 64U << 10U;
 constexpr int kNoContent = 204;
 constexpr int kSwitching = 101;
-/// A line's end is kept no longer than this, or events that are lines would wait for the next.
+/// A line's end is held back no longer than this; else an event would wait for the next one.
 constexpr auto kLineWaits = std::chrono::seconds(1);
 
-/// Fields of an answer that could lead the client past us, and fields that only we write.
+/// Fields of an answer that could lead the client around the proxy, or that only the proxy writes.
 constexpr std::array<std::string_view, 2> kNotAnswered{"Alt-Svc", "Content-Length"};
-/// Of a request: an encoding, a charset or a part would bring the secret past the mask; Expect is
-/// answered here.
+/// Fields of a request: an encoding, a charset or a part would carry the secret past the mask;
+/// Expect is answered here.
 constexpr std::array<std::string_view, 6> kNotAsked{"Accept-Encoding", "Accept-Charset", "Range",
                                                     "If-Range",        "Request-Range",  "Expect"};
 constexpr std::string_view kAccept = "Accept";
 
-/// As servers compare names that they make variables of: "X_Key" is "X-Key".
+/// Compares names as servers do that turn them into variables: "X_Key" equals "X-Key".
 bool isSameName(std::string_view a, std::string_view b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
         return equalsIgnoreCase({&x, 1}, {&y, 1}) ||
@@ -57,8 +57,8 @@ bool isOneOf(const std::array<std::string_view, N>& names, std::string_view name
 
 }  // namespace
 
-/// One request in progress; libcurl's callbacks run in the thread that asked. Exceptions must not
-/// cross C code: they are kept until libcurl has returned.
+/// One request in progress; libcurl's callbacks run in the calling thread. Exceptions must not
+/// cross C code, so they are kept until libcurl has returned.
 struct AuthorizedCall::Transfer {
     AuthorizedCall& call;
     const Request& request;
@@ -66,12 +66,12 @@ struct AuthorizedCall::Transfer {
     std::string& ahead;
     EgressEntry& entry;
     SecretMasker mask;
-    std::uint64_t left;            ///< of the request's body
+    std::uint64_t left;            ///< bytes of the request's body not yet sent
     std::string status_line = {};  ///< of the answer's head
     std::string fields = {};
     std::size_t head_bytes = 0;
     std::string beginning = {};  ///< of the body, until it can be judged
-    std::chrono::steady_clock::time_point quiet_since = {};  ///< of the service
+    std::chrono::steady_clock::time_point quiet_since = {};  ///< silence of the service since then
     bool told = false;
     bool chunked = false;
     bool framed = true;
@@ -93,7 +93,7 @@ struct AuthorizedCall::Transfer {
         return CURL_SOCKOPT_ALREADY_CONNECTED;
     }
 
-    /// Called once a second, and when something moves.
+    /// Called by libcurl once a second, and when bytes move.
     static int progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
         auto& transfer = *static_cast<Transfer*>(self);
         try {
@@ -160,7 +160,7 @@ struct AuthorizedCall::Transfer {
         if (head_bytes > kMostHead) {
             throw Refused(kBadGateway, "too_large", "the answer's head is larger than 64 KiB");
         }
-        if (line.starts_with("HTTP/")) {  // an interim answer's head may stand before
+        if (line.starts_with("HTTP/")) {  // the head of an interim answer may come first
             status_line = line.substr(std::min(line.find(' '), line.size()));
             fields.clear();
             if (trim(status_line).starts_with(std::to_string(kSwitching))) {
@@ -194,7 +194,7 @@ struct AuthorizedCall::Transfer {
         fields.append(name).append(": ").append(value).append("\r\n");
     }
 
-    /// The head, when the body begins or at the end of one that is empty.
+    /// Sends the head, when the body begins or at the end of an empty body.
     void tell() {
         if (told) return;
         told = true;
@@ -211,7 +211,7 @@ struct AuthorizedCall::Transfer {
             if (chunked) head += "Transfer-Encoding: chunked\r\n";
         }
         if (!mayFollow()) head += "Connection: close\r\n";
-        // The mask of the head is separate: the body is masked from its own beginning.
+        // The head has its own mask, because the body's mask begins with the body.
         SecretMasker of_head = mask;
         std::string masked = of_head.pass(head);
         masked += of_head.rest();
@@ -228,7 +228,7 @@ struct AuthorizedCall::Transfer {
         waitedForClient();
     }
 
-    /// Judges how the body begins, while the answer can still be refused.
+    /// Judges the body's first bytes, while the answer can still be refused.
     void begin() {
         if (beginsUnreadable(beginning)) refuseCharset("no superset of ASCII, as its body begins");
         tell();
@@ -236,8 +236,8 @@ struct AuthorizedCall::Transfer {
         beginning.clear();
     }
 
-    /// The client's silence is none of the service's: the client could make it last until the
-    /// service has sent a secret as far as a line's end, and be given that part.
+    /// Time spent waiting for the client is not the service's silence. Otherwise a client could
+    /// stall until a secret has arrived up to a line's end, and receive that part.
     void waitedForClient() { quiet_since = std::chrono::steady_clock::now(); }
     bool hasMore() const {
         curl_socket_t fd = CURL_SOCKET_BAD;
@@ -301,8 +301,8 @@ void AuthorizedCall::prepare(const Request& request, Transfer& transfer, CurlLis
     }
     for (const auto& [name, value] : request.grant.headers) headers.add(name + ": " + value);
     headers.add("Accept-Encoding: identity");
-    headers.add("Expect:");                // libcurl's own
-    if (!accepts) headers.add("Accept:");  // libcurl's own
+    headers.add("Expect:");                // removes libcurl's own
+    if (!accepts) headers.add("Accept:");  // removes libcurl's own
     const bool body = head.content_length > 0;
     if (!body && head.count("Content-Length") > 0) headers.add("Content-Length: 0");
 
@@ -310,7 +310,7 @@ void AuthorizedCall::prepare(const Request& request, Transfer& transfer, CurlLis
     if (!egress_.book(sent, 0)) throw StreamBroken("no more may be carried");
 
     const Destination& there = request.destination;
-    // Never used: openSocket() brings a connection to an address that was checked.
+    // The address is never used: openSocket() connects to an address that was checked.
     if (!there.literal) names.add(there.text() + ":192.0.2.1");
     const std::string origin = (request.tls ? "https://" : "http://") + there.text() + "/";
     const std::string target = withQuery(head.target, request.grant.query);
@@ -323,7 +323,7 @@ void AuthorizedCall::prepare(const Request& request, Transfer& transfer, CurlLis
         curl_.set(CURLOPT_UPLOAD, 1L);
         curl_.set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(head.content_length));
     }
-    // On a connection that has gone stale libcurl sends a request again: only what may be repeated.
+    // libcurl resends a request on a stale connection, so only a repeatable one may reuse it.
     const bool repeatable = !body && (head.method == "GET" || head.method == "HEAD");
     curl_.set(CURLOPT_FRESH_CONNECT, repeatable ? 0L : 1L);
     curl_.set(CURLOPT_MAXCONNECTS, 1L);
@@ -367,10 +367,10 @@ bool AuthorizedCall::perform(const Request& request, ByteStream& inside, std::st
         inside.write("HTTP/1.1 100 Continue\r\n\r\n", kTakeWithin);
     }
     const CURLcode result = ::curl_easy_perform(curl_.get());
-    // finish() asks libcurl about this transfer, so curl_ is reset after it.
+    // finish() needs libcurl's data about this transfer, so curl_ is reset after it.
     const bool told = transfer.told;
     if (!transfer.thrown && result == CURLE_OK) transfer.finish();
-    curl_.reset();  // it must not keep what ends with this call
+    curl_.reset();  // it must not keep pointers to objects of this call
     if (told && (transfer.thrown || result != CURLE_OK)) {
         throw StreamBroken("the answer broke off");
     }

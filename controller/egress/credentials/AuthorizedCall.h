@@ -14,9 +14,9 @@
 
 namespace hearth::broker {
 
-/// Carries requests that get credentials, by libcurl: the connection is made by the Dialer, the
-/// server's certificate is verified, what comes back passes a Masker. Of one tenant's connection;
-/// keeps its own to the outside for the next request. Used by one thread.
+/// Sends requests that get credentials, by libcurl: the Dialer makes the connection, the server's
+/// certificate is verified, and the answer passes a SecretMasker. Belongs to one tenant connection;
+/// keeps its own outside connection for the next request. Used by one thread.
 class AuthorizedCall {
 public:
     /// `ca_file`: extra authorities to trust, besides the system's; empty: none. `gone` reports

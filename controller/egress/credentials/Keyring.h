@@ -13,23 +13,23 @@ namespace hearth::broker {
 
 /// The credentials of one request, with their present values.
 struct CredentialGrant {
-    std::vector<std::pair<std::string, std::string>> headers;  ///< over the request's own
-    std::vector<std::pair<std::string, std::string>> query;    ///< over the request's own
-    std::vector<std::string> hidden;  ///< what must not come back, in no spelling
+    std::vector<std::pair<std::string, std::string>> headers;  ///< replace the request's own
+    std::vector<std::pair<std::string, std::string>> query;    ///< replace the request's own
+    std::vector<std::string> hidden;  ///< values that must not come back, in any spelling
 };
 
-/// The credentials of one workspace, and what its programs trust because of them. Thread-safe.
+/// The credentials of one workspace, and the authority that its programs trust. Thread-safe.
 class Keyring {
 public:
-    /// `secrets` must outlive it. `authority` is null where no credential is for TLS.
+    /// `secrets` must outlive it. `authority` is null if no credential is for TLS.
     Keyring(std::vector<Credential> credentials, const SecretDirectory& secrets,
             std::unique_ptr<TlsAuthority> authority);
 
     const std::vector<Credential>& credentials() const noexcept { return credentials_; }
-    /// Null where no credential is for TLS.
+    /// Null if no credential is for TLS.
     TlsAuthority* authority() const noexcept { return authority_.get(); }
 
-    /// Whether requests to this destination get something.
+    /// True if requests to this destination get a credential.
     bool covers(const Destination& destination, bool tls) const;
     /// Throws Refused if a secret cannot be read.
     CredentialGrant grant(const Destination& destination, bool tls) const;
@@ -40,7 +40,7 @@ private:
     const std::unique_ptr<TlsAuthority> authority_;
 };
 
-/// "path?query" with these parameters in place of any of the same names.
+/// Returns "path?query" with these parameters; they replace existing ones of the same names.
 std::string withQuery(const std::string& target,
                       const std::vector<std::pair<std::string, std::string>>& query);
 

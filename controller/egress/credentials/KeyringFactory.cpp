@@ -8,7 +8,7 @@ namespace hearth::broker {
 namespace {
 
 constexpr std::size_t kMostOfClaim = 16;
-/// Of all values of a claim: they travel with its note, which is bounded.
+/// The most bytes of all values of a claim: they travel in its note, which is bounded.
 constexpr std::size_t kMostBytes = 16U << 10U;
 
 std::vector<std::string> hostsOf(const std::vector<Credential>& credentials) {
@@ -52,7 +52,7 @@ std::shared_ptr<const Keyring> KeyringFactory::again(std::vector<Credential> of_
     if (!kept.is_null()) {
         const auto of_claim =
             readClaimCredentials(kept.at("credentials"), kept.value("tenant", ""), "/credentials");
-        for (const Credential& one : of_claim) {  // the pool may have gained one for the same
+        for (const Credential& one : of_claim) {  // the pool may now have one for the same requests
             if (std::none_of(all.begin(), all.end(),
                              [&](const Credential& other) { return collide(one, other); })) {
                 all.push_back(one);

@@ -7,24 +7,24 @@
 
 namespace hearth::broker {
 
-/// The operator's secrets: a file for each, and below `tenants/NAME/` those of a tenant. Read when
-/// a request needs one, so that a file that is replaced counts from then on. Nothing is kept.
+/// The operator's secrets: one file each, and a tenant's below `tenants/NAME/`. A file is read
+/// when a request needs it, so a replaced file counts from then on. Nothing is kept.
 /// Thread-safe.
 class SecretDirectory {
 public:
-    /// Empty: there are none.
+    /// Empty: there are no secrets.
     explicit SecretDirectory(std::string directory) : directory_(std::move(directory)) {}
 
     bool exists() const noexcept { return !directory_.empty(); }
     /// The credential's current secret, without a final newline. Throws Refused (502) with a text
     /// for the caller.
     std::string value(const Credential& credential) const;
-    /// Why it has no secret now, in words for an operator; "" if it has one.
+    /// The reason why the credential has no secret now, for an operator; "" if it has one.
     std::string lackOf(const Credential& credential) const;
 
 private:
     enum class Lack { None, NoDirectory, NoFile, Unreadable, NoSecret };
-    /// The value, or what is the matter.
+    /// The value, or what is wrong with it.
     std::pair<std::string, Lack> read(const Credential& credential) const;
 
     const std::string directory_;

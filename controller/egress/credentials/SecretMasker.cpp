@@ -14,7 +14,7 @@ char upper(char c) {
     return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
 }
 
-/// Whether a secret may contain this byte.
+/// True if a secret, as text, may contain this byte.
 bool isOfText(char c) {
     const auto byte = static_cast<unsigned char>(c);
     return (byte >= 0x20 && byte != 0x7F) || (byte >= '\t' && byte <= '\r') || byte == 0;
@@ -26,7 +26,7 @@ SecretMasker::SecretMasker(const std::vector<std::string>& hidden) {
     for (const std::string& secret : hidden) {
         const std::size_t most = std::min(secret.size(), kPart);
         longest_ = std::max(longest_, most * (kLongestSpelling + kLongestBreak));
-        // The last part ends where the secret does, and so is as long as the others.
+        // The last part ends where the secret does, and is as long as the others.
         for (std::size_t at = 0; at < secret.size(); at += most) {
             add(std::string_view(secret).substr(std::min(at, secret.size() - most), most));
         }
@@ -45,7 +45,7 @@ void SecretMasker::add(std::string_view part) {
     parts_.push_back(out);
 }
 
-/// True if the part has come whole.
+/// True if the last character of the part has arrived.
 bool SecretMasker::Part::step(const std::vector<Spelling>& spellings, std::size_t end) {
     std::uint64_t here = 0;
     for (const Spelling& one : spellings) {
@@ -57,8 +57,8 @@ bool SecretMasker::Part::step(const std::vector<Spelling>& spellings, std::size_
 }
 
 void SecretMasker::overwrite(const Part& part, const std::vector<Spelling>& spellings) {
-    // Bit k: after the first k + 1, the others follow from here. Spellings come by their ends, so
-    // all that begin at an end are done before it.
+    // Bit k: the characters after the first k + 1 follow from here. Spellings are sorted by their
+    // ends, so all that begin at a place are done before it is used.
     std::vector<std::uint64_t> follow(came_.size() + 1, part.last);
     for (auto one = spellings.rbegin(); one != spellings.rend(); ++one) {
         const std::uint64_t after = follow[one->end];
@@ -66,7 +66,7 @@ void SecretMasker::overwrite(const Part& part, const std::vector<Spelling>& spel
             one->character == 0 ? after : (after & part.places[one->character]) >> 1U;
     }
     std::vector<std::uint64_t> come(came_.size() + 1);
-    // The beginning may have been dropped: it is taken for granted, in bytes that have gone on.
+    // The beginning may have been dropped with bytes already passed on, so it is assumed to match.
     for (std::size_t at = 0; !from_start_ && at < kLongestSpelling; ++at) come[at] = follow[at];
     for (const Spelling& one : spellings) {
         const std::uint64_t before = come[one.begin];
@@ -84,7 +84,7 @@ void SecretMasker::overwrite(const Part& part, const std::vector<Spelling>& spel
 }
 
 std::string SecretMasker::pass(std::string_view bytes) {
-    // Looked for in what came, since one secret may begin within another.
+    // Searches the unmasked input, because one secret may begin within another.
     const std::size_t known = came_.size();
     came_.append(bytes);
     masked_.append(bytes);
@@ -114,7 +114,7 @@ std::string SecretMasker::pause() {
 std::size_t SecretMasker::held() const {
     std::size_t n = 0;
     constexpr auto kNone = std::string::npos;
-    std::size_t after_line = kNone;  // while nothing but \r stands before a line's end
+    std::size_t after_line = kNone;  // set while only \r separates `at` from a line's end
     for (std::size_t at = came_.size(); at > gone_ && n + 1 < longest_; --at, ++n) {
         const char c = came_[at - 1];
         if (!isOfText(c)) return n;
@@ -130,7 +130,7 @@ std::size_t SecretMasker::held() const {
 
 std::string SecretMasker::release(std::size_t until) {
     std::string out = masked_.substr(gone_, until - gone_);
-    // A spelling may reach back over what has gone. Places keep their number, modulo kPlaces.
+    // A spelling may begin in bytes already passed on. Places keep their number modulo kPlaces.
     const std::size_t keep = std::min(until, kLongestBreak);
     const std::size_t drop = (until - keep) / kPlaces * kPlaces;
     if (drop > 0) from_start_ = false;

@@ -26,12 +26,12 @@ constexpr std::array<std::pair<std::string_view, char>, 39> kEntities{{
     {"lcub", '{'},   {"lbrace", '{'},   {"verbar", '|'},   {"vert", '|'},   {"rcub", '}'},
     {"rbrace", '}'}, {"NewLine", '\n'}, {"UnderBar", '_'}, {"shy", '\n'},
 }};
-/// HTML knows these without their semicolon, too.
+/// HTML also accepts these without their semicolon.
 constexpr std::size_t kBareEntities = 4;
 constexpr std::array<std::string_view, 4> kHtmlBreaks{"<br>", "<br/>", "<br />", "<wbr>"};
-/// Where a text may be broken without a mark, in UTF-8: next line, soft hyphen, spaces and joiners
-/// of no width, line and paragraph separators, marks of direction, signs of mathematics that are
-/// not shown, byte order mark.
+/// Characters that may break a text without a visible mark, in UTF-8: next line, soft hyphen,
+/// spaces and joiners of no width, line and paragraph separators, marks of direction, invisible
+/// signs of mathematics, byte order mark.
 constexpr std::array<std::pair<std::string_view, unsigned>, 17> kUnseen{{{"\xC2\x85", 0x85},
                                                                          {"\xCD\x8F", 0x34F},
                                                                          {"\xD8\x9C", 0x61C},
@@ -56,14 +56,14 @@ bool isPrintable(char c) {
 bool isLineEnd(char c) {
     return c == '\n' || c == '\r' || c == '\v' || c == '\f';
 }
-/// Of a code point that stands for none.
+/// True for a code point that stands for no character.
 bool isBreak(unsigned value) {
     return (value < 0x20 && isLineEnd(static_cast<char>(value))) ||
            std::any_of(kUnseen.begin(), kUnseen.end(),
                        [value](const auto& unseen) { return unseen.second == value; });
 }
 
-/// All of the text as a number, of at most so many digits.
+/// Reads the whole text as a number of at most `most` digits.
 std::optional<unsigned> number(std::string_view digits, int base, std::size_t most = kMostDigits) {
     if (digits.empty() || digits.size() > most) return std::nullopt;
     unsigned value = 0;
@@ -83,7 +83,7 @@ std::optional<unsigned> entity(std::string_view body) {
     if (closed) body.remove_suffix(1);
     if (body.starts_with("#x") || body.starts_with("#X")) return number(body.substr(2), 16);
     if (body.starts_with('#')) return number(body.substr(1), 10);
-    // Asked for each byte after a &: most are the end of no name.
+    // Called for each byte after a &: most of them end no name.
     if (!closed && !body.ends_with('p') && !body.ends_with('t') && !body.ends_with('P') &&
         !body.ends_with('T')) {
         return std::nullopt;
@@ -165,7 +165,7 @@ private:
         return end_ > length && text_[end_ - 1 - length] == c;
     }
 
-    /// A break is one, whatever it is spelled as.
+    /// Adds a break or a character. A break counts as one in any spelling.
     void character(std::size_t length, unsigned value) {
         if (isBreak(value)) {
             out_.push_back({end_ - length, end_, 0});
@@ -186,7 +186,7 @@ private:
         const std::size_t octal = kOctalDigits + (body[0] == '0' ? 1 : 0);
         add(body, number(body, 8, octal));
         add(body, lettered(body));
-        // CSS: a blank may end it.
+        // In CSS a blank may end the escape.
         std::string_view digits = body;
         if (digits.ends_with(' ')) digits.remove_suffix(1);
         add(body, number(digits, 16, kCssDigits));

@@ -15,9 +15,9 @@ namespace hearth::broker {
 namespace {
 
 constexpr long kDay = 24L * 60 * 60;
-/// Longer than any workspace lives; clocks inside are the machine's own.
+/// Longer than any workspace lives; sandboxes use the machine's own clock.
 constexpr long kAuthorityDays = 3'650;
-/// Programs refuse certificates of servers that hold longer than 398 days.
+/// Programs refuse server certificates that are valid for more than 398 days.
 constexpr long kServerDays = 397;
 constexpr std::size_t kSerialBytes = 16;
 
@@ -47,7 +47,7 @@ std::string generalName(const std::string& host) {
     return IpAddress::parse(host) ? "IP:" + host : "DNS:" + host;
 }
 
-/// The same as a subtree of names, which has a mask for an address.
+/// The host as a name constraint, in which an address has a mask.
 std::string subtree(const std::string& host) {
     const auto address = IpAddress::parse(host);
     if (!address) return "permitted;DNS:" + host;
@@ -64,7 +64,7 @@ std::string permittedOnly(const std::vector<std::string>& hosts) {
         (IpAddress::parse(host) ? addresses : names) = true;
         out += "," + subtree(host);
     }
-    // A kind of name without any permitted entry would be unrestricted.
+    // A kind of name without a permitted entry would be unrestricted.
     if (!names) out += ",permitted;DNS:invalid";
     if (!addresses) {
         out += ",excluded;IP:0.0.0.0/0.0.0.0,excluded;IP:0:0:0:0:0:0:0:0/0:0:0:0:0:0:0:0";
@@ -79,7 +79,7 @@ void extend(X509* certificate, X509* issuer, int what, const std::string& value)
     require(extension != nullptr && ::X509_add_ext(certificate, extension.get(), -1) == 1);
 }
 
-/// Not signed yet. An unguessable serial number, as RFC 5280 wants it: positive, below 20 octets.
+/// An unsigned certificate. RFC 5280: an unguessable, positive serial number below 20 octets.
 Certificate blank(EVP_PKEY* key, const std::string& name, long days) {
     Certificate out(::X509_new());
     require(out != nullptr);
@@ -172,7 +172,7 @@ std::string TlsAuthority::privatePem() const {
 std::shared_ptr<SSL_CTX> TlsAuthority::serverFor(const std::string& host) {
     const MutexLock lock(mutex_);
     if (const auto known = servers_.find(host); known != servers_.end()) return known->second;
-    // Its key is its own: the authority's signs, and does nothing else.
+    // The server gets its own key: the authority's key only signs.
     const Key key(::EVP_EC_gen("P-256"));
     require(key != nullptr);
     const Certificate leaf = blank(key.get(), "Hearth broker", kServerDays);

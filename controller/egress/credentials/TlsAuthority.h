@@ -12,13 +12,13 @@
 namespace hearth::broker {
 
 /// A certificate authority of one workspace. Only that workspace's programs trust it, and it can
-/// only sign for the hosts it was made for (RFC 5280 section 4.2.1.10). With it the gateway
-/// terminates their TLS to those hosts. Thread-safe.
+/// only sign for the hosts it was made for (RFC 5280 section 4.2.1.10). The gateway uses it to
+/// terminate their TLS to those hosts. Thread-safe.
 class TlsAuthority {
 public:
-    /// Names and literal addresses. Throws std::runtime_error if the library refuses.
+    /// `hosts`: names and literal addresses. Throws std::runtime_error if the library refuses.
     explicit TlsAuthority(const std::vector<std::string>& hosts);
-    /// One that privatePem() gave. Throws std::runtime_error on anything else.
+    /// Reads an authority that privatePem() wrote. Throws std::runtime_error on anything else.
     static std::unique_ptr<TlsAuthority> fromPem(const std::string& private_pem);
     ~TlsAuthority();
     TlsAuthority(const TlsAuthority&) = delete;
@@ -29,7 +29,7 @@ public:
     /// The certificate that programs trust.
     std::string certificatePem() const;
 
-    /// A server's settings with a certificate for the host: TLS 1.2 or newer, HTTP/1.1.
+    /// TLS settings of a server, with a certificate for the host: TLS 1.2 or newer, HTTP/1.1.
     std::shared_ptr<SSL_CTX> serverFor(const std::string& host);
 
 private:

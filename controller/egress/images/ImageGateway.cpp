@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::size_t kMostListeners = 8;
 constexpr std::size_t kMostConnectionsOfFetch = 32;
-/// In counters and log lines, beside the pools' names.
+/// The pool's name in counters and log lines, where sandboxes have their pools' names.
 constexpr const char* kPool = "ondemand";
 
 EgressLimits unlimited() {
     EgressLimits limits;
-    limits.bytes = UINT64_MAX;  // an image has its own limit
+    limits.bytes = UINT64_MAX;  // an image has its own size limit
     limits.connections = kMostConnectionsOfFetch;
     return limits;
 }
@@ -30,7 +30,7 @@ std::uint16_t portOf(const Fd& listener) {
     sockaddr_in6 address{};
     socklen_t size = sizeof(address);
     if (::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-    return ntohs(address.sin6_port);  // at the same place for both families
+    return ntohs(address.sin6_port);  // the port is at the same offset for both families
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ void ImageWay::run() {
     for (const Fd& listener : listeners) waits.push_back({listener.get(), POLLIN, 0});
     while (!listeners.empty()) {
         if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) return;
-        if (waits[0].revents != 0) return;  // the end, whichever side says it
+        if (waits[0].revents != 0) return;  // either side has ended it
         for (std::size_t i = 0; i < listeners.size(); ++i) {
             if (waits[i + 1].revents != 0) accept(listeners[i], i == 0);
         }
@@ -132,7 +132,7 @@ void ImageWay::relayTo(const Destination& registry, int fd) {
     } catch (const Refused& e) {
         entry.decision = e.reason();
         entry.status = e.status();
-    } catch (const StreamBroken&) {  // it was carried until then
+    } catch (const StreamBroken&) {  // the bytes before the break still count
     }
     entry.sent = carried.sent;
     entry.received = carried.received;

@@ -18,10 +18,10 @@
 
 namespace hearth::broker {
 
-/// The way out of one image's fetch. The fetching process has no network except listeners, whose
-/// connections come here through a socket: the first listener is an HTTP proxy, each further one
-/// stands for the registry at its port. The RegistryDialer makes every connection, and each is
-/// logged as a sandbox's is (`egress.request`). Thread-safe.
+/// The way out of one image's fetch. The fetching process has no network, only listeners that it
+/// passes here through a socket. The first listener is an HTTP proxy; each further one stands for
+/// the registry at its port. The RegistryDialer makes every connection, and each is logged as a
+/// sandbox's is (`egress.request`). Thread-safe.
 class ImageWay {
 public:
     struct Ground {
@@ -30,7 +30,7 @@ public:
         const Clock& clock;
         const metrics::Tracer& tracer;
     };
-    /// Throws Refused if the registry is not to be reached.
+    /// Throws Refused if the registry must not be reached.
     ImageWay(const std::string& image, std::optional<Destination> registry,
              std::unique_ptr<RegistryDialer> dialer, const Ground& ground);
     /// Ends its connections and waits for their threads.
@@ -38,7 +38,7 @@ public:
     ImageWay(const ImageWay&) = delete;
     ImageWay& operator=(const ImageWay&) = delete;
 
-    /// The end of the socket that takes the listeners; it stays ours.
+    /// The end of the socket that the fetching process sends its listeners to; stays owned here.
     int socket() const noexcept { return theirs_.get(); }
     /// The last destination that was refused.
     std::optional<Refused> refused() const { return dialer_->refused(); }
@@ -62,11 +62,11 @@ private:
     const ProxyFacts facts_;
     Fd ours_;
     Fd theirs_;
-    std::list<Connection> connections_;  ///< the thread's, then the destructor's
+    std::list<Connection> connections_;  ///< used by the thread, then by the destructor
     std::jthread thread_;
 };
 
-/// Makes them for the images of claims. Thread-safe.
+/// Makes the ways out for the images of claims. Thread-safe.
 class ImageGateway {
 public:
     ImageGateway(DenySet deny, OperatorProxy proxy, const ImageWay::Ground& ground,
@@ -76,8 +76,8 @@ public:
           ground_(ground),
           resolve_(std::move(resolve)) {}
 
-    /// `registry` as a reference has it, "host" or "host:port"; empty: the usual public one.
-    /// Throws Refused if it is at an address that is denied, or has none.
+    /// `registry` as an image reference has it, "host" or "host:port"; empty: the usual public one.
+    /// Throws Refused if it has no address, or a denied one.
     std::unique_ptr<ImageWay> open(const std::string& image, const std::string& registry) const;
 
 private:

@@ -69,7 +69,7 @@ Fd OperatorProxy::connect(const Destination& destination) const {
     const CURLcode result = ::curl_easy_perform(curl.get());
     curl_socket_t socket = CURL_SOCKET_BAD;
     if (result == CURLE_OK) ::curl_easy_getinfo(curl.get(), CURLINFO_ACTIVESOCKET, &socket);
-    // The handle closes its own; a tunnel through TLS could not be used without the handle.
+    // The handle closes its own socket; a tunnel through TLS cannot be used without the handle.
     Fd fd(socket == CURL_SOCKET_BAD || url_.starts_with("https:")
               ? -1
               : ::fcntl(socket, F_DUPFD_CLOEXEC, 0));

@@ -8,17 +8,17 @@
 
 namespace hearth::broker {
 
-/// The HTTP or SOCKS proxy by which the operator has this machine reach registries (HTTPS_PROXY,
-/// and NO_PROXY: names, names below ".example", ranges of addresses, "*"). Immutable.
+/// The HTTP or SOCKS proxy that this machine uses to reach registries (HTTPS_PROXY, and NO_PROXY:
+/// names, names below ".example", ranges of addresses, "*"). Immutable.
 class OperatorProxy {
 public:
-    /// None: everything is reached directly.
+    /// No proxy: everything is reached directly.
     OperatorProxy() = default;
     OperatorProxy(std::string url, const std::string& except);
     static OperatorProxy ofEnvironment();
 
     bool covers(const Destination& destination) const;
-    /// A tunnel to there, non-blocking. The proxy resolves the name. Throws Refused.
+    /// A non-blocking tunnel to the destination. The proxy resolves the name. Throws Refused.
     Fd connect(const Destination& destination) const;
 
 private:

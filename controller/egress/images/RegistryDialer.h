@@ -15,14 +15,14 @@ namespace hearth::broker {
 /// Connects for the fetch of one image: to its registry, and to the hosts it redirects to (token
 /// services, layer stores). The address of each connection is checked against the DenySet. One
 /// exception: a registry that the operator wrote as an address or as localhost is reached at any
-/// address, because patterns name a registry's host literally, but only at its port. Behind the
-/// operator's proxy a name is checked as it resolves here, if it does.
+/// address, because patterns name a registry's host literally, but only at its port. With the
+/// operator's proxy a name is checked by the addresses it has here, if it has any.
 class RegistryDialer final : public Dialer {
 public:
     using Resolve = std::function<std::vector<IpAddress>(const std::string& name)>;
 
-    /// `registry`: without a port (0) the usual ones. nullopt: one that is known to be public.
-    /// `resolve` instead of the system's resolver; may be empty.
+    /// `registry`: port 0 means the usual ports; nullopt: a registry that is known to be public.
+    /// `resolve` replaces the system's resolver; may be empty.
     RegistryDialer(DenySet deny, const OperatorProxy& proxy, std::optional<Destination> registry,
                    Resolve resolve = {})
         : Dialer(std::move(deny)),
@@ -30,9 +30,9 @@ public:
           registry_(std::move(registry)),
           resolve_(std::move(resolve)) {}
 
-    /// No policy applies: whether the image is allowed was decided before.
+    /// Applies no policy: the image was already allowed.
     Fd dial(const NetworkPolicy& policy, const Destination& destination) const override;
-    /// Throws Refused if the registry is not to be reached, as far as its addresses tell.
+    /// Throws Refused if the registry must not be reached, judged by the addresses it has now.
     void checkRegistry() const;
     /// The last destination that was refused.
     std::optional<Refused> refused() const;
@@ -43,7 +43,7 @@ protected:
 private:
     bool isNamed(const Destination& destination) const;
     Fd reach(const Destination& destination) const;
-    /// Nothing where the name is the proxy's to resolve.
+    /// Empty if the proxy has to resolve the name.
     std::vector<IpAddress> checked(const Destination& destination) const;
 
     const OperatorProxy& proxy_;

@@ -10,7 +10,7 @@ namespace hearth::broker {
 namespace {
 
 constexpr auto kFresh = std::chrono::minutes(10);
-/// A project that the index does not know is asked for again soon: it may just be published.
+/// A project that the index does not know is soon requested again: it may just be published.
 constexpr auto kFreshAbsence = std::chrono::seconds(30);
 constexpr std::size_t kMostPages = 4'096;
 constexpr std::size_t kMostPageBytes = 128U << 20U;
@@ -46,7 +46,7 @@ std::map<std::string, std::string> PackageMirror::environment() const {
         env["PIP_INDEX_URL"] = index;
         env["UV_DEFAULT_INDEX"] = index;
         env["UV_INDEX_URL"] = index;
-        // The cache is the mirror's: a second copy would only fill the workspace.
+        // The mirror has the cache: a second copy would only fill the workspace.
         env["PIP_NO_CACHE_DIR"] = "1";
         env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1";
         env["PIP_NO_WARN_SCRIPT_LOCATION"] = "1";
@@ -112,7 +112,7 @@ std::shared_ptr<PackageMirror::Page<Content>> PackageMirror::Pages<Content>::get
 template <typename Content>
 void PackageMirror::Pages<Content>::sized(const std::string& key, std::size_t size) {
     const MutexLock lock(mutex);
-    if (all.count(key) == 0) return;  // it has made place already
+    if (all.count(key) == 0) return;  // already dropped
     std::size_t& known = sizes[key];
     bytes += size - known;
     known = size;
@@ -129,7 +129,7 @@ std::shared_ptr<const Content> PackageMirror::page(Pages<Content>& pages, const 
                                                    const std::string& accept, std::uint64_t most,
                                                    const Parse& parse) {
     const std::shared_ptr<Page<Content>> page = pages.get(key);
-    const MutexLock lock(page->mutex);  // who comes meanwhile waits for the one request
+    const MutexLock lock(page->mutex);  // concurrent readers wait for the one request
     if (clock_.now() < page->fresh_until) {
         if (!page->failure.empty()) throw Refused(kBadGateway, "index_failed", page->failure);
         return page->content;
@@ -158,7 +158,7 @@ std::shared_ptr<const Content> PackageMirror::page(Pages<Content>& pages, const 
         }
         page->fresh_until = clock_.now() + kFresh;
     } catch (const Refused& e) {
-        // An old answer is better than none, and readers in line after us need not wait for the
+        // An old answer is better than none, and the next waiting readers must not wait for the
         // same failure.
         page->fresh_until = clock_.now() + (page->content ? kFreshAbsence : kFreshFailure);
         if (page->content) return page->content;

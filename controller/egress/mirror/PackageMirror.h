@@ -23,18 +23,18 @@
 
 namespace hearth::broker {
 
-/// The indexes that the operator named; empty: none of that kind. Where a sandbox finds them is
-/// always its own loopback.
+/// The indexes that the operator named; empty: none of that kind. A sandbox always reaches them at
+/// its own loopback.
 struct MirrorSources {
-    std::string pypi;                ///< of a simple repository, "https://…/simple/"
-    std::string npm;                 ///< of a registry, "https://…/"
-    std::vector<std::string> hosts;  ///< "host[:port]" where else their files lie
-    std::vector<AptSource> apt;      ///< as parseAptSources() gives them
+    std::string pypi;                ///< URL of a simple repository, "https://…/simple/"
+    std::string npm;                 ///< URL of a registry, "https://…/"
+    std::vector<std::string> hosts;  ///< "host[:port]" of other hosts that have their files
+    std::vector<AptSource> apt;      ///< from parseAptSources()
 
     bool any() const { return !pypi.empty() || !npm.empty() || !apt.empty(); }
 };
 
-/// A project's page, read and written anew once, however often it is asked for.
+/// A project's page, parsed and rewritten once, however often it is requested.
 struct PypiPage {
     PypiProject project;
     std::shared_ptr<const std::string> html;
@@ -44,20 +44,20 @@ struct PypiPage {
 
 /// Package indexes as sandboxes see them, under /pypi/, /npm/ and /apt/ of their broker's port:
 /// read-only, each file checked against its index's hash, through one cache for all. Tenants can
-/// write nothing here; what they ask for is a name, never an address. Thread-safe; calls block for
-/// the index.
+/// write nothing here; they request names, never addresses. Thread-safe; calls block for the
+/// index.
 class PackageMirror {
 public:
-    /// `base` is how sandboxes reach it, "http://127.0.0.1:PORT". `cache` and `fetcher` outlive it.
+    /// `base` is its URL in sandboxes, "http://127.0.0.1:PORT". `cache` and `fetcher` outlive it.
     PackageMirror(MirrorSources sources, std::string base, Fetcher& fetcher, FileCache& cache,
                   const Clock& clock);
 
-    /// Never throws, except for a lack of memory: failures are answers too.
+    /// Throws nothing except std::bad_alloc: failures are answers too.
     MirrorAnswer answer(const MirrorRequest& asked);
 
-    /// The variables that lead pip, uv and npm to it.
+    /// The environment variables that lead pip, uv and npm to the mirror.
     std::map<std::string, std::string> environment() const;
-    /// The settings that lead apt to it.
+    /// The settings that lead apt to the mirror.
     std::vector<agent::AptArchive> aptArchives() const;
 
 private:
@@ -66,11 +66,11 @@ private:
         Mutex mutex;
         TimePoint fresh_until HEARTH_GUARDED_BY(mutex){};
         std::string etag HEARTH_GUARDED_BY(mutex);
-        /// Null: not yet asked, or absent.
+        /// Null: not yet requested, or absent.
         std::shared_ptr<const Content> content HEARTH_GUARDED_BY(mutex);
         std::string failure HEARTH_GUARDED_BY(mutex);  // why it cannot be fetched
     };
-    /// The pages used last, as many as fit; the others are asked for again.
+    /// The most recently used pages, as many as fit; other pages are fetched again.
     template <typename Content>
     struct Pages {
         Mutex mutex;
@@ -79,7 +79,7 @@ private:
         std::map<std::string, std::size_t> sizes HEARTH_GUARDED_BY(mutex);  // of content
         std::size_t bytes HEARTH_GUARDED_BY(mutex) = 0;
         std::shared_ptr<Page<Content>> get(const std::string& key);
-        /// The page takes so many bytes now: others make place.
+        /// Records the page's size, and drops older pages if they exceed the limit together.
         void sized(const std::string& key, std::size_t size);
         void drop(const std::string& key) HEARTH_REQUIRES(mutex);
     };
@@ -100,7 +100,7 @@ private:
     const IndexFiles files_;
     const Clock& clock_;
     AptMirror apt_;
-    std::counting_semaphore<> parsers_{2};  ///< pages that are being read at a time
+    std::counting_semaphore<> parsers_{2};  ///< how many pages are parsed at once
     Pages<PypiPage> projects_;
     Pages<NpmPackage> packages_;
 };

@@ -22,8 +22,8 @@ bool isLabel(std::string_view label) {
     });
 }
 
-/// In lower case. A last label that begins with a digit belongs to no domain, but to "127.1",
-/// "2130706433", "0x7f000001" and their like.
+/// Checks a name in lower case. A last label that begins with a digit belongs to no domain, only to
+/// spellings such as "127.1", "2130706433", "0x7f000001".
 bool isName(std::string_view name) {
     if (name.empty() || name.size() > kMaxName) return false;
     std::string_view label;
@@ -58,7 +58,7 @@ bool takePort(std::string_view& text, std::uint16_t& port) {
     return true;
 }
 
-/// Of "[v6]"; false if a bracket is missing.
+/// Removes the brackets of "[v6]"; false if one is missing.
 bool takeBrackets(std::string_view& text) {
     if (!text.starts_with('[')) return text.find(']') == std::string_view::npos;
     if (!text.ends_with(']')) return false;
@@ -75,7 +75,7 @@ std::optional<Destination> Destination::parse(std::string_view authority, std::u
     if (!takePort(authority, out.port) || !takeBrackets(authority)) return std::nullopt;
     out.literal = IpAddress::parse(authority);
     if (out.literal) {
-        // Brackets are how an IPv6 address stands beside a port.
+        // In an authority, an IPv6 address has brackets and an IPv4 address has none.
         if (bracketed != (authority.find(':') != std::string_view::npos)) return std::nullopt;
         out.host = out.literal->text();
         return out;

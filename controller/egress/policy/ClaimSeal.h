@@ -11,28 +11,28 @@
 namespace hearth::broker {
 
 /// The part of a claim that the sandbox's agent keeps for the server but can neither read nor
-/// change: the workspace's network, the sources of its keyring, and its owner.
+/// change: the workspace's network, the credentials of its keyring, and its owner.
 struct ClaimReach {
     NetworkMode mode = NetworkMode::None;
-    /// Each list must allow a destination: the pool's, and the claim's if it brought one.
+    /// Each list must allow a destination: the pool's, and the claim's if it has one.
     std::vector<std::vector<std::string>> allow;
     Json keys = {};              ///< KeyringFactory::Made::kept
-    std::string tenant = {};     ///< empty: was sealed before this was
+    std::string tenant = {};     ///< empty: sealed by a version without this field
     std::string workspace = {};  ///< the same
 };
 
-/// Seals and opens it with a key that only the server has. A compromised agent can leave it out,
-/// which means no network and no owner. It cannot replay an older seal of its claim, because a
-/// claim's seal never changes. Thread-safe.
+/// Seals and opens a ClaimReach with a key that only the server has. A compromised agent can leave
+/// the seal out, which means no network and no owner. It cannot replay an older seal of its claim,
+/// because a claim's seal never changes. Thread-safe.
 class ClaimSeal {
 public:
     /// `secret_key` is the server's; any bytes.
     explicit ClaimSeal(std::string_view secret_key);
 
-    /// Good for this claim only.
+    /// The result opens for this claim only.
     std::string close(const ClaimReach& reach, const std::string& claim) const;
-    /// Throws Error(InvalidArgument) if `sealed` is not what close() made for this claim. Of
-    /// nothing it makes no network, and no tenant.
+    /// Throws Error(InvalidArgument) if `sealed` is not a result of close() for this claim. An
+    /// empty text gives no network and no tenant.
     ClaimReach open(const std::string& sealed, const std::string& claim) const;
 
 private:

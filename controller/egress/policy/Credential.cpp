@@ -39,7 +39,7 @@ bool isPrintable(std::string_view text) noexcept {
     return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c <= 0x7E; });
 }
 
-/// A name that means the same in a path and in a URL, and leads nowhere else.
+/// Checks for a name that means the same in a path and in a URL and leads nowhere else.
 bool isPlainName(std::string_view text) noexcept {
     return !text.empty() && text.size() <= kMostName && text.front() != '.' &&
            std::all_of(text.begin(), text.end(), [](unsigned char c) {

@@ -10,24 +10,24 @@
 
 namespace hearth::broker {
 
-/// A secret that requests to one destination carry without the sandbox ever having it: put in on
-/// the way out, taken out of what comes back.
+/// A secret that requests to one destination carry, without the sandbox ever having it: added on
+/// the way out, removed from the answer.
 struct Credential {
     enum class Place { Header, Basic, Query };
 
     Destination destination;
     bool tls = true;  ///< false only where the declaration says `scheme: http`
     Place place = Place::Header;
-    std::string name;    ///< of the header, of Basic's user, of the query's parameter
-    std::string form;    ///< of the header's value, around "{}": "Bearer {}"
-    std::string secret;  ///< its name in the SecretDirectory; empty where `value` is given
+    std::string name;    ///< of the header, of the Basic user, or of the query parameter
+    std::string form;    ///< the header's value, with "{}" in place of the secret: "Bearer {}"
+    std::string secret;  ///< its name in the SecretDirectory; empty if `value` is given
     std::string tenant;  ///< the secret's tenant; empty: the operator's
     std::string value;   ///< brought by a claim; never logged, shown, or stored in the clear
 
     bool operator==(const Credential&) const = default;
 };
 
-/// The declarer: a pool names secrets of the operator; a claim names those of its tenant, or
+/// The author of a declaration: a pool names the operator's secrets; a claim names its tenant's, or
 /// brings a value.
 enum class CredentialSource { Pool, Claim };
 
@@ -35,9 +35,9 @@ enum class CredentialSource { Pool, Claim };
 /// `errors` under `pointer`; then the result must not be used.
 Credential readCredential(const Json& json, CredentialSource source, const std::string& pointer,
                           std::vector<FieldError>& errors);
-/// The same as it is shown, with every default and without a value.
+/// Returns the credential as it is shown, with every default and without a value.
 Json credentialJson(const Credential& credential);
-/// Whether both would set the same thing of the same requests.
+/// Checks whether both would set the same part of the same requests.
 bool collide(const Credential& a, const Credential& b);
 
 /// The rule for secrets: 8 to 4,096 printable ASCII characters. Shorter ones could not be

@@ -19,7 +19,7 @@ constexpr const char* kNotPublicV4[] = {
     "168.63.129.16",  // Azure's metadata
 };
 
-/// Global unicast is 2000::/3; within it what carries other addresses or is no host's.
+/// Global unicast is 2000::/3; these parts carry other addresses, or belong to no host.
 constexpr const char* kGlobalV6 = "2000::/3";
 constexpr const char* kNotPublicV6[] = {"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"};
 
@@ -30,7 +30,7 @@ std::vector<IpRange> ranges(const char* const (&texts)[N]) {
     return out;
 }
 
-/// How many bits the longest prefix has that holds the address; nullopt where none does.
+/// The length of the longest prefix that contains the address; nullopt if none does.
 std::optional<unsigned> longest(const std::vector<IpRange>& ranges, const IpAddress& address) {
     std::optional<unsigned> out;
     for (const IpRange& range : ranges) {
@@ -53,7 +53,7 @@ bool isPublic(const IpAddress& address) {
 
 bool isThisMachine(const IpAddress& address) {
     ifaddrs* first = nullptr;
-    if (::getifaddrs(&first) != 0) return true;  // not known to be another
+    if (::getifaddrs(&first) != 0) return true;  // unknown: it may be this machine's
     const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> all(first, &::freeifaddrs);
     for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
         if (entry->ifa_addr == nullptr) continue;
@@ -67,7 +67,7 @@ bool isThisMachine(const IpAddress& address) {
 bool DenySet::denies(const IpAddress& address) const {
     const std::optional<unsigned> exempt = longest(exempt_, address);
     const std::optional<unsigned> more = longest(more_, address);
-    if (exempt || more) return more >= exempt;  // an empty one is less than any
+    if (exempt || more) return more >= exempt;  // an empty optional compares less than any value
     return !isPublic(address) || isThisMachine(address);
 }
 

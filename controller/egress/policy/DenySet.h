@@ -18,7 +18,7 @@ public:
     DenySet() = default;
     /// `more` is denied too; `exempt` is allowed although a range above denies it (an internal
     /// service that the operator opens). If both match an address, the longer prefix wins: a
-    /// network may be exempt except for its services, or the other way round. A range in both is
+    /// network may be exempt except for its services, or the reverse. A range in both lists is
     /// denied.
     DenySet(std::vector<IpRange> more, std::vector<IpRange> exempt)
         : more_(std::move(more)), exempt_(std::move(exempt)) {}
@@ -30,7 +30,7 @@ private:
     std::vector<IpRange> exempt_;
 };
 
-/// Reads ranges of a flag; throws Error(InvalidArgument) that names the one that is none.
+/// Reads the ranges of a flag; throws Error(InvalidArgument) that names the first invalid one.
 std::vector<IpRange> parseRanges(const std::vector<std::string>& texts, const std::string& flag);
 
 }  // namespace hearth::broker

@@ -16,10 +16,10 @@ class IpAddress {
 public:
     IpAddress() = default;
 
-    /// The two standard spellings: four decimal numbers without leading zeros, or RFC 4291 text
-    /// without zone. Others that C libraries take for addresses ("127.1", "0x7f000001") are none.
+    /// Accepts the two standard spellings: four decimal numbers without leading zeros, or RFC 4291
+    /// text without zone. Other spellings that C libraries accept ("127.1", "0x7f000001") fail.
     static std::optional<IpAddress> parse(std::string_view text);
-    /// Of AF_INET and AF_INET6; nullopt for any other family.
+    /// Reads AF_INET and AF_INET6 addresses; nullopt for any other family.
     static std::optional<IpAddress> of(const sockaddr& address);
 
     bool isV4() const noexcept;
@@ -40,7 +40,7 @@ public:
     static std::optional<IpRange> parse(std::string_view text);
 
     bool contains(const IpAddress& address) const noexcept;
-    /// The prefix's length, of the mapped form: 0 to 128.
+    /// The length of the prefix in the mapped form: 0 to 128.
     unsigned bits() const noexcept { return bits_; }
     bool operator==(const IpRange&) const = default;
 

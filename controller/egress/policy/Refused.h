@@ -6,16 +6,16 @@
 
 namespace hearth::broker {
 
-/// Statuses of HTTP, of refusals and of answers that are told apart.
+/// HTTP statuses of refusals, and of answers that need their own handling.
 inline constexpr int kNotModified = 304;
 inline constexpr int kForbidden = 403;
 inline constexpr int kNotFound = 404;
 inline constexpr int kTooMany = 429;
-/// The status of an answer if the other side fails.
+/// The status of an answer when the other side fails.
 inline constexpr int kBadGateway = 502;
 
-/// Why a destination is not reached: an HTTP status, a word for counters and logs, and a sentence
-/// for the caller.
+/// The reason why a destination is not reached: an HTTP status, a word for counters and logs, and a
+/// sentence for the caller.
 class Refused : public std::runtime_error {
 public:
     Refused(int status, std::string reason, const std::string& message)

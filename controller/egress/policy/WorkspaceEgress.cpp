@@ -8,7 +8,7 @@ namespace hearth::broker {
 namespace {
 
 constexpr std::size_t kKept = 200;
-/// Spans of one workspace, which has no more than its share of what can be sent.
+/// The most spans of one workspace per kTracedWithin: its share of all that can be sent.
 constexpr std::uint32_t kTraced = 100;
 constexpr std::chrono::minutes kTracedWithin{1};
 

@@ -15,23 +15,23 @@
 
 namespace hearth::broker {
 
-/// The way of a request to the outside. Https: one in a tunnel that got credentials.
+/// The way of a request to the outside. Https: a request in a tunnel, with credentials added.
 enum class EgressKind : std::uint8_t { Mirror, Http, Tunnel, Https };
 inline constexpr Texts<EgressKind, 4> kEgressKinds{{"mirror", "http", "tunnel", "https"}};
 
-/// One request to the outside, as it is kept and shown: never a body, a header or a path.
+/// One request to the outside, as it is kept and shown: never with a body, a header or a path.
 struct EgressEntry {
     WallTime at{};
     EgressKind kind = EgressKind::Mirror;
-    std::string destination;  ///< "host:port", or "pypi:numpy" of a mirror
-    std::string decision;     ///< allowed, hit, miss, or why it was refused
-    int status = 0;           ///< answered by us; 0 for what came from outside
+    std::string destination;  ///< "host:port", or "pypi:numpy" for a mirror
+    std::string decision;     ///< allowed, hit, miss, or the reason of a refusal
+    int status = 0;           ///< of an answer made here; 0 if it came from outside
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
     double duration_ms = 0;
 };
 
-/// The account of a workspace's requests, in all and recent ones.
+/// The account of a workspace's requests: totals, and the recent ones.
 struct EgressReport {
     std::uint64_t requests = 0;
     std::uint64_t refused = 0;
@@ -43,8 +43,8 @@ struct EgressReport {
 /// How much a workspace may send out.
 struct EgressLimits {
     double requests_per_second = 50;
-    double burst = 500;                 ///< npm asks for some hundred packages at once
-    std::uint64_t bytes = 8ULL << 30U;  ///< both ways, in its whole life
+    double burst = 500;                 ///< npm sends several hundred requests at once
+    std::uint64_t bytes = 8ULL << 30U;  ///< both ways, in its whole lifetime
     std::uint32_t connections = 32;     ///< at a time
 };
 
@@ -55,7 +55,7 @@ public:
         std::string workspace;
         std::string tenant;
         std::string pool;
-        TraceContext trace = {};  ///< its claim, as a span
+        TraceContext trace = {};  ///< its claim's span
     };
 
     WorkspaceEgress(Facts facts, NetworkPolicy policy, EgressLimits limits, metrics::Log& log,
@@ -65,14 +65,14 @@ public:
     const NetworkPolicy& policy() const noexcept { return policy_; }
     const EgressLimits& limits() const noexcept { return limits_; }
 
-    /// Takes a request's place in the rate. Throws Refused (429) when it is used up, or (403) when
-    /// the workspace has carried all the bytes it may.
+    /// Takes one request from the rate limit. Throws Refused (429) when the limit is used up, or
+    /// (403) when the workspace has carried all the bytes it may.
     void admit();
-    /// Books what a connection carries, as it does; false when the workspace may carry no more.
+    /// Books bytes while a connection carries them; false when the workspace may carry no more.
     bool book(std::uint64_t sent, std::uint64_t received);
-    /// Writes the audit line, counts, and keeps the entry among the latest. Its bytes are booked
-    /// already. Its span is a part of the workspace's claim: whose of its executions asked is not
-    /// known.
+    /// Writes the audit line, counts, and keeps the entry among the latest. Its bytes are already
+    /// booked. Its span belongs to the workspace's claim, because it is unknown which execution
+    /// sent the request.
     void record(EgressEntry entry);
     EgressReport report() const;
 

@@ -25,7 +25,7 @@ bool again() {
     return errno == EAGAIN || errno == EINTR;
 }
 
-/// One direction of a relay: what was read and not yet written.
+/// One direction of a relay, with a buffer of bytes that were read and not yet written.
 class Way {
 public:
     Way(int from, int to, std::uint64_t most, bool tell_end, std::uint64_t& count)
@@ -118,7 +118,7 @@ void relay(int inside, int outside, const RelayLimits& limits, Carried& carried)
         if (down.wantsWrite()) waits[0].events |= POLLOUT;
         if (down.wantsRead()) waits[1].events |= POLLIN;
         if (up.wantsWrite()) waits[1].events |= POLLOUT;
-        // poll() would report a hang-up again and again on a side that we do not wait for.
+        // poll() would report a hang-up repeatedly on a side that is not waited for.
         if (waits[1].events == 0) waits[1].fd = -1;
         const int n = ::poll(waits.data(), waits.size(), static_cast<int>(limits.idle.count()));
         if (n < 0 && errno == EINTR) continue;

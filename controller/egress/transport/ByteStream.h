@@ -11,10 +11,10 @@
 
 namespace hearth::broker {
 
-/// How long either side of the proxy may take to take, or to send, a piece.
+/// How long either side of the proxy may take to accept, or to send, a piece.
 inline constexpr std::chrono::milliseconds kTakeWithin = std::chrono::seconds(60);
 
-/// The other side has gone, or took or sent nothing in time.
+/// The other side has closed, or neither accepted nor sent anything in time.
 class StreamBroken : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -24,13 +24,13 @@ public:
 class ByteStream {
 public:
     virtual ~ByteStream() = default;
-    /// At least one byte, or 0 at the end. Throws StreamBroken.
+    /// Reads at least one byte; returns 0 at the end. Throws StreamBroken.
     virtual std::size_t read(char* into, std::size_t room, std::chrono::milliseconds patience) = 0;
-    /// All of it. Throws StreamBroken; `patience` is for each piece that the other side takes.
+    /// Writes all of it. Throws StreamBroken; `patience` applies to each piece that is accepted.
     virtual void write(std::string_view bytes, std::chrono::milliseconds patience) = 0;
 };
 
-/// A socket, which it does not own; it must be non-blocking.
+/// A socket, which it does not own and which must be non-blocking.
 class SocketStream final : public ByteStream {
 public:
     explicit SocketStream(int fd) : fd_(fd) {}
@@ -41,29 +41,29 @@ private:
     int fd_;
 };
 
-/// Closing this TCP connection will reset it: the other side sees that it broke, not that it ended.
+/// Makes the closing of this TCP connection a reset, so the other side sees a break, not an end.
 void resetAtClose(int fd) noexcept;
 
-/// How much went each way.
+/// How many bytes went each way.
 struct Carried {
     std::uint64_t sent = 0;      ///< from `inside` to `outside`
     std::uint64_t received = 0;  ///< from `outside` to `inside`
 };
 
 struct RelayLimits {
-    std::uint64_t sent = UINT64_MAX;      ///< then nothing more is read from `inside`
-    std::uint64_t received = UINT64_MAX;  ///< then the relay ends
-    /// Whether to report the end of input to the outside. Some HTTP servers take that for a client
+    std::uint64_t sent = UINT64_MAX;      ///< after these, nothing more is read from `inside`
+    std::uint64_t received = UINT64_MAX;  ///< after these, the relay ends
+    /// Whether to report the end of input to the outside. Some HTTP servers read it as a client
     /// that has gone.
     bool tell_end = true;
     std::chrono::milliseconds idle = std::chrono::minutes(5);
-    /// Hears of what was carried as it is; gives false to end the relay. May be empty.
+    /// Called with the bytes just carried; false ends the relay. May be empty.
     std::function<bool(const Carried& more)> booked = {};
 };
 
 /// Copies bytes between two non-blocking sockets until `outside` has ended and everything was
-/// taken, one of them breaks, or nothing moves for `idle`. `carried` counts the bytes, also when it
-/// throws StreamBroken.
+/// delivered, one of them breaks, or nothing moves for `idle`. `carried` counts the bytes, also
+/// when this throws StreamBroken.
 void relay(int inside, int outside, const RelayLimits& limits, Carried& carried);
 
 }  // namespace hearth::broker

@@ -16,7 +16,7 @@ constexpr std::size_t kMaxRecord = 16U << 10U;
 constexpr std::size_t kMessageHeader = 4;
 constexpr std::size_t kVersionAndRandom = 34;
 
-/// Takes big-endian numbers and counted pieces off a text; `bad` once there was too little.
+/// Takes big-endian numbers and counted pieces off a text; `bad` once the text was too short.
 class Reader {
 public:
     explicit Reader(std::string_view text) : text_(text) {}
@@ -44,14 +44,14 @@ private:
     std::string_view text_;
 };
 
-/// Whether the message is there to the end that its header tells.
+/// True if the message is complete by the length in its header.
 bool isWhole(std::string_view message) {
     if (message.size() < kMessageHeader) return false;
     return message.size() - kMessageHeader >= Reader(message.substr(1)).number(3);
 }
 
-/// The first handshake message of the records, as far as it has come; nullopt if these are no
-/// handshake records. What follows it (early data, say) is not looked at.
+/// The first handshake message of the records, as far as it has arrived; nullopt if these are no
+/// handshake records. Bytes after it (early data, for example) are ignored.
 std::optional<std::string> handshake(std::string_view bytes) {
     std::string message;
     while (!isWhole(message) && bytes.size() >= kRecordHeader) {
@@ -72,7 +72,7 @@ std::optional<std::string> handshake(std::string_view bytes) {
     return message;
 }
 
-/// Of the extensions' bytes; false if malformed or named twice.
+/// Reads the name from the extensions' bytes; false if malformed or named twice.
 bool findServerName(std::string_view extensions, std::string& name) {
     Reader all(extensions);
     bool seen = false;

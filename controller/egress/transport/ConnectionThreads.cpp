@@ -18,25 +18,25 @@ constexpr int kNice = 5;
 
 }  // namespace
 
-/// One thread's turn: its task, then waiting ones. Frees itself, since Poco's pool does not own its
-/// tasks.
+/// One pool thread's work: its task, then waiting ones. Deletes itself, because Poco's pool does
+/// not own its tasks.
 class ConnectionThreads::Worker final : public Poco::Runnable {
 public:
     Worker(ConnectionThreads& threads, Task task) : threads_(threads), task_(std::move(task)) {}
 
-    /// Of one that could not be started.
+    /// Takes the task back from a worker that could not be started.
     Task giveBack() { return std::move(task_); }
 
     void run() override {
         const std::unique_ptr<Worker> self(this);
-        ::setpriority(PRIO_PROCESS, 0, kNice);  // on Linux, of this thread
+        ::setpriority(PRIO_PROCESS, 0, kNice);  // on Linux this affects one thread
         do {
             try {
                 task_.work();
             } catch (const std::exception& e) {  // the thread's top
                 threads_.log_.error("broker.failed", {{"error", e.what()}});
             }
-            task_.work = nullptr;  // what it held goes before its place does
+            task_.work = nullptr;  // the objects it holds are released before its place is
             task_.place.reset();
         } while (threads_.next(task_));
     }
@@ -48,7 +48,7 @@ private:
 
 ConnectionThreads::ConnectionThreads(int most, int most_of_tenant, metrics::Log& log)
     : log_(log),
-      // Of its own threads Poco counts those that are just ending, too: we count what runs.
+      // Poco also counts threads that are just ending; places_ counts the running tasks.
       threads_(kFewest, 2 * most + kFewest, kIdleSeconds, kStack),
       places_(static_cast<std::size_t>(most), static_cast<std::size_t>(most_of_tenant)) {}
 
@@ -87,31 +87,31 @@ void ConnectionThreads::wait(Task task) {
 bool ConnectionThreads::next(Task& task) {
     const MutexLock lock(mutex_);
     if (stopping_ || !takeWaiting(task)) return false;
-    // The end of one task may let two others run: a tenant may have as many as are free.
+    // The end of one task may let two others run: a tenant's limit depends on the free places.
     Task another;
     while (takeWaiting(another) && launch(std::move(another))) another = {};
     return true;
 }
 
 bool ConnectionThreads::launch(Task task) {
-    // The work is moved, never copied: its last owner is the thread that has done it.
+    // The work is moved, never copied, so its last owner is the thread that ran it.
     auto worker = std::make_unique<Worker>(*this, std::move(task));
     try {
         threads_.start(*worker);
     } catch (const Poco::Exception&) {
-        // The machine has no thread left: it waits for one of ours.
+        // The machine has no thread left: the task waits for one of ours.
         Task back = worker->giveBack();
         back.place.reset();
         wait(std::move(back));
         return false;
     }
-    worker.release();  // it frees itself
+    worker.release();  // the worker deletes itself
     return true;
 }
 
 bool ConnectionThreads::start(const std::string& tenant, std::function<void()> work) {
-    // Held over the pool's own call: once stop() has the mutex nobody is in there any more, and
-    // joinAll() would wait for whoever waits for it.
+    // The mutex is held during the pool's own call: once stop() has it, no start() is running.
+    // Also, joinAll() would otherwise wait for a thread that waits for it.
     const MutexLock lock(mutex_);
     if (stopping_) return false;
     Task task{tenant, std::move(work), places_.take(tenant)};

@@ -15,19 +15,19 @@
 namespace hearth::broker {
 
 /// Threads for blocking work, at a lower priority than claims and executions. Their number is
-/// bounded, in all and per tenant (TenantPlaces); further work waits, tenants in turn and each in
-/// order, and none is dropped. Thread-safe.
+/// bounded, in total and per tenant (TenantPlaces). Further work waits and is never dropped;
+/// tenants take turns, and a tenant's work keeps its order. Thread-safe.
 class ConnectionThreads {
 public:
     ConnectionThreads(int most, int most_of_tenant, metrics::Log& log);
-    /// As stop().
+    /// Calls stop().
     ~ConnectionThreads();
     ConnectionThreads(const ConnectionThreads&) = delete;
     ConnectionThreads& operator=(const ConnectionThreads&) = delete;
 
-    /// Runs it now or later; never blocks. False once stop() has been called.
+    /// Runs `work` now or later; never blocks. False after stop().
     bool start(const std::string& tenant, std::function<void()> work);
-    /// Drops waiting work and waits for running work; the owner of that work ends it first. Once.
+    /// Drops waiting work and waits for running work, which its owner ends first. Called once.
     void stop();
 
 private:
@@ -35,23 +35,23 @@ private:
     struct Task {
         std::string tenant;
         std::function<void()> work;
-        std::shared_ptr<void> place{};  ///< while it runs
+        std::shared_ptr<void> place{};  ///< held while the task runs
     };
 
     /// Takes the next work that may run, with its place; false if there is none. Starts threads for
-    /// the rest that may run.
+    /// other work that may run.
     bool next(Task& task);
     void wait(Task task) HEARTH_REQUIRES(mutex_);
-    /// The first that waits and may run now, its place taken.
+    /// Takes the first waiting task that may run now, with its place.
     bool takeWaiting(Task& task) HEARTH_REQUIRES(mutex_);
-    /// A thread for it, or it waits. False where it waits.
+    /// Starts a thread for the task. False if the task has to wait.
     bool launch(Task task) HEARTH_REQUIRES(mutex_);
 
     metrics::Log& log_;
     Poco::ThreadPool threads_;
     Mutex mutex_;
     TenantPlaces places_;
-    /// One of each tenant, never empty.
+    /// One queue per tenant, never empty.
     std::list<std::deque<Task>> waiting_ HEARTH_GUARDED_BY(mutex_);
     bool stopping_ HEARTH_GUARDED_BY(mutex_) = false;
 };

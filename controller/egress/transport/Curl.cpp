@@ -24,7 +24,7 @@ std::string_view headLine(const char* bytes, std::size_t size) noexcept {
 void CurlList::add(const std::string& line) {
     curl_slist* const longer = ::curl_slist_append(list_.get(), line.c_str());
     if (longer == nullptr) throw std::bad_alloc();
-    // The list that was added to is the same one.
+    // libcurl returned the same list, extended.
     static_cast<void>(list_.release());
     list_.reset(longer);
 }

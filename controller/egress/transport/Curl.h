@@ -9,13 +9,13 @@
 
 namespace hearth::broker {
 
-/// How long a connection to a server outside may take to come about.
+/// The time limit for connecting to an outside server.
 inline constexpr long kConnectSeconds = 15;
 
-/// libcurl, ready: once for the process, before anything of it is used; never taken down again.
+/// Initialises libcurl once for the process, before its first use; it is never cleaned up.
 void initialiseCurl();
 
-/// One handle of libcurl with its connections. Used by one thread at a time.
+/// One libcurl handle with its connections. Used by one thread at a time.
 class CurlHandle {
 public:
     CurlHandle();
@@ -37,10 +37,10 @@ private:
     CURL* curl_;
 };
 
-/// A line of a head as libcurl's header callback has it, without its end.
+/// A header line from libcurl's header callback, without its line end.
 std::string_view headLine(const char* bytes, std::size_t size) noexcept;
 
-/// A list of libcurl: headers, resolutions.
+/// A list for libcurl: headers, resolutions.
 class CurlList {
 public:
     void add(const std::string& line);

@@ -12,19 +12,19 @@
 
 namespace hearth::broker {
 
-/// Makes the connections to the outside: a name is resolved once, here; every address it has is
+/// Makes the connections to the outside. A name is resolved once, here; all its addresses are
 /// checked; the connection goes to a checked address and to nothing else. Thread-safe.
 class Dialer {
 public:
     explicit Dialer(DenySet deny) : deny_(std::move(deny)) {}
     virtual ~Dialer() = default;
 
-    /// A connected socket, non-blocking, without delay. Blocks while resolving (the resolver's own
-    /// time) and connecting (10 s an address, of at most 4). Throws Refused.
+    /// Returns a connected, non-blocking socket with TCP_NODELAY. Blocks while resolving (as long
+    /// as the resolver takes) and connecting (10 s per address, at most 4). Throws Refused.
     virtual Fd dial(const NetworkPolicy& policy, const Destination& destination) const;
 
-    /// The addresses that a connection may be made to: none are left out, one that is denied
-    /// refuses them all (a name that means both inside and outside is an attack or a mistake).
+    /// The addresses that a connection may be made to. None is left out: one denied address refuses
+    /// them all (a name for both inside and outside is an attack or a mistake).
     std::vector<IpAddress> permitted(const NetworkPolicy& policy,
                                      const Destination& destination) const;
 
@@ -36,7 +36,7 @@ protected:
     std::vector<IpAddress> addressesOf(const Destination& destination) const;
     /// Throws Refused if one of them is denied.
     void check(const Destination& destination, const std::vector<IpAddress>& addresses) const;
-    /// To the first that answers.
+    /// Connects to the first address that answers.
     static Fd connect(const Destination& destination, std::vector<IpAddress> addresses);
 
 private:

@@ -50,7 +50,7 @@ std::string forwardedHead(const RequestHead& head) {
         if (!isForwarded(head, field.name)) continue;
         out.append(field.name).append(": ").append(field.value).append("\r\n");
     }
-    // The length is the one that the body is carried by, whatever Connection says of the field.
+    // The length must match the body that is sent, even if Connection names this field.
     if (head.count("Content-Length") > 0) {
         out += "Content-Length: " + std::to_string(head.content_length) + "\r\n";
     }

@@ -53,7 +53,7 @@ std::size_t TlsStream::read(char* into, std::size_t room, std::chrono::milliseco
         const int why = ::SSL_get_error(ssl_.get(), n);
         if (why == SSL_ERROR_ZERO_RETURN) return 0;
         if (why != SSL_ERROR_WANT_READ) throw StreamBroken("TLS broke");
-        // Many clients end without saying so; a request that is cut off is noticed by its length.
+        // Many clients close without a notice; a truncated request is noticed by its length.
         if (!feed(until)) return 0;
     }
 }
@@ -61,7 +61,7 @@ std::size_t TlsStream::read(char* into, std::size_t room, std::chrono::milliseco
 void TlsStream::write(std::string_view bytes, std::chrono::milliseconds patience) {
     while (!bytes.empty()) {
         ::ERR_clear_error();
-        // Into memory: it is taken whole.
+        // The library writes to memory, so it accepts all of it.
         const int n =
             ::SSL_write(ssl_.get(), bytes.data(), sizeOf(std::min(bytes.size(), kTlsPiece)));
         if (n <= 0) throw StreamBroken("TLS broke");

@@ -14,7 +14,7 @@ namespace {
 constexpr auto kReleaseFresh = std::chrono::minutes(5);
 /// How long the previous Release is used if no newer one can be fetched.
 constexpr auto kFreshBefore = std::chrono::seconds(60);
-/// A table stays valid; it is dropped only to free memory for others.
+/// A table stays valid; it is dropped only to free memory for other tables.
 constexpr auto kKeptUnused = std::chrono::minutes(30);
 constexpr std::size_t kMostTables = 64;
 constexpr std::size_t kMostTableBytes = 64U << 20U;
@@ -40,15 +40,15 @@ constexpr const char* kArchitecture = "armhf";
 #else
 constexpr const char* kArchitecture = "all";
 #endif
-/// The files that apt is configured to ask for (pool/agent/program/egress/AptFiles.cpp), so that
-/// each is fetched once.
+/// The endings that apt is configured to ask for (pool/agent/program/egress/AptFiles.cpp), so each
+/// index file is fetched once.
 constexpr std::array<const char*, 3> kEndings{".gz", ".xz", ""};
 
 std::string dists(const AptSource& source, std::string_view path) {
     return source.url + "dists/" + source.suite + "/" + percentEncode(path, true);
 }
 
-/// The path of an index file: by hash, which stays right while the archive is replaced, or by name.
+/// An index file's URLs: by hash, which stays right while the archive is replaced, then by name.
 IndexFile indexFile(const AptSource& source, const AptRelease& release, const std::string& path,
                     const AptRelease::File& file) {
     IndexFile out{{}, {"sha256", file.sha256}, std::min(file.size, kMaxIndex)};
@@ -129,7 +129,7 @@ std::shared_ptr<const AptMirror::Release> AptMirror::fetch(
 
 AptMirror::Releases AptMirror::releases(Suite& suite) {
     UniqueMutexLock lock(suite.mutex);
-    // While one asks, the others go by what it said last; only for the first answer they wait.
+    // During a request the other readers get the previous answer; they wait only for the first one.
     suite.asked.wait(suite.mutex,
                      [&]() HEARTH_REQUIRES(suite.mutex) { return !suite.asking || suite.release; });
     if (suite.asking) return {suite.release, suite.previous};
@@ -160,7 +160,7 @@ AptMirror::Releases AptMirror::releases(Suite& suite) {
         }
         suite.fresh_until = clock_.now() + kReleaseFresh;
     } catch (const Refused& e) {
-        // An old Release is better than none, and readers in line after us need not wait for the
+        // An old Release is better than none, and the next waiting readers must not wait for the
         // same failure.
         suite.fresh_until = clock_.now() + (suite.release ? kFreshBefore : kFreshFailure);
         if (suite.release) return {suite.release, suite.previous};
@@ -183,7 +183,7 @@ void AptMirror::index(Suite& suite, const MirrorRequest& asked, std::string_view
         answer.text = *content;
         return;
     }
-    // A client that has just read the previous Release asks for its files by their hash.
+    // A client that has just read the previous Release requests its files by their hash.
     for (const auto& release : {known.current, known.previous}) {
         if (!release) continue;
         const auto* const file = release->index.find(path);
@@ -250,12 +250,12 @@ std::shared_ptr<const AptTable> AptMirror::table(const Suite& suite, const AptRe
 
 AptTable AptMirror::read(const Suite& suite, const AptRelease& release, const std::string& path,
                          const AptRelease::File& file) {
-    // For all tenants: one table serves them.
+    // Fetched for no particular tenant, because all tenants share the table.
     const FileCache::Found found = files_.open(indexFile(suite.source, release, path, file), "");
     std::string piece(64U << 10U, '\0');
     std::uint64_t size = 0;
-    // Reads the whole file first: then it is verified, and a slow archive does not hold a reader's
-    // place.
+    // Reads the whole file first, so that it is verified and a slow archive does not occupy a
+    // reader's place.
     while (const std::size_t n = found.file->read(size, piece.data(), piece.size())) size += n;
     readers_.acquire();
     const ScopeExit leave([this] { readers_.release(); });

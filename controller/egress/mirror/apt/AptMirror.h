@@ -27,23 +27,23 @@ namespace hearth::broker {
 /// are not listed, or have another hash, are refused. Thread-safe; calls block for the archive.
 class AptMirror {
 public:
-    /// All but the sources outlive it.
+    /// Everything except `sources` outlives it.
     AptMirror(const std::vector<AptSource>& sources, Fetcher& fetcher, const IndexFiles& files,
               const Clock& clock);
 
     /// `path` is the part after "/apt/". Throws Refused.
     void answer(const MirrorRequest& asked, std::string_view path, MirrorAnswer& answer);
-    /// Forgets tables that nobody has asked for half an hour.
+    /// Forgets tables that were unused for half an hour.
     void tidy();
-    /// Tables in memory, in bytes.
+    /// The size of all tables in memory, in bytes.
     std::size_t tableBytes() const;
 
 private:
-    /// A Release as it came, with what it says.
+    /// A Release as the archive sent it, with its parsed entries.
     struct Release {
-        std::shared_ptr<const std::string> in_release;  ///< with its signature, or
-        std::shared_ptr<const std::string> text;        ///< without, and
-        std::shared_ptr<const std::string> signature;   ///< where there is one
+        std::shared_ptr<const std::string> in_release;  ///< InRelease, with its signature; or
+        std::shared_ptr<const std::string> text;        ///< Release, without; and
+        std::shared_ptr<const std::string> signature;   ///< Release.gpg, if there is one
         std::string etag;
         AptRelease index;
     };
@@ -51,14 +51,14 @@ private:
         AptSource source;
         Mutex mutex;
         Condition asked;
-        bool asking HEARTH_GUARDED_BY(mutex) = false;  // one asks the archive for all
+        bool asking HEARTH_GUARDED_BY(mutex) = false;  // one request for all readers
         TimePoint fresh_until HEARTH_GUARDED_BY(mutex){};
-        /// Null: not yet asked, or none.
+        /// Null: not yet requested, or none.
         std::shared_ptr<const Release> release HEARTH_GUARDED_BY(mutex);
-        std::shared_ptr<const Release> previous HEARTH_GUARDED_BY(mutex);  // who has it may go on
+        std::shared_ptr<const Release> previous HEARTH_GUARDED_BY(mutex);  // its readers continue
         std::string failure HEARTH_GUARDED_BY(mutex);  // why it cannot be fetched
     };
-    /// The result for one index file, read once however many ask.
+    /// The packages of one index file, which is read once however many requests need it.
     struct Table {
         Mutex mutex;  // held while it is read
         std::shared_ptr<const AptTable> content HEARTH_GUARDED_BY(mutex);
@@ -76,7 +76,7 @@ private:
     };
 
     Releases releases(Suite& suite);
-    /// `before`, if it is still what the archive says. Locks nothing.
+    /// Returns `before` if the archive's Release is unchanged. Takes no lock.
     std::shared_ptr<const Release> fetch(const AptSource& source,
                                          const std::shared_ptr<const Release>& before);
     std::optional<std::string> text(const std::string& url, const std::string& etag,
@@ -96,7 +96,7 @@ private:
     const IndexFiles& files_;
     const Clock& clock_;
     std::map<std::string, std::unique_ptr<Suite>, std::less<>> suites_;  // fixed
-    std::counting_semaphore<> readers_{2};  ///< index files that are being read at a time
+    std::counting_semaphore<> readers_{2};  ///< how many index files are parsed at once
     mutable Mutex tables_mutex_;
     std::map<std::string, KnownTable> tables_ HEARTH_GUARDED_BY(tables_mutex_);  // by hash
 };

@@ -26,7 +26,7 @@ std::string_view takeLine(std::string_view& text) {
     return line;
 }
 
-/// The signed part of a clear-signed text (RFC 9580 section 7); any other text as a whole.
+/// The signed part of a clear-signed text (RFC 9580 section 7); another text is returned whole.
 std::string_view signedPart(std::string_view text) {
     constexpr std::string_view kBegin = "-----BEGIN PGP SIGNED MESSAGE-----";
     constexpr std::string_view kEnd = "-----BEGIN PGP SIGNATURE-----";
@@ -40,7 +40,7 @@ std::string_view signedPart(std::string_view text) {
     return text.substr(0, end + 1);
 }
 
-/// " HEX SIZE PATH" of one of the sections.
+/// Reads a line of a hash section: " HEX SIZE PATH".
 void readFile(std::string_view line, const std::string& algorithm,
               const std::vector<std::string>& components, AptRelease& release) {
     const std::string hex = toLower(takeWord(line));
@@ -52,7 +52,7 @@ void readFile(std::string_view line, const std::string& algorithm,
     const auto [end, wrong] = std::from_chars(size.begin(), size.end(), bytes);
     if (wrong != std::errc() || end != size.end() || !isAptPath(path) ||
         ContentHash{algorithm, hex}.key().empty()) {
-        return;  // a file that nobody can have
+        return;  // nobody can fetch such a file
     }
     if (release.files.size() >= kMostFiles) bad("it names too many files");
     const auto [known, fresh] = release.files.try_emplace(std::string(path));
@@ -104,7 +104,7 @@ AptRelease parseAptRelease(std::string_view text, const std::vector<std::string>
     AptRelease release;
     text = signedPart(text);
     bool told = false;
-    std::string algorithm;  // of the section that is being read; empty: of another
+    std::string algorithm;  // of the present section; empty: no section of hashes
     while (!text.empty()) {
         std::string_view line = takeLine(text);
         if (line.starts_with(' ') || line.starts_with('\t')) {

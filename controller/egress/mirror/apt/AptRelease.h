@@ -10,28 +10,28 @@
 
 namespace hearth::broker {
 
-/// True for a path as archives have them: relative, of segments that begin with no dot, without
-/// blanks, at most 400 bytes.
+/// True for a path as archives have it: relative, no segment begins with a dot, no blanks, at most
+/// 400 bytes.
 bool isAptPath(std::string_view path);
 
-/// The entries of a suite's Release file for the index files of some components.
+/// The entries of a suite's Release file for the index files of the given components.
 struct AptRelease {
     struct File {
         std::string sha256;  ///< lower-case hex
-        std::string sha512;  ///< empty where it is not told
+        std::string sha512;  ///< empty if it is not given
         std::uint64_t size = 0;
     };
-    /// By their path beneath the suite, "main/binary-amd64/Packages.gz".
+    /// Keyed by the path below the suite, "main/binary-amd64/Packages.gz".
     std::map<std::string, File, std::less<>> files;
-    /// Index files can also be asked for by their hash.
+    /// Index files can also be requested by their hash.
     bool by_hash = false;
 
-    /// The file of a path, or of "DIRECTORY/by-hash/SHA256/HEX"; null if there is none.
+    /// Finds a file by its path or by "DIRECTORY/by-hash/SHA256/HEX" (or SHA512); null if absent.
     const std::pair<const std::string, File>* find(std::string_view path) const;
 };
 
-/// Reads a Release, or the signed part of an InRelease. The client checks the signature, since it
-/// has the key. Throws Refused if it is no such file or has no SHA256 section.
+/// Reads a Release, or the signed part of an InRelease. The client checks the signature, because it
+/// has the key. Throws Refused if the text is no such file or has no SHA256 section.
 AptRelease parseAptRelease(std::string_view text, const std::vector<std::string>& components);
 
 }  // namespace hearth::broker

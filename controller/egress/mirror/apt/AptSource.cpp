@@ -19,7 +19,7 @@ constexpr const char* kForm = "write \"https://HOST/debian SUITE COMPONENT\"";
     throw Error(ErrorCode::InvalidArgument, what).hint(hint);
 }
 
-/// The text between the brackets.
+/// Reads the text between the brackets.
 void readOptions(std::string_view options, AptSource& source) {
     while (true) {
         const std::string_view option = takeWord(options);
@@ -88,7 +88,7 @@ AptSource AptSource::parse(std::string_view line) {
     if (source.components.empty()) fail(said + "its components are missing");
     if (!source.trusted && source.keyring.empty()) {
         source.keyring = kUsualKeyring;
-        // Without that key in an image, what comes over TLS is believed; else apt refuses it.
+        // If an image lacks that key, TLS is trusted instead; without TLS, apt refuses the archive.
         source.keyring_optional = source.url.starts_with("https://");
     }
     return source;

@@ -6,19 +6,19 @@
 
 namespace hearth::broker {
 
-/// The next word of a line of apt's files, which is taken off it; empty at its end.
+/// Takes the next word off a line of apt's files; empty at the line's end.
 std::string_view takeWord(std::string_view& line);
 
-/// One suite of an archive of Debian packages, as the operator writes it: a line of sources.list
+/// One suite of an archive of Debian packages, in the operator's spelling: a line of sources.list
 /// with or without its "deb".
 struct AptSource {
-    std::string url;  ///< of the archive's root, with a slash at its end
+    std::string url;  ///< the archive's root, with a slash at its end
     std::string suite;
     std::vector<std::string> components;
-    /// In the image: the keyring that apt checks the archive's signature with.
+    /// The path in the image of the keyring that apt checks the archive's signature with.
     std::string keyring;
-    /// Nobody said which keyring: where an image lacks the usual one, apt takes the operator's
-    /// word.
+    /// True if the operator named no keyring: if the image lacks the usual one, apt trusts the
+    /// archive without it.
     bool keyring_optional = false;
     /// apt checks no signature; keyring is empty.
     bool trusted = false;
@@ -27,8 +27,8 @@ struct AptSource {
     static AptSource parse(std::string_view line);
 };
 
-/// Reads all of them; a suite may be given once, since sandboxes know an archive by its suite.
-/// Throws Error as above.
+/// Reads all lines. A suite may be given only once, because its name identifies the archive in
+/// sandboxes. Throws Error as above.
 std::vector<AptSource> parseAptSources(const std::vector<std::string>& lines);
 
 }  // namespace hearth::broker

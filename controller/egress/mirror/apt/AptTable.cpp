@@ -12,7 +12,7 @@ namespace hearth::broker {
 namespace {
 
 constexpr std::size_t kMostPackages = 400'000;
-/// Of the fields that are read none is as long; others are passed over.
+/// No field that is used is longer; longer lines are ignored.
 constexpr std::size_t kMaxLine = 1'000;
 
 std::optional<std::uint8_t> nibble(char c) {
@@ -117,7 +117,7 @@ AptTable AptTableReader::finish() {
     std::ranges::sort(entries, [](const AptTable::Entry& a, const AptTable::Entry& b) {
         return std::tie(a.key, a.sha256, a.size) < std::tie(b.key, b.sha256, b.size);
     });
-    // Keeps one of equal entries, and none of a key whose entries contradict each other.
+    // Keeps one of several equal entries, and none if the entries of a key contradict each other.
     auto kept = entries.begin();
     for (auto at = entries.begin(); at != entries.end();) {
         const auto end = std::find_if(at, entries.end(),

@@ -11,22 +11,22 @@
 
 namespace hearth::broker {
 
-/// The packages of one index file ("Packages"): by the path of each its size and hash, and no more,
-/// since an archive has some hundred thousand. 56 bytes a package.
+/// The packages of one index file ("Packages"): only the size and hash of each path, because an
+/// archive has several hundred thousand. 56 bytes per package.
 class AptTable {
 public:
     struct Package {
         std::string sha256;  ///< lower-case hex
         std::uint64_t size = 0;
     };
-    /// By its path beneath the archive's root, as isAptPath() has it.
+    /// Finds a package by its path below the archive's root, as isAptPath() accepts it.
     std::optional<Package> find(std::string_view path) const;
     std::size_t size() const noexcept { return entries_.size(); }
     std::size_t bytes() const noexcept { return entries_.capacity() * sizeof(Entry); }
 
 private:
     friend class AptTableReader;
-    /// Of the path. Its digest: whoever asks cannot make two that meet.
+    /// A prefix of the path's SHA-256, so a tenant cannot make two paths collide.
     using Key = std::array<std::uint8_t, 16>;
     struct Entry {
         Key key;
@@ -38,11 +38,11 @@ private:
     std::vector<Entry> entries_;  // sorted by key
 };
 
-/// Reads an index file in pieces, as they come. Invalid and contradictory entries are dropped:
+/// Reads an index file in pieces, as they arrive. Invalid and contradictory entries are dropped, so
 /// nobody can fetch those packages. Not thread-safe.
 class AptTableReader {
 public:
-    /// Throws Refused if there is more than a table holds.
+    /// Throws Refused if the file has more packages than a table may hold.
     void add(std::string_view text);
     AptTable finish();
 
@@ -56,8 +56,8 @@ private:
 
     AptTable table_;
     std::string line_;
-    bool overlong_ = false;  ///< line_ is only its beginning
-    bool said_ = false;      ///< the package has a field
+    bool overlong_ = false;  ///< line_ has only the line's beginning
+    bool said_ = false;      ///< the present package has a field
     Field filename_;
     Field sha256_;
     Field size_;

@@ -79,7 +79,7 @@ NpmPackage parseNpm(const std::string& name, const std::string& base, const std:
         const std::string path = url->substr(0, url->find('?'));
         const std::string file = path.substr(path.rfind('/') + 1);
         if (!isPart(file)) {
-            dist.erase("tarball");  // it has no name of ours to be fetched by
+            dist.erase("tarball");  // its name cannot be part of a mirror address
             continue;
         }
         NpmTarball tarball{*url, {}};

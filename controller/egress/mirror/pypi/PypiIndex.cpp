@@ -29,7 +29,7 @@ std::string soundHash(std::string hex) {
     return ContentHash{"sha256", hex}.key().empty() ? std::string() : hex;
 }
 
-/// The few entities that indexes write.
+/// Replaces the few entities that indexes write.
 std::string unescaped(std::string_view text) {
     static const std::map<std::string_view, char> known{
         {"amp", '&'},  {"lt", '<'},    {"gt", '>'},   {"quot", '"'},
@@ -41,7 +41,7 @@ std::string unescaped(std::string_view text) {
         out += text.substr(0, plain);
         text.remove_prefix(plain);
         if (text.empty()) break;
-        // Looked for no further than an entity is long: a page may hold nothing but ampersands.
+        // Searches no further than an entity is long: a page may consist of ampersands.
         const std::size_t end = text.substr(1, kLongest + 1).find(';');
         const auto entity =
             end == std::string_view::npos ? known.end() : known.find(text.substr(1, end));
@@ -80,7 +80,7 @@ std::map<std::string, std::string> attributes(std::string_view tag) {
     }
 }
 
-/// Where the tag that begins before `at` ends, quotes respected.
+/// The end of the tag that begins before `at`; a > within quotes does not count.
 std::size_t endOfTag(std::string_view html, std::size_t at) {
     char quote = 0;
     for (; at < html.size(); ++at) {
@@ -98,7 +98,7 @@ std::size_t endOfTag(std::string_view html, std::size_t at) {
 
 std::optional<std::string> metadataOf(std::string_view told) {
     constexpr std::string_view kPrefix = "sha256=";
-    if (!told.starts_with(kPrefix)) return std::nullopt;  // it could not be checked
+    if (!told.starts_with(kPrefix)) return std::nullopt;  // no other hash is checked
     const std::string hash = soundHash(std::string(told.substr(kPrefix.size())));
     return hash.empty() ? std::nullopt : std::optional(hash);
 }
@@ -222,7 +222,7 @@ PypiProject parsePypi(const std::string& name, const std::string& base,
                       std::string_view content_type, const std::string& body) {
     PypiProject project;
     project.name = name;
-    // Decide by the content: not every index sends the right type.
+    // The content decides, because not every index sends the right type.
     const bool document = content_type.find("json") != std::string_view::npos ||
                           trim(std::string_view(body).substr(0, 64)).starts_with('{');
     if (document) {

@@ -20,7 +20,7 @@ constexpr std::uint64_t kMostMemory = 96ULL << 20U;
     throw Refused(kBadGateway, "bad_index", "an index file of the archive cannot be unpacked");
 }
 
-/// Passes on what was unpacked, as long as there is not too much of it.
+/// Passes unpacked bytes on, up to a limit.
 class Output {
 public:
     Output(std::uint64_t most, Decompressor::Sink sink) : left_(most), sink_(std::move(sink)) {}
@@ -71,7 +71,7 @@ public:
 
 private:
     void one(std::string_view packed) {
-        // zlib does not write to what it reads; its interface is older than const.
+        // zlib does not write to its input; its interface is older than const.
         stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
         stream_.avail_in = static_cast<uInt>(packed.size());
         bool full = false;

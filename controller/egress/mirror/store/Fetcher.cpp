@@ -20,7 +20,7 @@ constexpr int kMostRedirects = 5;
 constexpr long kStallSeconds = 30;
 constexpr std::size_t kMostIdle = 16;
 constexpr long kOk = 200;
-/// An index that nobody asks any more may have come back.
+/// A failure is reported for this long: an index without later requests may work again.
 constexpr auto kToldFor = std::chrono::minutes(10);
 
 struct Url {
@@ -41,7 +41,7 @@ struct Url {
     CURLU* handle;
 };
 
-/// That something is not there is an answer, too.
+/// True if the index works: "not found" is an answer, too.
 bool serves(long status) {
     return (status >= 200 && status < 400) || status == 404 || status == 410;
 }
@@ -52,7 +52,7 @@ bool isRedirect(int status) {
 
 }  // namespace
 
-/// One request in progress; libcurl's callbacks run in the thread that asked.
+/// One request in progress; libcurl's callbacks run in the calling thread.
 struct Fetcher::Transfer {
     const Fetcher& fetcher;
     const Begun& begun;
@@ -77,7 +77,7 @@ struct Fetcher::Transfer {
         return ::socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
     }
 
-    /// Called some times a second.
+    /// Called by libcurl several times a second.
     static int progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
         return static_cast<Transfer*>(self)->fetcher.stopped_ ? 1 : 0;
     }
@@ -85,7 +85,7 @@ struct Fetcher::Transfer {
     static std::size_t header(char* bytes, std::size_t size, std::size_t count, void* self) {
         auto& transfer = *static_cast<Transfer*>(self);
         const std::string_view line = headLine(bytes, size * count);
-        if (line.starts_with("HTTP/")) {  // an interim answer's head may stand before
+        if (line.starts_with("HTTP/")) {  // the head of an interim answer may come first
             transfer.answer = {};
             transfer.location.clear();
         }
@@ -104,7 +104,7 @@ struct Fetcher::Transfer {
         const std::size_t length = size * count;
         try {
             return transfer.take({bytes, length}) ? length : 0;
-        } catch (...) {  // through C code nothing may be thrown
+        } catch (...) {  // nothing may be thrown through C code
             transfer.thrown = std::current_exception();
             return 0;
         }
@@ -118,7 +118,7 @@ struct Fetcher::Transfer {
         return !too_much && chunk(bytes);
     }
 
-    /// Told when the body begins, or at the end of one that is empty.
+    /// Reports the head when the body begins, or at the end of an empty body.
     void tell() {
         if (std::exchange(told, true)) return;
         curl_off_t length = -1;
@@ -179,7 +179,7 @@ std::string Fetcher::failureOf(const std::string& index) const {
     const auto found = failing_.find(index);
     if (found == failing_.end()) return {};
     const Failing& failing = found->second;
-    // One alone may be about one odd name that somebody asked for.
+    // A single failure may be caused by one odd name in a request.
     if (failing.times < 2 || clock_.now() - failing.last > kToldFor) return {};
     return failing.why;
 }
@@ -203,7 +203,7 @@ FetchAnswer Fetcher::once(const FetchRequest& request, const std::string& url,
     for (const std::string& header : request.headers) headers.add(header);
     handle->set(CURLOPT_URL, url.c_str());
     handle->set(CURLOPT_PROTOCOLS_STR, "http,https");
-    handle->set(CURLOPT_PROXY, "");  // the address that is checked must be the one it goes to
+    handle->set(CURLOPT_PROXY, "");  // the connection must go to the address that is checked
     handle->set(CURLOPT_NOSIGNAL, 1L);
     handle->set(CURLOPT_FOLLOWLOCATION, 0L);
     handle->set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
@@ -292,7 +292,7 @@ std::optional<std::string> resolveUrl(const std::string& base, const std::string
     if (!url.set(base) || !url.set(reference)) return std::nullopt;
     const std::string scheme = url.part(CURLUPART_SCHEME);
     if (scheme != "http" && scheme != "https") return std::nullopt;
-    // Only the operator decides which host gets a login, never an index.
+    // Only the operator decides which host receives a login, never an index.
     if (!url.part(CURLUPART_USER).empty() && url.part(CURLUPART_HOST) != [&] {
             const Url from;
             from.set(base);

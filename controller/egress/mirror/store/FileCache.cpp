@@ -150,7 +150,7 @@ void FileCache::evict() {
         by_use_.pop_front();
         bytes_ -= stored_[key].size;
         stored_.erase(key);
-        ::unlink(pathOf(key).c_str());  // who reads it has it open
+        ::unlink(pathOf(key).c_str());  // present readers have it open
     }
 }
 
@@ -161,17 +161,17 @@ std::shared_ptr<CachedFile> FileCache::openStored(const std::string& key) {
     struct stat status {};
     if (!fd || ::fstat(fd.get(), &status) != 0 ||
         static_cast<std::uint64_t>(status.st_size) != found->second.size) {
-        bytes_ -= found->second.size;  // somebody has tidied up behind our back
+        bytes_ -= found->second.size;  // somebody else has removed or changed the file
         by_use_.erase(found->second.used);
         stored_.erase(found);
         return nullptr;
     }
     by_use_.splice(by_use_.end(), by_use_, found->second.used);
-    ::futimens(fd.get(), nullptr);  // the order of use after a restart
+    ::futimens(fd.get(), nullptr);  // keeps the order of use across a restart
     return std::make_shared<CachedFile>(std::move(fd), found->second.size);
 }
 
-/// A file while it is fetched. Waiting readers are notified even if the fetch never begins.
+/// A file during its fetch. Waiting readers are notified even if the fetch never begins.
 class FileCache::Arrival {
 public:
     Arrival(ContentHash what, std::string where, Fd to, std::shared_ptr<CachedFile> into, Fetch how)
@@ -194,9 +194,9 @@ public:
     const std::shared_ptr<CachedFile> file;
     const Fetch from;
     std::atomic<bool> begun{false};
-    std::string tenant;         // guarded by mutex_: in whose turn it is fetched
-    std::uint64_t counted = 0;  // guarded by mutex_: in arriving_
-    bool gave_way = false;      // guarded by mutex_: to another tenant's
+    std::string tenant;         // guarded by mutex_: the turn it is fetched in
+    std::uint64_t counted = 0;  // guarded by mutex_: its share of arriving_
+    bool gave_way = false;      // guarded by mutex_: another tenant needed the room
 };
 
 std::shared_ptr<FileCache::Arrival> FileCache::arriving(const ContentHash& hash,
@@ -211,7 +211,7 @@ std::shared_ptr<FileCache::Arrival> FileCache::arriving(const ContentHash& hash,
                                      std::make_shared<CachedFile>(std::move(in)), from);
 }
 
-/// It is on its way no more; another of its name may be.
+/// Ends the arrival; another arrival with the same key may begin or be under way.
 void FileCache::leave(Arrival& arrival) {
     if (arrival.counted > 0) {
         arriving_ -= arrival.counted;
@@ -233,7 +233,7 @@ FileCache::Found FileCache::open(const ContentHash& hash, const std::string& ten
         const MutexLock lock(mutex_);
         if (const auto known = on_the_way_.find(key); known != on_the_way_.end()) {
             coming = known->second.file;
-            // If it has not begun, it need not wait for the turn of the tenant that asked first.
+            // A fetch that has not begun may also start in this tenant's turn.
             const std::shared_ptr<Arrival> waits = known->second.arrival.lock();
             const bool joins =
                 waits && !waits->begun && known->second.tenants.insert(tenant).second;
@@ -266,12 +266,12 @@ bool FileCache::run(const std::shared_ptr<Arrival>& arrival, const std::string& 
             if (!arrival->begun.exchange(true)) fetch(*arrival, tenant);
         });
     } catch (const std::exception&) {
-        return false;  // waiting readers must be notified
+        return false;  // the caller notifies waiting readers
     }
 }
 
 /// Frees room for arriving files. Throws Refused if the writer's tenant has most of them; else
-/// drops the largest file of the tenant with most, and frees its bytes at once.
+/// drops the largest file of the tenant that has most, and frees its bytes at once.
 void FileCache::makeRoom(const Arrival& writer) {
     const auto most =
         std::max_element(arriving_of_.begin(), arriving_of_.end(),
@@ -289,7 +289,7 @@ void FileCache::makeRoom(const Arrival& writer) {
     largest->gave_way = true;
     largest->file->failed(full.reason(), full.what());
     leave(*largest);
-    // Its writer finds out with the next piece; the disk has the room now.
+    // Its writer notices with the next piece; the disk has the room now.
     if (::ftruncate(largest->out.get(), 0) != 0) throw full;
 }
 
@@ -297,7 +297,7 @@ void FileCache::take(Arrival& arrival, std::string_view bytes) {
     {
         const MutexLock lock(mutex_);
         if (arrival.gave_way) throw cacheFull();
-        // Those of the arrival and the table: nobody else reads it any more.
+        // The arrival and on_the_way_ hold the last two references: no reader is left.
         constexpr long kNobody = 2;
         if (arrival.file.use_count() <= kNobody) {
             throw Refused(kBadGateway, "abandoned", "nobody waited for the file");

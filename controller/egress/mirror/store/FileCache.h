@@ -20,26 +20,26 @@ struct ContentHash {
     std::string algorithm;
     std::string hex;
 
-    /// The name of the cached file; empty if this is no hash that can be checked.
+    /// The name of the cached file; empty if the hash cannot be checked.
     std::string key() const;
 };
 
-/// A file of the cache, possibly still on its way. Thread-safe.
+/// A file of the cache, possibly still being fetched. Thread-safe.
 class CachedFile {
 public:
-    /// Whole on disk.
+    /// A complete file on disk.
     CachedFile(Fd fd, std::uint64_t size);
-    /// Being written to `fd`, which another descriptor of this process fills.
+    /// A file that another descriptor of this process is still writing; `fd` reads it.
     explicit CachedFile(Fd fd);
 
     /// Blocks until there are bytes at `offset`, or the end; 0 at the end. The last bytes are held
     /// back until the file is verified, so a reader that reaches the end has read verified content.
-    /// Throws Refused if it cannot be fetched.
+    /// Throws Refused if the file cannot be fetched.
     std::size_t read(std::uint64_t offset, char* into, std::size_t room);
-    /// Blocks until the size is known; nullopt if only the end will tell. Throws Refused.
+    /// Blocks until the size is known; nullopt if only the end shows it. Throws Refused.
     std::optional<std::uint64_t> size();
 
-    // For who fetches it.
+    // Called by the fetching thread.
     void begun(std::optional<std::uint64_t> size);
     void grew(std::uint64_t bytes);
     void complete();
@@ -57,14 +57,14 @@ private:
     std::string message_ HEARTH_GUARDED_BY(mutex_);
 };
 
-/// Files of package indexes, keyed by the hash of their content, which is checked before the whole
-/// file is given out. Bounded: the least recently used files are removed. Concurrent requests for
-/// one file share one fetch, in the turn of whichever tenant comes first; if arriving files need
-/// more room than there is, the tenant with most of it loses one. Survives a restart. Thread-safe.
+/// Files of package indexes, keyed by the hash of their content, which is checked before the end of
+/// a file is given out. Bounded: the least recently used files are removed. Concurrent requests for
+/// one file share one fetch, at the first turn of any of their tenants. If arriving files need more
+/// room than there is, the tenant with most of it loses one. Survives a restart. Thread-safe.
 class FileCache {
 public:
     /// Fetches into the sink: `begun` with the size if it is known, then the bytes. Runs in the
-    /// thread of `Run`; throws Refused, and lets through what the sink throws.
+    /// thread of `Run`; throws Refused, and does not catch the sink's exceptions.
     struct Sink {
         std::function<void(std::optional<std::uint64_t>)> begun;
         std::function<bool(std::string_view)> bytes;
@@ -73,17 +73,17 @@ public:
     /// Runs a task of a tenant in another thread; false if it cannot.
     using Run = std::function<bool(const std::string& tenant, std::function<void()>)>;
 
-    /// `directory` is made where it is missing; half-written files in it are removed.
+    /// `directory` is created if missing; half-written files in it are removed.
     FileCache(std::string directory, std::uint64_t max_bytes, Run run);
 
     struct Found {
         std::shared_ptr<CachedFile> file;
-        bool hit = false;  ///< nobody had to ask the index for it
+        bool hit = false;  ///< no request to the index was needed
     };
-    /// For a tenant; empty: for all. `fetch` is called at most once however many ask.
+    /// Opens a file for a tenant; empty: for all. Calls `fetch` at most once for all callers.
     Found open(const ContentHash& hash, const std::string& tenant, const Fetch& fetch);
 
-    /// On disk, with what is on its way.
+    /// The bytes on disk and in arriving files.
     std::uint64_t bytes() const;
 
 private:
@@ -96,7 +96,7 @@ private:
     struct OnTheWay {
         std::shared_ptr<CachedFile> file;
         std::weak_ptr<Arrival> arrival;
-        std::set<std::string> tenants;  ///< tenants in whose turns it may be fetched
+        std::set<std::string> tenants;  ///< any of their turns may start the fetch
     };
 
     std::string pathOf(const std::string& key) const;

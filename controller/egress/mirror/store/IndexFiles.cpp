@@ -29,7 +29,7 @@ FileCache::Found IndexFiles::open(const IndexFile& file, const std::string& tena
 void IndexFiles::answer(const MirrorRequest& asked, const IndexFile& file,
                         MirrorAnswer& answer) const {
     answer.content_type = "application/octet-stream";
-    if (asked.head.method == "HEAD") {  // that it is there is known
+    if (asked.head.method == "HEAD") {  // the index lists it, so it exists
         answer.text = std::make_shared<const std::string>();
         answer.result = "hit";
         return;

@@ -12,19 +12,19 @@
 
 namespace hearth::broker {
 
-/// How long an index that failed, and of which nothing older is known, is not asked again.
+/// For this time a failed index is not requested again, if no older answer is known.
 inline constexpr auto kFreshFailure = std::chrono::seconds(5);
 
-/// Throws Refused (404): the mirror has no such thing.
+/// Throws Refused (404): the mirror does not have it.
 [[noreturn]] void refuseUnknown(const std::string& what);
 
-/// A request, and its tenant.
+/// A request with its tenant.
 struct MirrorRequest {
     const RequestHead& head;
     std::string tenant;
 };
 
-/// An answer: a text, or a file as it comes.
+/// An answer: a text, or a file that may still be arriving.
 struct MirrorAnswer {
     int status = 200;
     std::string content_type = "text/plain; charset=utf-8";
@@ -34,9 +34,9 @@ struct MirrorAnswer {
     std::string result = "";  ///< hit, miss, error
 };
 
-/// The URL of an index's file, and its required hash.
+/// The URLs of an index's file, and its required hash.
 struct IndexFile {
-    std::vector<std::string> urls;  ///< the next where one has it not
+    std::vector<std::string> urls;  ///< a later one is used if the earlier ones lack it
     ContentHash hash;
     std::uint64_t most = 8ULL << 30U;  ///< bytes
 };
@@ -47,10 +47,10 @@ public:
     /// Both outlive it.
     IndexFiles(Fetcher& fetcher, FileCache& cache) : fetcher_(fetcher), cache_(cache) {}
 
-    /// As it comes, for a tenant or (empty) for all; throws Refused where its hash cannot be
-    /// checked.
+    /// Opens the file, possibly while it arrives, for a tenant or (empty) for all. Throws Refused
+    /// if its hash cannot be checked.
     FileCache::Found open(const IndexFile& file, const std::string& tenant) const;
-    /// The same as an answer; nothing is fetched for HEAD.
+    /// Opens it as an answer; nothing is fetched for HEAD.
     void answer(const MirrorRequest& asked, const IndexFile& file, MirrorAnswer& answer) const;
 
 private:
