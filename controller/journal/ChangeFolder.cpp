@@ -49,7 +49,7 @@ std::uint32_t checkOf(std::string_view bytes) {
         .hint("an operator looks after the volume of --shared-volume");
 }
 
-/// The digits keep the files in order for who lists them.
+/// The fixed number of digits keeps the files sorted in a directory listing.
 std::string segmentName(const ChangeSegment& segment) {
     std::array<char, 48> text{};
     std::snprintf(text.data(), text.size(), "%020llu-%010u",
@@ -163,14 +163,14 @@ void ChangeFolder::begin(std::uint64_t term, const Lengths& before) const {
     for (const auto& [segment, bytes] : before) segments[segmentName(segment)] = bytes;
     const std::string path = termPath(path_ + "/", term);
     const std::string unfinished = termPath(path_ + "/.", term);
-    ::unlink(unfinished.c_str());  // of a start that was ended half-way
+    ::unlink(unfinished.c_str());  // left by a start that was interrupted
     {
         const Fd file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
         if (!file) fail("write");
         writeAll(file.get(), dumpJson({{"segments", segments}}));
         if (::fsync(file.get()) != 0) fail("write");
     }
-    // A link, unlike a rename, takes no other's place.
+    // link() fails if the term exists; a rename would replace it.
     if (::link(unfinished.c_str(), path.c_str()) != 0) fail("begin a term");
     ::unlink(unfinished.c_str());
     sync();
@@ -182,7 +182,7 @@ void ChangeFolder::sync() const {
 }
 
 std::optional<std::uint64_t> ChangeFolder::sizeOf(const ChangeSegment& segment) const {
-    // Opened, because a network file system then asks the server; stat() may tell an older size.
+    // open() makes a network file system ask the server; stat() may report an older size.
     const Fd file(::open(at(kChanges, segment).c_str(), O_RDONLY | O_CLOEXEC));
     if (!file && errno == ENOENT) return std::nullopt;
     struct stat seen {};
@@ -232,7 +232,7 @@ ChangePlace ChangeFolder::append(std::string_view record) {
         writeAll(file_.get(), whole);
         if (::fdatasync(file_.get()) != 0) fail("write");
     } catch (...) {
-        // Somebody may have read what is there, so nothing else is ever written to its place.
+        // Others may have read these bytes, so nothing else may ever be written in their place.
         file_.reset();
         throw;
     }
@@ -265,7 +265,7 @@ void ChangeFolder::dropBefore(const ChangeSegment& snapshot) const noexcept {
         }
         std::error_code ignored;
         for (const fs::directory_entry& each : fs::directory_iterator(path_)) {
-            // A process that ended half-way left them; no other may lead now.
+            // An interrupted process left these files; no other replica can lead now.
             if (each.path().filename().string().starts_with(".")) fs::remove(each.path(), ignored);
         }
         for (const std::uint64_t each : there.terms) {

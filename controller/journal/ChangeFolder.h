@@ -15,7 +15,7 @@
 
 namespace hearth::controller {
 
-/// A piece of the log of changes: the leader of each term begins pieces of its own.
+/// A segment of the log of changes: each term's leader begins its own segments.
 struct ChangeSegment {
     std::uint64_t term = 0;
     std::uint32_t number = 0;
@@ -26,7 +26,7 @@ struct ChangeSegment {
     }
 };
 
-/// A place in the log. Who is there has all that is before it.
+/// A place in the log. A database at this place has all changes before it.
 struct ChangePlace {
     ChangeSegment segment;
     std::uint64_t bytes = 0;
@@ -34,14 +34,14 @@ struct ChangePlace {
     friend auto operator<=>(const ChangePlace&, const ChangePlace&) = default;
 };
 
-/// The files of the log of changes, in a folder that all replicas see, on a network file system
-/// perhaps: nothing but whole files that appear by a rename, and files that one writer appends to.
+/// The files of the log of changes, in a folder that all replicas share, perhaps on a network file
+/// system. It uses only whole files that appear by a rename, and files that one writer appends to.
 ///
-///     term-T            begins the term T. JSON: {"segments": {"T-N": bytes}}, what counts of the
-///                       terms before. What a former leader appends later is void.
+///     term-T            begins the term T. JSON: {"segments": {"T-N": bytes}}, the valid lengths
+///                       of earlier segments. Later writes of a former leader are void.
 ///     changes-T-N       records: length and CRC-32 of a patchset (4 bytes each, little endian),
 ///                       and the patchset
-///     snapshot-T-N      a database that has all that is before the segment N of T
+///     snapshot-T-N      a database with all changes before segment N of term T
 ///
 /// Not thread-safe; different objects and processes may use one folder. Throws Error(DiskFull) and
 /// Error(Unavailable).
@@ -49,11 +49,11 @@ class ChangeFolder {
 public:
     explicit ChangeFolder(std::string path) : path_(std::move(path)) {}
 
-    /// Above any transaction: a longer record is none.
+    /// Larger than any transaction; a record with a greater length is invalid.
     static constexpr std::uint32_t kMostBytes = 1U << 30U;
 
     struct Contents {
-        // All in order.
+        // Each in ascending order.
         std::vector<std::uint64_t> terms;
         std::vector<ChangeSegment> segments;
         std::vector<ChangeSegment> snapshots;
@@ -61,31 +61,31 @@ public:
     Contents list() const;
 
     using Lengths = std::map<ChangeSegment, std::uint64_t>;
-    /// The parts of the segments before that term that count.
+    /// Returns the valid length of each segment before that term.
     Lengths lengthsBefore(std::uint64_t term) const;
-    /// Throws where the term has begun already.
+    /// Throws if the term has already begun.
     void begin(std::uint64_t term, const Lengths& before) const;
 
-    /// Nullopt: it has gone, as a copy has taken its place.
+    /// Nullopt: the segment was removed, because a snapshot has replaced it.
     std::optional<std::uint64_t> sizeOf(const ChangeSegment& segment) const;
-    /// Takes a record and the place behind it; false: no more.
+    /// Called with a record and the place after it; returns false to stop.
     using Each = std::function<bool(std::string_view record, const ChangePlace& behind)>;
-    /// Hands out the records from `from` on that end at or before `limit`, as far as they are
-    /// whole. False: the segment has gone.
+    /// Passes on the complete records from `from` that end at or before `limit`. False: the segment
+    /// was removed.
     bool read(const ChangePlace& from, std::uint64_t limit, const Each& each) const;
-    /// Begins a segment of our own; append() goes to it.
+    /// Begins a segment of this process; append() writes to it.
     void open(const ChangeSegment& segment);
-    /// Whether there is one that can be appended to.
+    /// True if a segment is open for append().
     bool isOpen() const { return static_cast<bool>(file_); }
-    /// At least one byte and at most kMostBytes. Returns once other machines can read it. Where it
-    /// throws, others may have read it, and another segment is to be opened.
+    /// Appends at least one byte and at most kMostBytes. Returns once other machines can read it.
+    /// If it throws, others may have read the record, and another segment must be opened.
     ChangePlace append(std::string_view record);
 
     std::string snapshotPath(const ChangeSegment& segment) const;
-    /// Where a snapshot is made before publish() gives it its name.
+    /// The path of a snapshot while it is made; publish() renames it.
     std::string unfinishedPath(const ChangeSegment& segment) const;
     void publish(const ChangeSegment& segment) const;
-    /// Removes what a snapshot has made needless. What is not to be removed stays.
+    /// Removes files that a snapshot has replaced. Ignores files that cannot be removed.
     void dropBefore(const ChangeSegment& snapshot) const noexcept;
 
 private:
@@ -93,9 +93,9 @@ private:
     void sync() const;
 
     const std::string path_;
-    ChangeSegment segment_;  ///< that is appended to
+    ChangeSegment segment_;  ///< the segment that append() writes to
     Fd file_;
-    std::uint64_t bytes_ = 0;  ///< of it that count
+    std::uint64_t bytes_ = 0;  ///< its valid bytes
 };
 
 }  // namespace hearth::controller

@@ -8,7 +8,7 @@ namespace hearth::controller {
 namespace {
 
 int settle(void* /*context*/, int conflict, sqlite3_changeset_iter* /*change*/) {
-    // A row that is there gives way to the log's; one that is not there needs no change.
+    // An existing row is replaced by the log's; a change to a missing row is omitted.
     const bool there = conflict == SQLITE_CHANGESET_DATA || conflict == SQLITE_CHANGESET_CONFLICT;
     return there ? SQLITE_CHANGESET_REPLACE : SQLITE_CHANGESET_OMIT;
 }
@@ -39,7 +39,7 @@ std::string ChangeRecorder::changes() {
 }
 
 void applyChanges(Database& database, std::string_view changes) {
-    // It takes a pointer to what it only reads.
+    // The parameter is not const, but SQLite only reads the changes.
     const int code =
         ::sqlite3changeset_apply(database.handle_, static_cast<int>(changes.size()),
                                  const_cast<char*>(changes.data()), nullptr, &settle, nullptr);

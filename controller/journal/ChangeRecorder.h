@@ -10,14 +10,14 @@ struct sqlite3_session;
 
 namespace hearth::controller {
 
-/// The tables that all replicas are to have. The others say what is on one machine.
+/// The tables that all replicas share. The other tables describe one machine.
 inline constexpr std::array kSharedTables{"meta",       "pools",      "tokens",  "quotas",
                                           "workspaces", "executions", "outputs", "kept",
                                           "contexts",   "events",     "usage"};
 
-/// Records what one transaction does to the shared tables, by SQLite's session extension
-/// (https://www.sqlite.org/sessionintro.html). Begins with it and ends before the next one. Not
-/// thread-safe; throws what Database throws.
+/// Records the changes of one transaction to the shared tables, by SQLite's session extension
+/// (https://www.sqlite.org/sessionintro.html). Made in the transaction and destroyed before the
+/// next one. Not thread-safe; throws what Database throws.
 class ChangeRecorder {
 public:
     explicit ChangeRecorder(Database& database);
@@ -25,8 +25,8 @@ public:
     ChangeRecorder(const ChangeRecorder&) = delete;
     ChangeRecorder& operator=(const ChangeRecorder&) = delete;
 
-    /// A patchset of all so far: new rows and values, and the keys of rows that have gone. Empty
-    /// where nothing has changed.
+    /// Returns a patchset of all changes so far: new rows and values, and the keys of removed rows.
+    /// Empty if nothing has changed.
     std::string changes();
 
 private:
@@ -34,8 +34,8 @@ private:
     sqlite3_session* session_ = nullptr;
 };
 
-/// Makes the changes here that a ChangeRecorder saw elsewhere, within the caller's transaction.
-/// Those that are there already are no error: all of a log's end may be applied again in its order.
+/// Applies changes that a ChangeRecorder recorded elsewhere, within the caller's transaction. A
+/// change that is already there is no error: the end of a log may be applied again in its order.
 void applyChanges(Database& database, std::string_view changes);
 
 }  // namespace hearth::controller

@@ -76,7 +76,7 @@ struct Column {
     const char* name;
     const char* type;
 };
-/// Files of earlier versions do not have these.
+/// Columns that files of earlier versions lack.
 constexpr std::array<Column, 3> kLaterColumns{{{"executions", "started_at", "TEXT"},
                                                {"gpu_leases", "parent", "TEXT NOT NULL DEFAULT ''"},
                                                {"workspaces", "story", "TEXT"}}};
@@ -101,7 +101,7 @@ void addColumn(Database& database, const Column& column) {
     }
 }
 
-/// Also where a file of the database's own could not grow.
+/// True also if one of the database's own files could not grow.
 bool isFull(sqlite3* handle, int code) {
     if (code == SQLITE_FULL) return true;
     if (code != SQLITE_IOERR && code != SQLITE_CANTOPEN) return false;
@@ -109,7 +109,7 @@ bool isFull(sqlite3* handle, int code) {
     return error == ENOSPC || error == EDQUOT;
 }
 
-/// The same statement may succeed later.
+/// True if the same statement may succeed later.
 bool mayPass(int code) {
     return code == SQLITE_IOERR || code == SQLITE_BUSY || code == SQLITE_LOCKED ||
            code == SQLITE_CANTOPEN || code == SQLITE_READONLY || code == SQLITE_NOMEM ||
@@ -173,7 +173,7 @@ std::int64_t Statement::integer(int column) const {
 }
 
 std::string Statement::text(int column) const {
-    // column_blob before column_bytes: the order that SQLite documents.
+    // column_blob must come before column_bytes, as SQLite documents.
     const void* data = ::sqlite3_column_blob(statement_, column);
     const int size = ::sqlite3_column_bytes(statement_, column);
     return data == nullptr
@@ -201,7 +201,7 @@ Database::~Database() {
 
 void Database::open(const std::string& path, const char* vfs) {
     constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
-                           SQLITE_OPEN_URI;  // for copies that are attached
+                           SQLITE_OPEN_URI;  // for the copies that are attached
     if (::sqlite3_open_v2(path.c_str(), &handle_, kFlags, vfs) != SQLITE_OK) {
         close();
         throw std::runtime_error("cannot open the data file " + path);
@@ -227,7 +227,7 @@ void Database::execute(const char* sql) {
 
 void Database::rollBack() noexcept {
     if (handle_ == nullptr || ::sqlite3_get_autocommit(handle_) != 0) return;
-    // Where even that fails, the next BEGIN tells.
+    // If even that fails, the next BEGIN reports it.
     static_cast<void>(::sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr));
 }
 

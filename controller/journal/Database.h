@@ -12,25 +12,25 @@ struct sqlite3_stmt;
 
 namespace hearth::controller {
 
-/// How long a statement waits for another process that has the file.
+/// How long a statement waits for another process that has locked the file.
 inline constexpr int kBusyTimeoutMs = 5000;
 
-/// The VFS of SQLite with which the index of the WAL is in memory, not in a file (-shm) that every
+/// The SQLite VFS that keeps the index of the WAL in memory instead of a file (-shm), which every
 /// first opener writes anew: a full disk has no room for it. All connections of this process share
-/// it, and no other process may open the database meanwhile. https://www.sqlite.org/vfs.html
+/// the index; no other process may open the database meanwhile. https://www.sqlite.org/vfs.html
 inline constexpr const char* kInMemoryIndex = "unix-excl";
 
 class Database;
 
-/// The file is no database, or holds what cannot be: DatabaseFile sets it aside. A full disk or a
-/// busy file says nothing against the file.
+/// The file is no database, or has impossible contents: DatabaseFile sets it aside. A full disk or
+/// a busy file is not damage.
 struct DamagedDatabase : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// One prepared statement, bound from left to right, then stepped. Not thread-safe; throws
-/// std::runtime_error with SQLite's message; Error(DiskFull) where the disk is full and
-/// Error(Unavailable) where it fails or the file is busy: both may pass.
+/// One prepared statement, bound from left to right, then stepped. Not thread-safe. Throws
+/// std::runtime_error with SQLite's message; Error(DiskFull) if the disk is full and
+/// Error(Unavailable) if it fails or the file is busy: a retry may succeed after both.
 class Statement {
 public:
     Statement(Database& database, std::string_view sql);
@@ -57,23 +57,23 @@ private:
     int next_ = 1;
 };
 
-/// One connection to the data file: WAL, so that what was committed survives the process, and a
-/// reader never waits for the writer. Not thread-safe.
+/// One connection to the data file, in WAL mode: committed data survives the process, and a reader
+/// never waits for the writer. Not thread-safe.
 class Database {
 public:
-    /// Creates the file and its tables if need be. Throws DamagedDatabase, here and in every later
-    /// access; the file stays as it is. A full disk keeps no database that is there from being
-    /// opened.
+    /// Creates the file and its tables if needed. Throws DamagedDatabase, here and in every
+    /// later access; the file is not changed. An existing database can be opened even on a full
+    /// disk.
     explicit Database(const std::string& path);
     ~Database();
     Database(const Database&) = delete;
     Database& operator=(const Database&) = delete;
 
-    /// Opened on a full disk: the file is held so that no other process can read it.
+    /// Opened on a full disk: the file is locked, so no other process can read it.
     bool exclusive() const { return exclusive_; }
 
     void execute(const char* sql);
-    /// Ends a transaction that failed; none is fine, as SQLite ends some by itself.
+    /// Ends a failed transaction. Does nothing without one, as SQLite ends some by itself.
     void rollBack() noexcept;
 
 private:
@@ -81,7 +81,7 @@ private:
     friend class ChangeRecorder;
     friend void applyChanges(Database& database, std::string_view changes);
     [[noreturn]] void fail(std::string_view operation) const;
-    /// For calls that only return their error.
+    /// For calls that return their error code and do not store it.
     [[noreturn]] void fail(std::string_view operation, int code) const;
     void open(const std::string& path, const char* vfs);
     void close() noexcept;

@@ -26,7 +26,7 @@ constexpr std::string_view kDamaged = ".damaged-";
 constexpr std::string_view kWal = "-wal";
 constexpr std::string_view kSpare = ".spare";
 
-/// A start reads all but executions and their output, which may be gigabytes.
+/// A start checks only these tables, because executions and their output may be gigabytes.
 constexpr std::array kChecked{"PRAGMA quick_check('tokens')",   "PRAGMA quick_check('pools')",
                               "PRAGMA quick_check('meta')",     "PRAGMA quick_check('workspaces')",
                               "PRAGMA quick_check('contexts')", "PRAGMA quick_check('events')"};
@@ -34,11 +34,11 @@ constexpr std::array kChecked{"PRAGMA quick_check('tokens')",   "PRAGMA quick_ch
 /// The result of checking a database.
 struct Checked {
     std::optional<std::string> fault;
-    bool all = true;  ///< none was refused, which says nothing against the file
+    bool all = true;  ///< no check was refused; a refusal is not damage
 };
 
-/// Notes what a check says but "ok", or the error of a file that is none. A busy file and a full
-/// disk refuse checks; SQLITE_ERROR is a table that this version has and the file has not.
+/// Records any result except "ok", and the error of a file that is no database. A busy file or a
+/// full disk refuses checks; SQLITE_ERROR means that the file lacks a table of this version.
 void check(sqlite3* database, const char* pragma, Checked& out) {
     std::string said;
     const auto take = [](void* target, int count, char** texts, char**) {
@@ -56,18 +56,18 @@ void check(sqlite3* database, const char* pragma, Checked& out) {
     }
 }
 
-/// `alone`: on a full disk, where there is no room for the file that readers share.
+/// `alone`: on a full disk, which has no room for the file that readers share.
 Checked check(const std::string& path, bool thorough, bool alone) {
     sqlite3* opened = nullptr;
-    // To read only, except where SQLite needs a lock for writing to be alone.
+    // Opened read-only, except that SQLite needs a write lock to be alone.
     const int code = ::sqlite3_open_v2(
         path.c_str(), &opened,
         (alone ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX,
         alone ? kInMemoryIndex : nullptr);
     const std::unique_ptr<sqlite3, decltype(&::sqlite3_close_v2)> database(opened,
                                                                            &::sqlite3_close_v2);
-    if (code != SQLITE_OK) return {std::nullopt, false};  // opening it to write tells why
-    // Closing it leaves the WAL as it is, for whoever inspects a damaged one.
+    if (code != SQLITE_OK) return {std::nullopt, false};  // opening it for writing reports why
+    // Closing leaves the WAL unchanged, for the inspection of a damaged one.
     ::sqlite3_db_config(opened, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     ::sqlite3_busy_timeout(opened, kBusyTimeoutMs);
     Checked out;
@@ -81,7 +81,7 @@ Checked check(const std::string& path, bool thorough, bool alone) {
 bool holdsAnything(const std::string& path) {
     std::error_code error;
     const std::uintmax_t size = fs::file_size(path, error);
-    // A file that cannot be looked at is not lost: opening it tells why.
+    // A file that cannot be examined is not lost: opening it reports why.
     return error ? error != std::errc::no_such_file_or_directory : size > 0;
 }
 
@@ -91,7 +91,7 @@ void syncFolderOf(const std::string& path) {
     if (!fd || ::fsync(fd.get()) != 0) throwErrno("sync", folder);
 }
 
-/// A name that sorts behind those of before, whatever the clock says.
+/// Returns a name that sorts after all earlier ones, whatever the clock says.
 std::string nameAside(const std::string& path) {
     std::int64_t at = std::time(nullptr);
     for (const std::string& name : DatabaseFile::setAsideFiles(path)) {
@@ -108,7 +108,7 @@ std::string nameAside(const std::string& path) {
 
 namespace {
 
-/// Found twice: one read that fails (a disk that hiccups) is told by SQLite as damage, too.
+/// Checks twice, because SQLite also reports a single failed read (a disk hiccup) as damage.
 std::optional<std::string> lastingFault(const std::string& path, bool thorough) {
     const auto found = DatabaseFile::fault(path, thorough);
     return found ? DatabaseFile::fault(path, thorough) : std::nullopt;
@@ -122,7 +122,7 @@ DatabaseFile::DatabaseFile(std::string path, bool expected, metrics::Log& log,
     const std::string suspect = suspectPath(path_);
     if (!holdsAnything(path_)) {
         begun_anew_ = true;
-        // Left alone it could be taken for the new file's.
+        // Left in place, this WAL could be applied to the new file.
         if (fs::exists(path_ + std::string(kWal)))
             setAside("the database is missing, its WAL is there");
         if (expected) {
@@ -139,7 +139,7 @@ DatabaseFile::DatabaseFile(std::string path, bool expected, metrics::Log& log,
         setAside(*found);
         begun_anew_ = true;
     }
-    std::error_code none;  // looked at again at the next start
+    std::error_code none;  // the next start checks again
     fs::remove(suspect, none);
     if (begun_anew_) fs::rename(path_ + std::string(kSpare), path_, none);
 }
@@ -165,8 +165,8 @@ void DatabaseFile::keepSpare() const {
 
 void DatabaseFile::setAside(const std::string& why) {
     const std::string aside = nameAside(path_);
-    // The database first: without it a WAL is nothing, but without its WAL an older state of the
-    // database, with tokens that were revoked since, could come back.
+    // The database first: a WAL without a database is useless, but a database without its WAL could
+    // bring back an older state, with tokens that were revoked since.
     if (fs::exists(path_)) fs::rename(path_, aside);
     if (fs::exists(path_ + std::string(kWal))) {
         fs::rename(path_ + std::string(kWal), aside + std::string(kWal));
@@ -187,7 +187,7 @@ void DatabaseFile::dropOldest() const {
     const std::vector<std::string> kept = setAsideFiles(path_);
     const fs::path folder = fs::path(path_).parent_path();
     for (std::size_t i = 0; i + kMostKept < kept.size(); ++i) {
-        std::error_code none;  // one file too many harms nobody
+        std::error_code none;  // one file too many does no harm
         fs::remove_all(folder / kept[i], none);
         fs::remove(folder / (kept[i] + std::string(kWal)), none);
     }

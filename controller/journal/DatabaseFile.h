@@ -11,30 +11,30 @@
 
 namespace hearth::controller {
 
-/// The file of the database as it lies on disk. Its maker holds the instance and has not opened the
-/// database yet. A damaged file is set aside with its WAL (`.damaged-TIME`, the last three are
-/// kept), and the journal begins a new one: an empty database that lies ready beside it (`.spare`),
-/// as a full disk has no room for another. Damage is logged as an error and counted.
+/// The file of the database on disk. Its creator holds the instance and has not opened the database
+/// yet. A damaged file is set aside with its WAL (`.damaged-TIME`, the last three are kept), and a
+/// new journal begins in an empty database (`.spare`), kept beside it because a full disk has no
+/// room for one. Damage is logged as an error and counted.
 class DatabaseFile {
 public:
-    /// `expected`: an instance was here before, so a file that is missing or empty was lost.
+    /// `expected`: an instance ran here before, so a missing or empty file means a loss.
     DatabaseFile(std::string path, bool expected, metrics::Log& log, metrics::Metrics& metrics);
 
     const std::string& path() const { return path_; }
-    /// The database will be a new one: what it does not hold says nothing.
+    /// The database will be a new one, so a missing record proves nothing.
     bool begunAnew() const { return begun_anew_; }
-    /// Makes the spare database if there is none. A disk that refuses it is only logged.
+    /// Makes the spare database if there is none. A refusal by the disk is only logged.
     void keepSpare() const;
-    /// An access found damage. The file stays in use and is checked whole at the next start: what
-    /// can still be read serves until then. Thread-safe.
+    /// Reports damage that an access has found. The file stays in use, because parts of it may be
+    /// readable, and is checked completely at the next start. Thread-safe.
     void damaged(std::string_view what);
 
-    /// The first fault of a database; nullopt for a whole one. All of it is read if `thorough`,
-    /// else what a start needs. Changes nothing but what opening does.
+    /// Returns the first fault of a database, or nullopt. Reads all of it if `thorough`, else the
+    /// tables that a start needs. Changes nothing except what opening the file changes.
     static std::optional<std::string> fault(const std::string& path, bool thorough);
-    /// Names of the files that were set aside, oldest first, without those of their WALs.
+    /// Names of the files that were set aside, oldest first, without their WALs.
     static std::vector<std::string> setAsideFiles(const std::string& path);
-    /// The file that stands for damage found by an access.
+    /// The marker file for damage that an access has found.
     static std::string suspectPath(const std::string& path) { return path + ".suspect"; }
 
 private:

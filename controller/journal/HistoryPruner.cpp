@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kWorkspaceKeptMs = 24LL * 3600 * 1000;
 constexpr std::int64_t kExecutionKeptMs = 3600LL * 1000;
-/// Removed with one end: more than one, so that what an earlier version kept goes, too.
+/// How many rows one end removes: more than one, so leftovers of earlier versions also disappear.
 constexpr std::int64_t kAtOnce = 16;
 
 struct Row {
@@ -87,7 +87,7 @@ void HistoryPruner::pruneStrayWork(Database& database, std::int64_t before) {
             Statement workspace(database, "SELECT 1 FROM workspaces WHERE id = ?");
             known = workspace.bind(row.workspace).step();
         }
-        // One whose workspace is known goes with that.
+        // An execution of a known workspace is removed with its workspace.
         if (!known) dropExecution(database, row.id);
         stray_ = {row.ended_ms, row.id};
     }
@@ -163,7 +163,7 @@ void HistoryPruner::contextsEnded(Database& database, const std::string& tenant,
 
 void HistoryPruner::workspaceEnded(Database& database, const std::string& tenant) {
     for (const std::string& id : beyond(database, "workspaces", workspaces_, tenant, 1)) {
-        if (!dropSeenExecutions(database, id)) return;  // the tenant's next end goes on
+        if (!dropSeenExecutions(database, id)) return;  // the tenant's next end continues
         Statement(database, "DELETE FROM workspaces WHERE id = ?").bind(id).run();
         workspaces_.removed(tenant);
     }
@@ -188,7 +188,7 @@ void HistoryPruner::pruneLabels(Database& database, std::int64_t now_ms) {
     std::vector<std::string> keys;
     std::vector<std::string> gone;
     {
-        // Of a living workspace a crash may have lost the row: it is written anew after the start.
+        // A crash may have lost the row of a living workspace: it is rewritten after the start.
         Statement rows(database,
                        "SELECT key, coalesce((SELECT ended_ms IS NOT NULL FROM workspaces WHERE "
                        "id = substr(key, ?)), ?) FROM meta WHERE key > ? AND key < ? ORDER BY key "
@@ -222,7 +222,7 @@ void HistoryPruner::pruneEvents(Database& database) {
     std::int64_t beyond = -most_events_;
     for (const auto& [tenant, count] : *events_) beyond += count;
     while (beyond > 0 && left() > 0) {
-        // As the log in memory: the oldest of the tenant with most, as long as it has most.
+        // Like the log in memory: removes the oldest of the tenant with most, while it has most.
         auto most = events_->begin();
         std::int64_t second = 0;
         for (auto each = std::next(most); each != events_->end(); ++each) {

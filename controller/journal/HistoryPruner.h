@@ -12,19 +12,19 @@
 
 namespace hearth::controller {
 
-/// Key of a workspace's labels in the table `meta`, before its id.
+/// Prefix of the keys in the table `meta` for workspace labels; the workspace's id follows.
 inline constexpr std::string_view kLabelsOf = "labels/";
 
-/// Removes history that has been kept long enough: executions an hour after their workspace's end
-/// (an hour after their own where the workspace is unknown), workspaces and contexts after a day,
-/// all events but the latest (of the tenant with most the oldest go first), labels of workspaces
-/// that have gone. Finds them by index, each row once, and works in slices, so that what is written
-/// meanwhile waits for one slice at most. Of one tenant's ended workspaces and contexts only the
-/// latest are kept, so that nobody fills the disk within the day. Not thread-safe.
+/// Removes history that was kept long enough: executions an hour after their workspace's end (an
+/// hour after their own if the workspace is unknown), workspaces and contexts after a day, all
+/// events except the latest (oldest first, from the tenant that has most), labels of removed
+/// workspaces. Finds rows by index, each once, and works in slices, so other writes wait for one
+/// slice at most. Each tenant keeps only its latest ended workspaces and contexts, so no tenant can
+/// fill the disk within the day. Not thread-safe.
 class HistoryPruner {
 public:
-    /// How many ended rows of one tenant are kept, and how many events of all. A context's row is
-    /// larger: it has a path.
+    /// How many ended rows are kept per tenant, and how many events in total. A context's row is
+    /// larger, because it has a path.
     struct Most {
         std::int64_t workspaces = 100'000;
         std::int64_t contexts = 10'000;
@@ -38,33 +38,33 @@ public:
           contexts_{most.contexts, {}},
           most_events_(most.events) {}
 
-    /// Removes and looks at no more than a slice of rows, in the caller's transaction. True if
-    /// there may be more. Where the transaction fails, a copy of before takes its place.
+    /// Reads and removes at most a slice of rows, in the caller's transaction. True if there may be
+    /// more. If the transaction fails, the caller restores an earlier copy of this object.
     bool prune(Database& database, std::int64_t now_ms);
-    /// A workspace of the tenant has ended, or so many contexts have, in the caller's transaction.
-    /// Removes what is now beyond Most, the oldest first, a few rows at a time. Executions of such
-    /// a workspace are kept as those of an unknown one.
+    /// Called when a workspace of the tenant, or so many contexts, have ended, in the caller's
+    /// transaction. Removes rows beyond Most, oldest first, a few at a time. Executions of a
+    /// removed workspace are kept like those of an unknown one.
     void workspaceEnded(Database& database, const std::string& tenant);
     void contextsEnded(Database& database, const std::string& tenant, std::int64_t rows);
-    /// Ended rows and events are counted anew: a transaction was rolled back, or some time has
-    /// passed.
+    /// Makes ended rows and events be counted again: after a rollback, or after some
+    /// time.
     void recount();
-    /// Rows that prune() has looked at.
+    /// How many rows prune() has examined.
     std::size_t looked() const { return looked_; }
 
 private:
-    /// How far an index has been read.
+    /// The place that the reading of an index has reached.
     struct Cursor {
         std::int64_t ended_ms = -1;
         std::string id;
     };
-    /// The labels' table is read once a day.
+    /// The reading of the labels, once a day.
     struct LabelsRead {
         std::string key{kLabelsOf};
         std::int64_t next_ms = 0;
         bool first = true;
     };
-    /// Ended rows of one kind, by tenant; loaded at a tenant's first end.
+    /// Counts of ended rows of one kind, by tenant; a count is loaded at the tenant's first end.
     struct Ended {
         std::int64_t most;
         std::map<std::string, std::int64_t> rows;
@@ -77,26 +77,26 @@ private:
     void pruneContexts(Database& database, std::int64_t before);
     void pruneLabels(Database& database, std::int64_t now_ms);
     void pruneEvents(Database& database);
-    /// Executions of one workspace, as many as are left of the slice; true if none stay.
+    /// Removes executions of one workspace within the slice; true if none are left.
     bool dropExecutions(Database& database, const std::string& workspace);
-    /// The oldest ended rows of a tenant of which there are too many, now that `rows` more ended.
+    /// Returns the oldest ended rows of a tenant beyond the limit, now that `rows` more ended.
     static std::vector<std::string> beyond(Database& database, const char* table, Ended& ended,
                                            const std::string& tenant, std::int64_t rows);
-    /// Those that pruneStrayWork() has passed and will not see again; true if none stay.
+    /// Removes executions that pruneStrayWork() will not visit again; true if none stay.
     bool dropSeenExecutions(Database& database, const std::string& workspace);
     void dropExecution(Database& database, const std::string& id);
     std::int64_t left() const { return static_cast<std::int64_t>(slice_ - used_); }
     void use() { ++used_, ++looked_; }
 
     std::size_t slice_;
-    std::size_t used_ = 0;    // of this slice
-    std::size_t looked_ = 0;  // of all
+    std::size_t used_ = 0;    // in this slice
+    std::size_t looked_ = 0;  // in total
     Ended workspaces_;
     Ended contexts_;
     std::int64_t most_events_;
     std::optional<std::map<std::string, std::int64_t>> events_;  // by tenant, once counted
-    Cursor ended_;  // workspaces whose executions have gone
-    Cursor stray_;  // executions whose workspace was looked for
+    Cursor ended_;  // workspaces whose executions were removed
+    Cursor stray_;  // executions whose workspace was searched for
     LabelsRead labels_;
 };
 

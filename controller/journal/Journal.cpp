@@ -13,15 +13,15 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kRetryWhenFull = std::chrono::seconds(5);
-/// While results wait, a tenant may have its share of them, and all together so many times as much.
+/// When results wait: how many shares make the limit, and how many limits all tenants may use.
 constexpr std::uint64_t kShares = 8;
 constexpr std::uint64_t kMostTimes = 4;
 constexpr std::size_t kPruneSlice = 256;
-/// Deleted rows, outputs included, are held in memory until the other replicas know.
+/// Deleted rows, outputs included, stay in memory until the other replicas have the change.
 constexpr std::size_t kSharedPruneSlice = 8;
 constexpr auto kPruneEvery = std::chrono::minutes(5);
 
-/// None where a later version wrote it, or it is damaged: a record counts without its story.
+/// Returns nullopt for a later version's or a damaged story: the record is valid without it.
 std::optional<ClaimStory> storyOf(const std::string& text) {
     try {
         return storyFrom(parseJson(text));
@@ -45,7 +45,7 @@ ContextRecord contextRow(const Statement& row) {
     return record;
 }
 
-/// Holds all that a list needs before it reads an execution: the rows themselves may be long.
+/// Contains all that a list needs before it reads an execution, because rows may be long.
 constexpr const char* kListIndex = R"(
 CREATE INDEX IF NOT EXISTS executions_listed
     ON executions (workspace, ended_ms, id, tenant, started_at);
@@ -92,7 +92,7 @@ Journal::Journal(const std::string& path, const Clock& clock, metrics::Log& log,
               "free space there; other programs can read the database after the next start"}});
     }
     atStart("journal.kept_not_counted", [this](Database& database) { kept_.catchUp(database); });
-    // In a file of an earlier version it reads every execution: lists are slow without it, no more.
+    // In a file of an earlier version this reads every execution. Without it, lists are only slow.
     atStart("journal.lists_not_indexed", [](Database& database) { database.execute(kListIndex); });
     if (limits_.file != nullptr) limits_.file->keepSpare();
 }
@@ -143,12 +143,12 @@ void Journal::writeNow(const Write& write) {
 
 void Journal::writeSynced(const Write& write) {
     const MutexLock lock(writer_mutex_);
-    writer_.execute("PRAGMA synchronous = FULL");  // without effect within a transaction
+    writer_.execute("PRAGMA synchronous = FULL");  // has no effect within a transaction
     const ScopeExit relaxed([this]() HEARTH_REQUIRES(writer_mutex_) {
         try {
             writer_.execute("PRAGMA synchronous = NORMAL");
         } catch (const std::exception&) {
-            return;  // later writes are slower, and no less safe
+            return;  // later writes are slower, but not less safe
         }
     });
     transact(write);
@@ -214,12 +214,12 @@ void Journal::commit(const std::vector<const JournalWriter::Item*>& items) {
             for (const JournalWriter::Item* item : items) item->write(database);
         });
     } catch (...) {
-        kept_.forget();  // they counted what has not come to be
+        kept_.forget();  // their counts include the rolled-back items
         pruner_.recount();
         throw;
     }
     pruneSlice();
-    // The next slice comes after what was queued meanwhile.
+    // The next slice comes after the items that were queued meanwhile.
     if (pruning_ && !closing_.load()) write([](Database&) {});
 }
 
@@ -235,7 +235,7 @@ void Journal::pruneSlice() {
         });
     } catch (const std::exception& e) {
         pruner_ = before;
-        pruning_ = false;  // the disk may be full; it is tried again later
+        pruning_ = false;  // the disk may be full; a later call tries again
         log_.error("journal.prune_failed", {{"error", e.what()}});
     }
 }
@@ -403,7 +403,7 @@ std::vector<ContextRecord> Journal::openContexts(const std::string& workspace) {
 
 void Journal::labels(const std::string& workspace,
                      const std::map<std::string, std::string>& labels) {
-    flush(kReadYourWrites);  // its row may still be that of an attempt which failed
+    flush(kReadYourWrites);  // the row may still belong to an attempt that failed
     writeNow([&](Database& database) {
         Statement(database,
                   "INSERT OR REPLACE INTO meta (key, value) SELECT ?, ? WHERE NOT EXISTS "

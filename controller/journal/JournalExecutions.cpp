@@ -8,7 +8,7 @@
 namespace hearth::controller {
 namespace {
 
-/// A list has no longer outputs in it.
+/// A list contains no longer output.
 constexpr std::int64_t kListedOutput = 64LL << 10U;
 
 ExecutionRecord executionRow(const Statement& row) {
@@ -33,7 +33,7 @@ void Journal::record(const ExecutionRecord& r, Written written,
     item.tenant = r.tenant;
     item.written = std::move(written);
     item.write = [this, r, apart = std::move(apart)](Database& database) {
-        dropOutput(database, r.id);  // of the same one, recorded before
+        dropOutput(database, r.id);  // of an earlier record of this execution
         Statement(database,
                   "INSERT OR REPLACE INTO executions (id, workspace, tenant, fingerprint, "
                   "document, output, ended_ms, started_at) VALUES (?,?,?,?,?,?,?,?)")
@@ -124,13 +124,13 @@ std::vector<ExecutionLine> Journal::executionsOf(const std::string& workspace,
     flush(kReadYourWrites);
     std::vector<ExecutionLine> found;
     read(tenant, [&](Database& database) {
-        // Of the index alone: it names no other columns.
+        // Reads only the index, so it names no other columns.
         Statement row(database,
                       "SELECT id, tenant, started_at, ended_ms FROM executions "
                       "WHERE workspace = ? ORDER BY ended_ms DESC, id DESC LIMIT 200");
         row.bind(workspace);
         while (row.step()) {
-            // Records of earlier versions stand where they ended.
+            // Records of earlier versions are sorted by their end.
             found.push_back(
                 {row.text(0), row.text(1),
                  row.null(2) ? formatRfc3339(fromUnixMillis(row.integer(3))) : row.text(2)});

@@ -15,8 +15,8 @@
 
 namespace hearth::controller {
 
-/// The connections that read the data file. No tenant holds all of them (TenantPlaces), so a tenant
-/// whose reads are long or many does not hold up those of others. Thread-safe.
+/// The connections that read the data file. No tenant can hold all of them (TenantPlaces), so a
+/// tenant's long or many reads do not delay another tenant's. Thread-safe.
 class JournalReaders {
 public:
     static constexpr std::size_t kConnections = 4;
@@ -26,10 +26,10 @@ public:
         while (idle_.size() < kConnections) idle_.push_back(std::make_unique<Database>(path));
     }
 
-    /// Runs `query` on the caller's thread once a connection is free for `tenant`; empty: for the
-    /// server itself. A query must not read again: that could wait for its own connection.
+    /// Runs `query` on the caller's thread as soon as a connection is free for `tenant`; empty: the
+    /// server itself. A query must not read again: it could wait for its own connection.
     void read(const std::string& tenant, const std::function<void(Database&)>& query) {
-        const std::shared_ptr<void> place = placeOf(tenant);  // given back after the connection
+        const std::shared_ptr<void> place = placeOf(tenant);  // released after the connection
         std::unique_ptr<Database> database;
         {
             const MutexLock lock(mutex_);
@@ -46,7 +46,7 @@ public:
 private:
     std::shared_ptr<void> placeOf(const std::string& tenant) {
         if (std::shared_ptr<void> place = places_.take(tenant)) return place;
-        // Shared: the thread that gives the place may still be in release() when this returns.
+        // Shared, because the thread that gives the place may still be in release() at the return.
         const auto come = std::make_shared<std::binary_semaphore>(0);
         const std::shared_ptr<TenantPlaces::Turn> turn =
             places_.await(tenant, [come] { come->release(); });

@@ -14,15 +14,15 @@ namespace {
 constexpr auto kGather = std::chrono::milliseconds(2);
 constexpr auto kFirstWriteDelay = std::chrono::milliseconds(20);
 constexpr auto kLastWriteDelay = std::chrono::seconds(5);
-/// Of an item that fails although the disk takes others.
+/// The tries of an item that fails although the disk accepts other items.
 constexpr unsigned kTries = 3;
-/// So much waits while the disk has only its reserve left, which the rest of the state needs.
+/// Items of this size wait while the disk has only its reserve left, which other state needs.
 constexpr std::size_t kLarge = 64U << 10U;
-/// So much of what is `alone` is written between two looks at the queue.
+/// How many bytes of `alone` items are written before the queue is read again.
 constexpr std::size_t kRound = 4U << 20U;
 constexpr std::size_t kNoneRefused = std::numeric_limits<std::size_t>::max();
 
-/// The disk may take the same write later.
+/// True if the disk may accept the same write later.
 bool passes(const std::exception& reason) {
     const auto* error = dynamic_cast<const Error*>(&reason);
     return error != nullptr &&
@@ -56,7 +56,7 @@ void JournalWriter::add(Item item) {
     const MutexLock lock(mutex_);
     queue_.push_back(std::move(item));
     ++added_;
-    // Answers first: what they queue is written together, and not beside them.
+    // Answers come first: the items that they queue are written together, after them.
     if (queue_.size() == 1) alarm_.ringIn(kGather);
 }
 
@@ -91,14 +91,14 @@ std::uint64_t JournalWriter::pendingShares(std::uint64_t share) const {
     const MutexLock lock(pending_mutex_);
     std::uint64_t beyond = 0;
     for (const auto& [tenant, bytes] : pending_of_) beyond += bytes - std::min(bytes, share);
-    const std::uint64_t all = pendingBytes();  // is counted without this lock
+    const std::uint64_t all = pendingBytes();  // counted without this lock
     return all - std::min(all, beyond);
 }
 
 void JournalWriter::work(const std::stop_token& stop) {
     while (true) {
         const bool last = stop.stop_requested();
-        if (last) reserve_ = nullptr;  // what is not written now never is
+        if (last) reserve_ = nullptr;  // the last chance to write
         if (last || aside_again_.due()) retryAside();
         Round round = take(last);
         const bool some = !round.items.empty();
@@ -158,7 +158,7 @@ void JournalWriter::sleep(const std::stop_token& stop) {
             failing_ = false;
             log_.info("journal.recovered");
         }
-        // A later add() sets an earlier time; then all this is looked at again.
+        // A later add() sets an earlier time; the loop then recomputes this time.
         Time next = aside_.empty() ? Time::max() : aside_again_.until;
         if (blocked_) next = std::min(next, queue_again_.until);
         if (next != Time::max()) alarm_.ringIn(next - std::chrono::steady_clock::now());
@@ -198,7 +198,7 @@ std::size_t JournalWriter::write(Round round) {
 }
 
 bool JournalWriter::writeTogether(Items& items) {
-    if (items.size() < 2) return false;  // it is tried alone
+    if (items.size() < 2) return false;  // a single item is tried alone
     std::vector<const Item*> all;
     all.reserve(items.size());
     for (const Item& item : items) all.push_back(&item);
@@ -243,11 +243,11 @@ void JournalWriter::done(Item& item, bool durable) {
         }
     }
     uncount(item);
-    if (durable && item.refused) {  // the disk takes again what it did not: so it may the rest
+    if (durable && item.refused) {  // the disk accepts refused items again, so retry the others
         aside_again_ = {};
         if (!aside_.empty()) aside_again_.later();
     }
-    item = {};  // whoever waits for it may end what its callbacks hold
+    item = {};  // a waiting thread may destroy objects that its callbacks hold
 }
 
 void JournalWriter::putAside(Item item) {

@@ -21,51 +21,51 @@ namespace hearth::controller {
 class Database;
 class DiskReserve;
 
-/// Writes history in one thread, in order and many items in one transaction. An item that the disk
-/// does not take is tried again, longer apart each time, until it is durable: no failure loses
-/// another item. What depends on no other item (`alone`) may be overtaken by the rest, and tenants
-/// take turns in it, a few MiB at a time: however much one of them has, the others do not wait for
-/// it. An item that fails for a reason of its own is given up after a few tries. Thread-safe.
+/// Writes history in one thread, in order, many items per transaction. An item that the disk
+/// refuses is tried again, with growing delays, until it is durable: no failure loses another item.
+/// An independent item (`alone`) may be overtaken by the rest, and tenants take turns with such
+/// items, a few MiB at a time, so one tenant's many items do not delay another's. An item that
+/// fails for its own reason is given up after a few tries. Thread-safe.
 class JournalWriter {
 public:
     struct Item {
         std::function<void(Database&)> write;
-        /// Called after the commit with true, or with false where the item was given up.
+        /// Called after the commit with true, or with false if the item was given up.
         std::function<void(bool durable)> written;
-        std::size_t bytes = 0;  ///< memory that it holds
+        std::size_t bytes = 0;  ///< memory that the item uses
         bool alone = false;
-        std::string tenant;  ///< whose it is; empty: nobody's
+        std::string tenant;  ///< its owner; empty: none
         unsigned tries = 0;
-        bool refused = false;  ///< before, and put aside
+        bool refused = false;  ///< the disk refused it before
     };
-    /// Writes all of these or, where it throws, none. Error(DiskFull) and Error(Unavailable) say
-    /// that the disk may take them later.
+    /// Writes all items or, if it throws, none. Error(DiskFull) and Error(Unavailable) mean that
+    /// the disk may accept them later.
     using Commit = std::function<void(const std::vector<const Item*>& items)>;
 
     /// `reserve` and `metrics` may be null.
     JournalWriter(Commit commit, const DiskReserve* reserve, metrics::Log& log,
                   metrics::Metrics* metrics);
-    /// Tries once more to write what is left, then gives it up.
+    /// Tries once more to write the remaining items, then gives them up.
     ~JournalWriter();
     JournalWriter(const JournalWriter&) = delete;
     JournalWriter& operator=(const JournalWriter&) = delete;
 
-    /// Never blocks on the disk.
+    /// Queues an item; never blocks on the disk.
     void add(Item item);
-    /// Waits until everything added so far was tried, at most `timeout`; not for what the disk does
-    /// not take, nor for what is `alone` and was overtaken.
+    /// Waits up to `timeout` until everything added so far was tried, except items that the disk
+    /// refuses and overtaken `alone` items.
     void flush(std::chrono::milliseconds timeout);
-    /// Memory that items hold which are not durable yet; of all, and of one tenant.
+    /// The memory of items that are not durable yet: in total, and of one tenant.
     std::uint64_t pendingBytes() const { return pending_.load(std::memory_order_relaxed); }
     std::uint64_t pendingOf(const std::string& tenant) const;
-    /// The same of all, where each tenant counts with `share` at most.
+    /// The total, counting each tenant up to `share`.
     std::uint64_t pendingShares(std::uint64_t share) const;
 
 private:
     using Items = std::deque<Item>;
     using Time = std::chrono::steady_clock::time_point;
     enum class Outcome { Written, Later, Never };
-    /// When to try again what failed: later each time, unless something was written.
+    /// The time of the next try after failures: later each time, unless something was written.
     struct Backoff {
         std::chrono::milliseconds delay{0};
         Time until{};
@@ -76,19 +76,19 @@ private:
     void work(const std::stop_token& stop);
     /// The items that the next round writes.
     struct Round {
-        Items items;            ///< `alone` first: what comes behind may stop for the disk
+        Items items;            ///< `alone` first: the later ones may stop at a refusal
         bool of_queue = false;  ///< queue_ was emptied for it
-        std::size_t fresh = 0;  ///< so many came from there
+        std::size_t fresh = 0;  ///< how many came from queue_
     };
     Round take(bool last);
-    /// After the last round: nothing more can be written.
+    /// True if nothing more can be written after the last round.
     bool exhausted();
     void sleep(const std::stop_token& stop);
-    /// How many of them it put back.
+    /// Returns how many items it put back.
     std::size_t write(Round round);
     bool writeTogether(Items& items);
     void retryAside();
-    /// It is large, and the disk has no more than its reserve left.
+    /// True for a large item while the disk has only its reserve left.
     bool holdsBack(const Item& item) const;
     Outcome attempt(Item& item);
     void done(Item& item, bool durable);
@@ -112,17 +112,17 @@ private:
     Mutex mutex_;
     Condition tried_some_;
     Items queue_ HEARTH_GUARDED_BY(mutex_);
-    bool blocked_ HEARTH_GUARDED_BY(mutex_) = false;  // the first of queue_ waits for the disk
+    bool blocked_ HEARTH_GUARDED_BY(mutex_) = false;  // the disk refused the first of queue_
     std::uint64_t added_ HEARTH_GUARDED_BY(mutex_) = 0;
     std::uint64_t tried_ HEARTH_GUARDED_BY(mutex_) = 0;
     // Used by the thread only:
-    FairLine<Item> line_;  ///< `alone`, and not tried since it came or was put aside
-    Items aside_;          ///< `alone`, and not taken by the disk
+    FairLine<Item> line_;  ///< `alone`, and not tried since it was added or put aside
+    Items aside_;          ///< `alone`, and refused by the disk
     Backoff queue_again_;
     Backoff aside_again_;
     /// The smallest size that the disk refused since aside_ was empty.
     std::size_t refused_ = 0;
-    bool failing_ = false;  ///< said once, until all is written again
+    bool failing_ = false;  ///< logged once, until everything is written again
     std::jthread thread_;
 };
 

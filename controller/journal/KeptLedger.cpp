@@ -14,15 +14,15 @@ namespace {
 
 constexpr const char* kCaughtUp = "keptLedger";
 constexpr int kRowsAtOnce = 64;
-/// Rows deleted in one transaction are held in memory where replicas share it.
+/// With replicas, the rows that one transaction deletes are held in memory.
 constexpr std::uint64_t kMostAtOnce = 64U << 20U;
 constexpr int kRounds = 8;
-/// A document beyond it is mostly lists of artifacts and of packages, and an error's text.
+/// A longer document is mostly lists of artifacts and packages, and an error's text.
 constexpr std::size_t kLongDocument = 8U << 10U;
 constexpr std::size_t kLongText = 512;
 constexpr std::size_t kMembers = 16;
 
-/// Texts keep how they begin and end, collections their first members.
+/// Texts keep their beginning and end, collections their first members.
 void clip(Json& value) {
     if (value.is_string()) {
         const auto& text = value.get_ref<const std::string&>();
@@ -35,7 +35,7 @@ void clip(Json& value) {
     }
 }
 
-/// The same execution without its artifacts, and without most of what else is long.
+/// The same execution without its artifacts, and without most other long parts.
 std::string shortened(const std::string& document) {
     if (document.size() <= kLongDocument) return document;
     Json json = Json::parse(document, nullptr, false);
@@ -94,7 +94,7 @@ void KeptLedger::add(Database& database, const std::string& execution, const std
         .run();
     if (total_) total_ = *total_ - std::min(before, *total_) + bytes;
     if (total(database) <= most_) return;
-    total_.reset();  // the pruner takes rows, too
+    total_.reset();  // the pruner also removes rows
     if (total(database) <= most_) return;
     goal_ = std::max(most_ / 4 * 3, *total_ - std::min(*total_, kMostAtOnce));
     for (int round = 0; round < kRounds && total(database) > goal_; ++round) {

@@ -9,28 +9,28 @@
 
 namespace hearth::controller {
 
-/// The bytes kept of each execution, counted by tenant, so that nobody fills the disk of all:
-/// beyond the limit the tenant who keeps most loses its largest outputs, and when it has none left
-/// its oldest records. Nobody loses an output because another's records are many. All of it works
-/// within the caller's transaction, a few rows at a time: others wait for the same database. Not
+/// The bytes kept of each execution, counted by tenant, so no tenant can fill the disk for all.
+/// Beyond the limit, the tenant that keeps most loses its largest outputs, and after these its
+/// oldest records. No tenant loses an output because another has many records. Works within the
+/// caller's transaction, a few rows at a time, because others wait for the same database. Not
 /// thread-safe.
 class KeptLedger {
 public:
     KeptLedger(std::uint64_t most, metrics::Log& log) : most_(most), log_(log) {}
 
-    /// Counts what an earlier version kept without counting. Once; what fails is logged.
+    /// Counts what an earlier version kept without counting it. Runs once; a failure is logged.
     void catchUp(Database& database);
-    /// An execution was written with so many bytes, documents included. Sheds where that is too
-    /// much.
+    /// Records that an execution was written with this many bytes, documents included. Sheds data
+    /// beyond the limit.
     void add(Database& database, const std::string& execution, const std::string& tenant,
              std::uint64_t bytes);
-    /// Its row goes.
+    /// Called when the execution's row is removed.
     static void drop(Database& database, const std::string& execution);
-    /// The transaction was rolled back, or others have changed the table: it is counted anew.
+    /// Makes the table be counted again: after a rollback, or after changes by others.
     void forget() { total_.reset(); }
 
 private:
-    /// These two say false where there was nothing.
+    /// These two return false if there was nothing to remove.
     bool shed(Database& database, const std::string& tenant);
     bool dropOldest(Database& database, const std::string& tenant);
     std::uint64_t total(Database& database);
@@ -38,7 +38,7 @@ private:
     const std::uint64_t most_;
     metrics::Log& log_;
     std::optional<std::uint64_t> total_;
-    /// Shedding goes on down to this: well below the limit, so that not every execution sheds.
+    /// Shedding continues down to this size, well below the limit, so not every execution sheds.
     std::uint64_t goal_ = 0;
 };
 

@@ -18,13 +18,13 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kFollowEvery = std::chrono::seconds(2);
-/// So much of a log is applied in one transaction.
+/// How many bytes of a log are applied in one transaction.
 constexpr std::uint64_t kBatch = 4U << 20U;
-/// Each time a copy has taken the place of what was being read.
+/// The tries of catchUp(), each after a copy has replaced files that were being read.
 constexpr int kCatchUps = 5;
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-/// Where the database is in the log; nullopt: it has never followed one.
+/// The database's place in the log; nullopt: it has never followed one.
 std::optional<ChangePlace> placeOf(Database& database) {
     Statement row(database, "SELECT term, segment, bytes FROM shared_place");
     if (!row.step()) return std::nullopt;
@@ -41,7 +41,7 @@ void setPlace(Database& database, const ChangePlace& place) {
         .run();
 }
 
-/// For a URI of SQLite's (https://www.sqlite.org/uri.html).
+/// Escapes a path for SQLite's URIs (https://www.sqlite.org/uri.html).
 std::string uriPath(const std::string& path) {
     std::string uri;
     for (const char c : path) {
@@ -68,8 +68,8 @@ void inTransaction(Database& database, const F& work) {
     }
 }
 
-/// The columns that the copy and this database have: one of them may be of another version. Empty
-/// where the copy has no such table.
+/// The columns that both the copy and this database have: their versions may differ. Empty if the
+/// copy has no such table.
 std::string columnsOf(Database& database, const char* table) {
     Statement rows(database,
                    "SELECT name FROM pragma_table_info(?, 'copied') WHERE name IN "
@@ -80,7 +80,7 @@ std::string columnsOf(Database& database, const char* table) {
     return names;
 }
 
-/// The part of a segment that counts: all of one that the newest term began.
+/// The valid length of a segment: unlimited in the newest term.
 std::uint64_t limitOf(const ChangeSegment& segment, std::uint64_t newest,
                       const ChangeFolder::Lengths& before) {
     if (segment.term == newest) return kNoLimit;
@@ -114,7 +114,7 @@ void SharedHistory::catchUp(Database& database, const std::stop_token& stop) {
 
 bool SharedHistory::catchUpOnce(Database& database, const std::stop_token& stop) {
     const ChangeFolder::Contents there = folder_.list();
-    if (there.terms.empty() || there.snapshots.empty()) return true;  // nobody has led yet
+    if (there.terms.empty() || there.snapshots.empty()) return true;  // no replica has led yet
     const std::uint64_t newest = there.terms.back();
     const ChangeFolder::Lengths before = folder_.lengthsBefore(newest);
     const ChangeSegment copy = there.snapshots.back();
@@ -129,7 +129,7 @@ bool SharedHistory::replaceAll(Database& database, const ChangeSegment& snapshot
     const std::string path = folder_.snapshotPath(snapshot);
     if (::access(path.c_str(), R_OK) != 0) return false;
     {
-        // Nothing is locked or written on the volume.
+        // `immutable`: nothing is locked or written on the volume.
         Statement attach(database, "ATTACH ? AS copied");
         attach.bind("file:" + uriPath(path) + "?mode=ro&immutable=1").run();
     }
@@ -198,7 +198,7 @@ bool SharedHistory::follow(Database& database, const ChangeFolder::Contents& the
 void SharedHistory::lead(Database& database, std::uint64_t term) {
     catchUp(database);
     const ChangeFolder::Contents there = folder_.list();
-    ChangeFolder::Lengths lengths;  // of what counts
+    ChangeFolder::Lengths lengths;  // the valid lengths
     if (!there.terms.empty()) {
         const std::uint64_t newest = there.terms.back();
         if (newest >= term) {
@@ -210,7 +210,7 @@ void SharedHistory::lead(Database& database, std::uint64_t term) {
         const ChangeFolder::Lengths before = folder_.lengthsBefore(newest);
         const std::optional<ChangePlace> place = placeOf(database);
         for (const ChangeSegment& segment : there.segments) {
-            // Of the last one so much counts as was read; a former leader may still write there.
+            // The last segment counts as far as it was read; a former leader may still write there.
             if (!place || segment > place->segment) continue;
             lengths[segment] = segment == place->segment ? place->bytes
                                : segment.term == newest  ? folder_.sizeOf(segment).value_or(0)
@@ -240,7 +240,7 @@ void SharedHistory::begin(Database& database) {
 void SharedHistory::append(Database& database, std::string changes) {
     if (changes.empty()) return;
     if (changes.size() >
-        ChangeFolder::kMostBytes) {  // no try succeeds, so none is kept for the next
+        ChangeFolder::kMostBytes) {  // no try can succeed, so none is kept for the next one
         throw std::length_error("a change of " + std::to_string(changes.size()) + " bytes");
     }
     unsettled_.push_back(std::move(changes));
@@ -256,7 +256,7 @@ void SharedHistory::requireLead() const {
 
 void SharedHistory::put(Database& database, const std::string& changes) {
     if (since_copy_ > grown_) {
-        // Whatever was appended before is committed by now, or comes once more.
+        // All earlier appends are committed by now, or are appended again.
         beginSegment();
         since_copy_ = 0;
         const MutexLock lock(mutex_);
@@ -266,14 +266,14 @@ void SharedHistory::put(Database& database, const std::string& changes) {
         beginSegment();
     }
     const ChangePlace behind = folder_.append(changes);
-    // The next leader reads after the last moment at which we were sure to lead.
+    // The next leader reads after the last moment at which this one certainly led.
     requireLead();
     setPlace(database, behind);
     since_copy_ += changes.size();
 }
 
 void SharedHistory::beginSegment() {
-    ++segment_.number;  // also where it fails: it may be there nonetheless
+    ++segment_.number;  // also after a failure: the file may exist
     folder_.open(segment_);
 }
 
@@ -282,7 +282,7 @@ bool SharedHistory::copy(Database& database, const ChangeSegment& segment) {
     const ScopeExit none_left([&] { ::unlink(path.c_str()); });
     ::unlink(path.c_str());
     Statement(database, "VACUUM INTO ?").bind(path).run();
-    // A former leader's copy would have what is void.
+    // A former leader's copy would contain void changes.
     const ChangeFolder::Contents there = folder_.list();
     if (!leads_() || there.terms.empty() || there.terms.back() != segment.term) return false;
     folder_.publish(segment);
@@ -305,7 +305,7 @@ void SharedHistory::shorten(const std::stop_token& stop) {
             if (!copy(database, segment)) continue;
             log_.info("history.shortened", {{"term", segment.term}, {"segment", segment.number}});
         } catch (const std::exception& e) {
-            // The log stays as long as it is until it has grown as much again.
+            // The log is not shortened until it has grown by the same amount again.
             log_.warn("history.not_shortened", {{"error", e.what()}});
         }
     }

@@ -16,16 +16,16 @@
 
 namespace hearth::controller {
 
-/// The history that replicas share: each has a database of its own, and what the one that leads
-/// commits goes through a log in a folder to those of the others, so that the next leader knows it.
-/// Only the leader writes the log; a former leader that goes on writing is not read (ChangeFolder).
+/// The history that replicas share. Each replica has its own database, and the leader's commits
+/// reach the others' through a log in a folder, so the next leader knows them. Only the leader
+/// writes the log; the later writes of a former leader are not read (ChangeFolder).
 ///
-/// Where the log has grown long, a copy of the database takes its place.
+/// When the log has grown long, a copy of the database replaces it.
 class SharedHistory {
 public:
-    /// Makes the folder in one that is there, and throws Error(InvalidArgument) where it cannot be
-    /// used. `leads`: false while another replica may lead; any thread. `grown`: so many bytes of
-    /// log are too long.
+    /// Makes the folder inside an existing one; throws Error(InvalidArgument) if it cannot be used.
+    /// `leads` returns false while another replica may lead; called from any thread. `grown`: the
+    /// number of log bytes that is too long.
     SharedHistory(const std::string& folder, std::string database, std::function<bool()> leads,
                   metrics::Log& log, std::uint64_t grown = 64ULL << 20U);
     ~SharedHistory() = default;
@@ -35,23 +35,23 @@ public:
     /// The file of this replica's database.
     const std::string& database() const { return database_; }
 
-    /// Brings a database to what the log has; in one that has gone another way (its last changes
-    /// are void) everything shared is replaced. Not while anybody else writes to it. May end
-    /// half-way when it is to stop.
+    /// Brings a database to the state of the log. If its last changes are void, all shared tables
+    /// are replaced. Must not run while anybody else writes to the database. May end half-way when
+    /// `stop` is requested.
     void catchUp(Database& database, const std::stop_token& stop = {});
-    /// The database of this replica is what others follow from now on; it catches up first. Terms
-    /// only grow.
+    /// Makes this replica's database the one that others follow; it catches up first. Terms only
+    /// grow.
     void lead(Database& database, std::uint64_t term);
-    /// Before and after what a transaction of the leader does; committed() once it is committed.
-    /// The next leader knows each committed change. Where the transaction ends otherwise others
-    /// may know its changes nonetheless: so they are made by the next one. These throw
+    /// begin() and append() stand before and after the changes of a leader's transaction;
+    /// committed() follows its commit. The next leader knows each committed change. If the
+    /// transaction fails, others may know its changes, so the next one makes them. Both throw
     /// Error(DiskFull) and Error(Unavailable). One thread at a time.
     void begin(Database& database);
     void append(Database& database, std::string changes);
     void committed() { unsettled_.clear(); }
 
 private:
-    /// These say false where a copy has taken the place of what they were about to read.
+    /// These return false if a copy has replaced the files that they were about to read.
     bool catchUpOnce(Database& database, const std::stop_token& stop);
     bool replaceAll(Database& database, const ChangeSegment& snapshot);
     bool follow(Database& database, const ChangeFolder::Contents& there,
@@ -59,9 +59,9 @@ private:
     void beginSegment();
     void put(Database& database, const std::string& changes);
     void requireLead() const;
-    /// False where another replica leads.
+    /// False if another replica leads.
     bool copy(Database& database, const ChangeSegment& segment);
-    /// The thread that makes the copies, which take long.
+    /// Runs in the thread that makes the copies, which take long.
     void shorten(const std::stop_token& stop);
 
     ChangeFolder folder_;
@@ -69,19 +69,19 @@ private:
     const std::function<bool()> leads_;
     metrics::Log& log_;
     const std::uint64_t grown_;
-    // Of the leader, used by whoever appends:
+    // State of the leader, used by the thread that appends:
     ChangeSegment segment_;
     std::uint64_t since_copy_ = 0;
-    std::vector<std::string> unsettled_;  ///< appended, perhaps, and not committed
+    std::vector<std::string> unsettled_;  ///< perhaps appended, and not committed
     Mutex mutex_;
     StoppableCondition wanted_;
-    /// A copy of what is before this segment is to be made.
+    /// The next copy to make has everything before this segment.
     std::optional<ChangeSegment> due_ HEARTH_GUARDED_BY(mutex_);
-    std::jthread thread_;  ///< once it leads
+    std::jthread thread_;  ///< runs once this replica leads
 };
 
-/// Keeps the database of a replica that does not lead close to the log, so that it has little to
-/// read when it leads; until its end.
+/// Keeps a follower's database close to the log until the destructor, so that there is little to
+/// read when the replica becomes the leader.
 class HistoryFollower {
 public:
     HistoryFollower(SharedHistory& history, metrics::Log& log);
