@@ -5,21 +5,21 @@
 
 namespace hearth::controller {
 
-/// The fencing number of this server's life: agents refuse whoever comes with a lower one. Set by
-/// recovery, before the loop starts; among several replicas by the Lease of the one that leads.
+/// The fencing number of this server process: agents refuse a server with a lower number. Set
+/// by recovery, before the loop starts; with several replicas, by the leader's Lease.
 /// Thread-safe.
 class Epoch {
 public:
     Epoch() = default;
-    /// `term`: the Lease's number, which nothing changes; 0: there is no Lease. Whoever has a
-    /// higher one leads in our place, and must not be outbid.
+    /// `term`: the Lease's number, which never changes here; 0: there is no Lease. A replica with a
+    /// higher number leads instead of this one, and must not be outbid.
     explicit Epoch(std::uint64_t term) : fixed_(term > 0), number_(term > 0 ? term : 1) {}
 
     std::uint64_t get() const { return number_; }
     void set(std::uint64_t number) {
         if (!fixed_) number_ = number;
     }
-    /// At least this from now on; recovery learns of higher ones from agents.
+    /// Raises the number to at least `least`; recovery learns higher numbers from agents.
     void raise(std::uint64_t least) {
         if (fixed_) return;
         std::uint64_t now = number_;

@@ -16,7 +16,7 @@ bool visible(const Principal& who, const Event& event) {
 EventLog::EventLog(Journal& journal, const Clock& clock) : journal_(journal), clock_(clock) {
     std::vector<Event> stored;
     journal_.read([&](Database& database) {
-        // Of each tenant: those of another may all be newer.
+        // Read per tenant, because another tenant's events may all be newer.
         Statement row(database,
                       "SELECT id, time_ms, type, resource, pool, tenant, reason, message, trace "
                       "FROM (SELECT *, row_number() OVER (PARTITION BY tenant ORDER BY id DESC) "
@@ -30,7 +30,7 @@ EventLog::EventLog(Journal& journal, const Clock& clock) : journal_(journal), cl
         }
     });
     const MutexLock lock(mutex_);
-    // The wall clock, too: ids that were told may never have come to a full disk.
+    // Also uses the wall clock: published ids may never have reached a full disk.
     last_id_ = std::max(stored.empty() ? 0 : stored.front().id,
                         static_cast<std::uint64_t>(toUnixMillis(clock_.wall())) * 1000);
     for (auto event = stored.rbegin(); event != stored.rend(); ++event) keep(std::move(*event));

@@ -11,13 +11,13 @@
 
 namespace hearth::controller {
 
-/// A thousand events in memory, and all of them to the journal. When there are more, the oldest of
-/// the tenant with most goes, so that no tenant pushes out another's. Thread-safe.
+/// A thousand events in memory, and all events in the journal. Beyond the limit, the oldest event
+/// of the tenant that has most is removed, so no tenant displaces another's. Thread-safe.
 class EventLog final : public Events {
 public:
     EventLog(Journal& journal, const Clock& clock);
 
-    /// Numbers and publishes the event; `id` and `time` are filled in here.
+    /// Numbers and publishes the event; sets its `id` and `time`.
     void publish(Event event);
 
     std::vector<Event> list(const Principal& who, const EventQuery& query) override;

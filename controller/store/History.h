@@ -9,8 +9,8 @@
 
 namespace hearth::controller {
 
-/// Where the parts of the controller write down what has happened, and the clock that dates it.
-/// All of it outlives whoever holds this.
+/// The objects that parts of the controller report events to, and the clock that dates them. All of
+/// them outlive the holder of this.
 struct History {
     Journal& journal;
     EventLog& events;

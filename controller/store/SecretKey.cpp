@@ -21,14 +21,14 @@ constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kSumBytes = 8;
 constexpr const char* kCopyKey = "key";  ///< in the journal
 
-/// The key and the beginning of its SHA-256: a file of another length, or whose sum is wrong, is
-/// damaged. Versions before this one wrote, and read, the key alone.
+/// The key and the beginning of its SHA-256: a file with another length or a wrong sum is damaged.
+/// Earlier versions wrote and read only the key.
 std::string fileOf(const std::string& key) {
     const Digest sum = sha256(key);
     return key + std::string(sum.begin(), sum.begin() + kSumBytes);
 }
 
-/// Written beside and renamed: a crash leaves the whole key or none.
+/// Writes a file beside it and renames that: a crash leaves the whole key or none.
 void writeKey(const std::string& path, const std::string& key) {
     const std::string fresh = path + ".new";
     Fd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -39,7 +39,7 @@ void writeKey(const std::string& path, const std::string& key) {
     }
     if (::fsync(fd.get()) != 0) throwErrno("fsync", fresh);
     if (::rename(fresh.c_str(), path.c_str()) != 0) throwErrno("rename", path);
-    // Ids and links made with the key must not outlive it: its name is synced before its first use.
+    // Ids and links made with the key must not outlive it: its name is synced before its use.
     const std::string folder = std::filesystem::path(path).parent_path().string();
     fd = Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd || ::fsync(fd.get()) != 0) throwErrno("sync", folder);
@@ -57,7 +57,7 @@ std::string loadSecretKey(const std::string& path, const std::string& copy) {
     const bool copied = copy.size() == kKeyBytes;
     if (found.size() == kKeyBytes + kSumBytes && found == fileOf(key)) return key;
     if (found.size() == kKeyBytes && (!copied || copy == key)) {
-        writeKey(path, key);  // as written by an earlier version: with its sum from now on
+        writeKey(path, key);  // written by an earlier version: adds the sum
         return key;
     }
     if (fd && !copied) {
@@ -77,7 +77,7 @@ std::string loadSecretKey(const std::string& path, const std::string& copy) {
 
 std::string sharedKey(const std::string& folder, const std::string& name) {
     const std::string path = folder + "/" + name;
-    const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // in a Secret's folder they are links
+    const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // a Secret's files are links
     std::string key(kKeyBytes + 1, '\0');
     const ssize_t read = fd ? ::read(fd.get(), key.data(), key.size()) : -1;
     if (read == static_cast<ssize_t>(kKeyBytes)) return key.substr(0, kKeyBytes);
@@ -97,7 +97,7 @@ std::string keptSecretKey(const std::string& path, Journal& journal) {
     try {
         journal.setMeta(kCopyKey, fresh);
     } catch (const std::exception&) {
-        return key;  // a full disk keeps no server from starting; the next start tries again
+        return key;  // a full disk must not prevent a start; the next start tries again
     }
     return key;
 }

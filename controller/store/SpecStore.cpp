@@ -13,8 +13,8 @@ constexpr std::size_t kMostNamed = 20;
 
 namespace {
 
-/// One whose row is damaged is Degraded, not the server's end: it keeps its name and can be
-/// declared again.
+/// A damaged row makes its pool Degraded and does not stop the server: the pool keeps its name and
+/// can be declared again.
 Pool poolOf(const std::string& document, const std::string& name) {
     try {
         return storedPool(parseJson(document));
@@ -106,7 +106,7 @@ PoolPtr SpecStore::put(Pool pool, Mode mode, std::optional<std::int64_t> if_matc
         pool.resource_version = before->resource_version + 1;
         pool.created_unix_ms = before->created_unix_ms;
     } else {
-        // Never equal: the oldest pool is the default one.
+        // Never equal, because the oldest pool is the default one.
         const std::vector<PoolPtr> others = all();
         pool.created_unix_ms = toUnixMillis(clock_.wall());
         if (!others.empty()) {

@@ -12,25 +12,25 @@
 
 namespace hearth::controller {
 
-/// The declared pools: in memory to read, in the journal to keep. A change is on disk before it is
-/// seen. Thread-safe.
+/// The declared pools: read from memory, kept in the journal. A change is visible only after it is
+/// on disk. Thread-safe.
 class SpecStore {
 public:
-    /// Loads what the journal holds.
+    /// Loads the pools in the journal.
     SpecStore(Journal& journal, const Clock& clock);
 
     /// Null if there is none.
     PoolPtr find(const std::string& name) const;
     /// In the order of their creation.
     std::vector<PoolPtr> all() const;
-    /// NotFound, naming those that an operator declared.
+    /// Returns NotFound with the names of the pools that an operator declared.
     Error noPool(const std::string& name) const;
 
     enum class Mode { Create, Replace, CreateOrReplace };
-    /// `if_match`: the resource version that must hold. An equal spec changes nothing. Errors:
-    /// Conflict, NotFound, PreconditionFailed. `created` tells what happened.
+    /// `if_match`: the required present resource version. An equal spec changes nothing. Errors:
+    /// Conflict, NotFound, PreconditionFailed. `created` is set to true for a new pool.
     PoolPtr put(Pool pool, Mode mode, std::optional<std::int64_t> if_match, bool& created);
-    /// Marks it for deletion; the reconciler calls erase() when its sandboxes are gone.
+    /// Marks the pool for deletion; the reconciler calls erase() when its sandboxes are gone.
     void markDeleting(const std::string& name);
     void erase(const std::string& name);
 

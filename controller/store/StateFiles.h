@@ -5,21 +5,21 @@
 
 namespace hearth::controller {
 
-// Where an instance keeps its state, below its data directory.
+// Paths of an instance's state, below its data directory.
 
 inline std::string databasePath(const std::string& data_dir) {
     return data_dir + "/state/hearth.db";
 }
-/// Made at the first start: with it the instance counts as used.
+/// Created at the first start; its existence marks the instance as used.
 inline std::string secretKeyPath(const std::string& data_dir) {
     return data_dir + "/state/key";
 }
-/// Stands outside the state, and is empty until that is there: what is left where the state is lost
-/// whole.
+/// Outside the state folder, and empty until the state exists: it remains if the whole state is
+/// lost.
 inline std::string usedPath(const std::string& data_dir) {
     return data_dir + "/used";
 }
-/// A server was here before.
+/// True if a server has run here before.
 inline bool usedBefore(const std::string& data_dir) {
     return std::filesystem::exists(secretKeyPath(data_dir)) ||
            (std::filesystem::exists(usedPath(data_dir)) &&

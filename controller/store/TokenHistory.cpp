@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kNever = "no\n";
 constexpr const char* kHad = "yes\n";
 constexpr std::size_t kMostRead = 64;
-/// One id in a slot; a slot lies in one sector, so a crash leaves it whole or empty.
+/// One id per slot; a slot lies in one sector, so a crash leaves it whole or empty.
 constexpr std::size_t kSlotBytes = 64;
 constexpr std::size_t kRevokedBytes = 256 * kSlotBytes;
 
@@ -35,7 +35,7 @@ std::string freshOf(const std::string& path) {
     return path + ".new";
 }
 
-/// Written beside, synced and renamed: a crash leaves the old content or the new.
+/// Writes a file beside it, syncs and renames it: a crash leaves the old content or the new.
 void replaceFile(const std::string& path, std::string_view text) {
     const std::string folder = std::filesystem::path(path).parent_path().string();
     const std::string fresh = freshOf(path);
@@ -48,7 +48,7 @@ void replaceFile(const std::string& path, std::string_view text) {
         if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
             throwErrno("write", fresh);
         }
-        // Root may write it offline; the server's user, who has the folder, must read it.
+        // Root may write the file offline; the server's user, who owns the folder, must read it.
         struct stat owner {};
         if (::fstat(parent.get(), &owner) != 0) throwErrno("stat", folder);
         if (::geteuid() == 0 && ::fchown(file.get(), owner.st_uid, owner.st_gid) != 0) {
@@ -60,7 +60,7 @@ void replaceFile(const std::string& path, std::string_view text) {
     if (::fsync(parent.get()) != 0) throwErrno("sync", folder);
 }
 
-/// Takes no new block of the disk; true once it is synced.
+/// Takes no new block of the disk; true once the bytes are synced.
 bool overwrite(const std::string& path, std::string_view bytes, std::size_t at) noexcept {
     const Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
     return file &&
@@ -72,7 +72,7 @@ bool overwrite(const std::string& path, std::string_view bytes, std::size_t at) 
 }  // namespace
 
 TokenHistory::TokenHistory(std::string path, bool doubtful) : path_(std::move(path)) {
-    // A thing there that is no answer (damage, a folder) is a yes, too.
+    // Anything else there (damage, a folder) also counts as a yes.
     written_ = std::filesystem::exists(std::filesystem::symlink_status(path_));
     if (written_) had_ = answerIn(path_) != kNever;
     if (!written_ && doubtful) remember();
@@ -137,7 +137,7 @@ std::set<std::string> RevokedTokens::ids() const {
 }
 
 void RevokedTokens::clear() const noexcept {
-    // An id that stays is removed from the database once more, which harms nothing.
+    // An id that stays is removed from the database again, which is harmless.
     static_cast<void>(overwrite(path_, std::string(kRevokedBytes, '\0'), 0));
 }
 

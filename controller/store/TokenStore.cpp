@@ -57,7 +57,7 @@ TokenStore::TokenStore(Journal& journal, TokenHistory& history,
     });
     for (auto& [hash, entry] : entriesOf(configured)) by_hash_[hash] = std::move(entry);
     settleRevoked();
-    // The database knows it, too, in case that the history's own file was lost.
+    // The database stores it too, in case the history's own file is lost.
     if (by_hash_.empty() && journal_.meta(kHadTokens) != kYes) {
         history_.settle();
         return;
@@ -83,7 +83,7 @@ void TokenStore::rememberTokens() {
     try {
         journal_.setMeta(kHadTokens, kYes);
     } catch (const std::exception&) {
-        return;  // a full disk keeps no server from starting; the next start tries again
+        return;  // a full disk must not prevent a start; the next start tries again
     }
 }
 
@@ -101,7 +101,7 @@ TokenStore::Change TokenStore::configure(const std::vector<ConfiguredToken>& con
         for (auto it = by_hash_.begin(); it != by_hash_.end();) {
             const auto kept = fresh.find(it->first);
             const bool stays = kept != fresh.end() && same(kept->second.view, it->second.view);
-            if (stays) fresh.erase(kept);  // the streams of its holder go on
+            if (stays) fresh.erase(kept);  // its holder's streams continue
             if (stays || it->second.view.source != TokenSource::Config) {
                 ++it;
                 continue;
@@ -178,8 +178,8 @@ std::pair<TokenView, std::string> TokenStore::create(const Principal& who, const
     }
     UniqueMutexLock changing(change_mutex_);
     requireStillAdmin(who);
-    // First: a token that is lost with the database must not leave an open instance behind. If the
-    // token then cannot be written, the instance is closed, and its refusals say how to make one.
+    // Must come first: if the database loses the token, the instance must not be open. If the token
+    // then cannot be written, the instance is closed, and its refusals say how to make one.
     history_.remember();
     journal_.writeSynced([&](Database& database) {
         Statement(database,
@@ -200,7 +200,7 @@ std::pair<TokenView, std::string> TokenStore::create(const Principal& who, const
     {
         const MutexLock lock(mutex_);
         by_hash_[hash] = entry;
-        // A fresh one, for --open-loopback opens the instance again when its last token goes.
+        // Renewed, because --open-loopback opens the instance again when its last token is removed.
         closed = std::exchange(closed_, std::stop_source());
     }
     changing.unlock();
@@ -209,7 +209,7 @@ std::pair<TokenView, std::string> TokenStore::create(const Principal& who, const
 }
 
 void TokenStore::requireStillAdmin(const Principal& who) const {
-    // An issuer's token cannot be revoked: its right was looked at when the request came.
+    // An issuer's token cannot be revoked: its right was checked when the request came.
     if (who.token_id == kOwnerOfState || who.token_id.starts_with(kIssuedPrefix)) return;
     const MutexLock lock(mutex_);
     const bool admin = who.token_id.empty()
@@ -243,7 +243,7 @@ void TokenStore::checkRemovable(const std::string& id) const {
             .hint("take it out of the file of --config: it is refused within seconds");
     }
     const auto admin = [this](const Entry& e) { return e.view.role == Role::Admin && live(e); };
-    // One that expires does not stand for one that lasts.
+    // A token that expires is no replacement for one that does not.
     const bool lasts = !found->second.expires_ms;
     const auto another = [&](const auto& e) {
         return e.second.view.id != id && admin(e.second) && (!lasts || !e.second.expires_ms);
@@ -280,7 +280,7 @@ void TokenStore::remove(const Principal& who, const std::string& id) {
     UniqueMutexLock changing(change_mutex_);
     requireStillAdmin(who);
     checkRemovable(id);
-    // On disk first: a token that is told to be revoked must not come back with the next start.
+    // On disk first: a token that is reported as revoked must not return with the next start.
     try {
         removeRows({id});
         settleRevoked();

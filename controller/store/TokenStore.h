@@ -13,7 +13,7 @@
 
 namespace hearth::controller {
 
-/// A token that the configuration names: by its SHA-256, never in the clear.
+/// A token in the configuration: named by its SHA-256, never in the clear.
 struct ConfiguredToken {
     std::string name;
     std::string tenant;
@@ -22,28 +22,28 @@ struct ConfiguredToken {
 };
 
 /// Tokens of the configuration and of the journal. Looked up by hash, so the time of a look-up
-/// tells nothing about a token. Thread-safe.
+/// reveals nothing about a token. Thread-safe.
 ///
-/// Revoking works on a full disk, too: the id is then noted in a file beside (RevokedTokens), and
-/// leaves the database with the next start or change that the disk takes.
+/// Revoking also works on a full disk: the id is then stored in a separate file (RevokedTokens),
+/// and is removed from the database by the next start or change that the disk accepts.
 ///
-/// An instance that ever had a token (`history`) serves nobody without one, also after the journal
-/// or the configuration lost them all, unless `open_loopback` says so.
+/// An instance that ever had a token (`history`) serves no request without one, even after the
+/// journal or the configuration lost them all, unless `open_loopback` is set.
 class TokenStore final : public Tokens {
 public:
     TokenStore(Journal& journal, TokenHistory& history,
                const std::vector<ConfiguredToken>& configured, const Clock& clock,
                bool open_loopback = false);
 
-    /// How many tokens came and went.
+    /// How many tokens were added and removed.
     struct Change {
         std::size_t added = 0;
         std::size_t removed = 0;
     };
-    /// Puts these in the place of those that the configuration named before. One that it names no
-    /// more, or with another name, tenant or role, is refused when this returns, and its right has
-    /// ended: streams and waits end as after remove(). Throws std::system_error where it cannot be
-    /// remembered that there are tokens; then all is as before.
+    /// Replaces the configuration's earlier tokens. A token that is missing now, or has another
+    /// name, tenant or role, is refused when this returns, and its right has ended: streams and
+    /// waits end as after remove(). Throws std::system_error if the existence of tokens cannot be
+    /// stored; then nothing has changed.
     Change configure(const std::vector<ConfiguredToken>& configured);
 
     bool configured() const override;
@@ -65,16 +65,16 @@ private:
 
     static std::map<std::string, Entry> entriesOf(const std::vector<ConfiguredToken>& configured);
     bool live(const Entry& entry) const;
-    /// Before a token can be used: from then on nobody is served without one.
+    /// Called before a token can be used: from then on every request needs one.
     void rememberTokens();
     bool openNow() const HEARTH_REQUIRES(mutex_);
-    /// Throws if the caller is no longer an admin, after it waited for the changes of others.
+    /// Throws if the caller is no longer an admin, after a wait for another caller's changes.
     void requireStillAdmin(const Principal& who) const HEARTH_REQUIRES(change_mutex_);
-    /// Throws for an id that may not be removed.
+    /// Throws for an id that must not be removed.
     void checkRemovable(const std::string& id) const;
     void removeRows(const std::set<std::string>& ids);
-    /// Removes from the database what was only noted as revoked, if the disk takes it now. Throws
-    /// nothing of the database's.
+    /// Removes tokens that were only noted as revoked from the database, if the disk accepts it
+    /// now. Throws no database errors.
     void settleRevoked();
 
     Journal& journal_;
@@ -85,7 +85,7 @@ private:
     Mutex change_mutex_;  ///< one change at a time, disk included
     mutable Mutex mutex_;
     std::map<std::string, Entry> by_hash_ HEARTH_GUARDED_BY(mutex_);
-    std::stop_source closed_ HEARTH_GUARDED_BY(mutex_);  ///< the end of being open
+    std::stop_source closed_ HEARTH_GUARDED_BY(mutex_);  ///< ends the rights of open access
 };
 
 }  // namespace hearth::controller
