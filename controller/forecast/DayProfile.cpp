@@ -25,12 +25,12 @@ std::optional<double> DayProfile::rate(WallTime at) const {
 
 void DayProfile::moveTo(WallTime at) {
     const std::int64_t now = binOf(at, kBin);
-    if (!bin_ || now < *bin_) {  // the first, or the clock was put back
+    if (!bin_ || now < *bin_) {  // the first call, or the clock was put back
         bin_ = now;
         whole_ = false;
         claims_ = 0;
     }
-    // More than a day at once tells nothing: the clock was put forward, or nobody looked.
+    // More than a day at once is ignored: the clock was put forward, or there were no calls.
     if (now - *bin_ > static_cast<std::int64_t>(kBins)) {
         bin_ = now;
         whole_ = false;

@@ -8,12 +8,12 @@
 
 namespace hearth::controller {
 
-/// How many claims a second there are at each time of the day (UTC), as earlier days had them.
-/// Recent days count most. Not thread-safe.
+/// The claims per second at each time of the day (UTC), learned from earlier days. Recent days
+/// count most. Not thread-safe.
 class DayProfile {
 public:
     void add(WallTime at, double claims);
-    /// Nullopt while no whole day with that time of day has been seen.
+    /// Nullopt until a whole bin at that time of day has passed.
     std::optional<double> rate(WallTime at) const;
 
 private:
@@ -23,9 +23,9 @@ private:
     void moveTo(WallTime at);
 
     std::array<std::optional<double>, kBins> rates_{};
-    std::optional<std::int64_t> bin_;  ///< the present one, counted from the epoch
-    bool whole_ = false;               ///< it was seen from its beginning
-    double claims_ = 0;                ///< in it
+    std::optional<std::int64_t> bin_;  ///< the present bin, counted from the epoch
+    bool whole_ = false;               ///< the bin was observed from its beginning
+    double claims_ = 0;                ///< in the present bin
 };
 
 }  // namespace hearth::controller

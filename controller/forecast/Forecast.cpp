@@ -8,29 +8,29 @@
 namespace hearth::controller {
 namespace {
 
-/// An average leans on the slower one with this share of its own weight.
+/// The weight of the next slower average, as a share of the average's own weight.
 constexpr double kPrior = 0.25;
-/// A pool without history is as if it had been silent so long.
+/// A pool without history counts as silent for this many seconds.
 constexpr double kSilence = 30;
 constexpr double kLeastWindow = 0.5;
-/// How many expected claims the burstiness is remembered for.
+/// The burstiness is remembered for this many expected claims.
 constexpr double kClaimsKept = 2000;
-/// The part of the averages' merits that the next window keeps, and the most between them.
+/// The part of the averages' merits that the next window keeps, and the largest difference.
 constexpr double kMeritKept = 0.9995;
 constexpr double kMostMerit = 50;
-/// Aims below the objective by this, so that chance does not take it above.
+/// The aim, as a share of the objective, so that chance does not exceed it.
 constexpr double kAim = 0.85;
-/// The misses that the share is remembered for, and those that change the leave by a factor of e.
+/// The share is remembered for this many allowed misses; kMissesPerStep change leave() e-fold.
 constexpr double kMissesKept = 300;
-/// Misses that a pool has had before its first: it begins careful.
+/// Misses that a pool is assumed to have had at first, so it begins careful.
 constexpr double kMissesAtFirst = 10;
 constexpr double kMissesPerStep = 4;
-/// As powers of e.
+/// Exponents of e.
 constexpr double kLeastLeave = -4;
 constexpr double kMostLeave = 0.5;
 constexpr auto kLowerEvery = std::chrono::seconds(10);
 constexpr std::size_t kLowerShare = 8;
-/// A longer time between two calls is a machine that stood still.
+/// A longer time between two calls means that the machine stood still.
 constexpr double kMostPassed = 86'400;
 
 }  // namespace
@@ -142,7 +142,7 @@ Outlook Forecast::look(const Moment& at, const Objective& objective) {
     Demand demand;
     demand.mean = out.per_second * out.lead_seconds;
     const double burstiness = std::max(1.0, surprise_ / expectation_);
-    // The rate itself is known from so many claims only.
+    // The rate itself was learned from this many claims only.
     demand.variance =
         std::max(demand.mean * burstiness,
                  demand.mean + demand.mean * demand.mean / std::max(rate.claims, 1e-9));

@@ -9,7 +9,7 @@ Forecasts::News Forecasts::look(const std::string& pool, const Moment& at,
     {
         const MutexLock lock(mutex_);
         Entry& entry = pools_[pool];
-        // Another worker may have looked later with older numbers.
+        // Another worker may already have looked with newer numbers.
         if (seen.claims > entry.seen.claims) {
             claims = seen.claims - entry.seen.claims;
             entry.forecast.arrived(at, claims, seen.missed - entry.seen.missed);

@@ -13,14 +13,14 @@ namespace hearth::controller {
 /// The forecast of each pool, fed by its reconciler and its sandboxes' starts. Thread-safe.
 class Forecasts {
 public:
-    /// The directory for recorded traces; empty: none.
+    /// `traces`: the directory for recorded traces; empty: none.
     explicit Forecasts(std::string traces) : recorder_(std::move(traces)) {}
 
-    /// The counts of a pool until now.
+    /// The counts of a pool so far.
     struct Seen {
         std::uint64_t claims = 0;
         std::uint64_t missed = 0;  ///< claims that found no ready sandbox
-        std::size_t ready = 0;     ///< sandboxes now
+        std::size_t ready = 0;     ///< sandboxes at present
     };
     struct News {
         Outlook outlook;
@@ -29,7 +29,7 @@ public:
     };
     News look(const std::string& pool, const Moment& at, const Objective& objective,
               const Seen& seen);
-    /// Of a pool that is looked at; a start may end after its pool was forgotten.
+    /// Ignored for a pool without a look(); a start may end after its pool was forgotten.
     void started(const std::string& pool, std::chrono::nanoseconds took);
     void forget(const std::string& pool);
 

@@ -6,14 +6,14 @@
 
 namespace hearth::controller {
 
-/// How long the last starts of a pool's sandboxes took. Not thread-safe.
+/// The durations of the last starts of a pool's sandboxes. Not thread-safe.
 class LeadTimes {
 public:
     void add(std::chrono::nanoseconds took);
     bool empty() const { return count_ == 0; }
     /// In seconds; 0 while empty.
     double mean() const;
-    /// The variance, of the mean's square; 0 while empty.
+    /// The variance divided by the square of the mean; 0 while empty.
     double dispersion() const;
 
 private:

@@ -11,7 +11,7 @@ namespace hearth::controller {
 std::string traceLine(WallTime arrival);
 
 /// Appends the arrivals of claims to `<directory>/<pool>.trace`, for `hearth simulate`. Writes to
-/// the page cache only; not for the way of a claim.
+/// the page cache only, but not while a claim waits for it.
 class TraceRecorder {
 public:
     /// An empty directory: nothing is recorded.
