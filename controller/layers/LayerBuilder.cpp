@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr const char* kProgram = "/.hearth/packages/layer.py";
-constexpr const char* kFolder = "layer";  // of the workspace, where the program installs
+constexpr const char* kFolder = "layer";  // in the workspace, where the program installs
 constexpr const char* kLabel = "layer-builder";
 constexpr auto kStart = std::chrono::minutes(5);
 constexpr auto kAnswer = std::chrono::seconds(10);
@@ -33,7 +33,7 @@ constexpr std::uint64_t kMostArchive = 5ULL << 30U;
 constexpr JsonLimits kBuildOutcome{
     .bytes = kMostBuildOutput, .depth = 4, .values = 16, .members = 8};
 
-/// Room to unpack what the pool itself may be too small for.
+/// Enough room to unpack; the pool's own limits may be too small.
 pool::SandboxLimits limits() {
     pool::SandboxLimits limits;
     limits.milli_cpu = 2000;
@@ -44,7 +44,7 @@ pool::SandboxLimits limits() {
     return limits;
 }
 
-/// Keeps what a program says last, and hears how it ended.
+/// Keeps a program's last output and its end.
 class Told final : public agent::ExecSink {
 public:
     void started(const agent::ExecStart&) override {}
@@ -69,7 +69,7 @@ public:
         const MutexLock lock(mutex_);
         return status_.has_value();
     }
-    /// The last line, where the program reports its outcome; Error if it has not.
+    /// The last line, in which the program reports its outcome; throws Error without one.
     Json outcome() const {
         const MutexLock lock(mutex_);
         if (status_ == agent::ExecutionStatus::Timeout) {
@@ -105,14 +105,14 @@ public:
 private:
     mutable Mutex mutex_;
     std::string text_ HEARTH_GUARDED_BY(mutex_);
-    std::optional<agent::ExecutionStatus> status_ HEARTH_GUARDED_BY(mutex_);  // none: it runs
-    std::string refused_ HEARTH_GUARDED_BY(mutex_);  // the code, where it was
+    std::optional<agent::ExecutionStatus> status_ HEARTH_GUARDED_BY(mutex_);  // none: still running
+    std::string refused_ HEARTH_GUARDED_BY(mutex_);  // the code of a refusal
     int exit_code_ HEARTH_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace
 
-/// The sandbox of one build, from its making to its end.
+/// The sandbox of one build, from its creation to its end.
 class SandboxLayerBuilder::Bench {
 public:
     Bench(SandboxLayerBuilder& builder, const LayerOrder& order)
@@ -130,7 +130,7 @@ public:
         try {
             builder_.runtime_.destroy(id_);
         } catch (const std::exception& e) {
-            // No longer owned, it is an orphan, which are looked for again and again.
+            // The sandbox is no longer owned and so an orphan, which is swept repeatedly.
             builder_.log_.warn("layer.builder_left", {{"sandbox", id_}, {"error", e.what()}});
         }
         const MutexLock lock(builder_.mutex_);
@@ -162,7 +162,7 @@ public:
         builder_.broker_.open(id_, {"layer", "hearth", pool}, mirror, nullptr, *agent_);
     }
 
-    /// Runs one step of the program; gives what it told.
+    /// Runs one step of the program; returns its outcome.
     Json run(const char* step, const Json& task, milliseconds limit) {
         agent::ExecRequest request;
         request.id = newId("ex_");
@@ -214,7 +214,7 @@ private:
         }
     }
 
-    /// Should a crash come before its name has gone, LayerLocks removes it.
+    /// If a crash comes before unlink(), LayerLocks removes the file.
     Fd nameless() const {
         std::string path = builder_.directory_ + "/XXXXXX" + kUnfinishedLock;
         Fd file(

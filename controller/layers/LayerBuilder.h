@@ -24,48 +24,48 @@ struct LayerOrder {
     std::string pool;  ///< the pool that the egress is counted for
     std::vector<std::string> specs;
     std::string
-        lock;  ///< of an earlier time: installed as it is, nothing is resolved; may be empty
+        lock;  ///< an earlier lock, which is installed as it is, without resolving; may be empty
 };
 
 struct BuiltLayer {
     LayerLock lock;
-    Fd tar;  ///< a file of the tree, which nobody has checked
+    Fd tar;  ///< the tree's tar file, unchecked
 };
 
-/// Installs packages for a layer. Blocks until it is done, minutes perhaps. Throws Error in words
-/// for an operator; Error(Unavailable) after stop().
+/// Installs packages for a layer. Blocks until it is done, perhaps for minutes. Throws Error with a
+/// text for an operator; Error(Unavailable) after stop().
 class LayerBuilder {
 public:
     virtual ~LayerBuilder() = default;
     virtual BuiltLayer build(const LayerOrder& order) = 0;
-    /// Ends running builds soon and lets no other begin.
+    /// Ends running builds soon and prevents new ones.
     virtual void stop() {}
 };
 
 /// Installs in a sandbox of the image that nobody can claim and whose only way out is the mirror;
-/// wheels only, so nothing of them runs in it. Its agent ends it if the server does not; Recovery
-/// sweeps it. One build at a time; owns() and stop() from any thread.
+/// wheels only, so none of their code runs in it. Its agent ends the sandbox if the server does
+/// not; Recovery sweeps it. One build at a time; owns() and stop() from any thread.
 class SandboxLayerBuilder final : public LayerBuilder {
 public:
-    /// Files are kept in `directory` without a name while they are needed.
+    /// `directory`: for temporary files without a name.
     SandboxLayerBuilder(pool::ContainerRuntime& runtime, agent::Poller& poller,
                         broker::EgressGateway& broker, const Epoch& epoch, std::string directory,
                         metrics::Log& log, const Clock& clock);
 
     BuiltLayer build(const LayerOrder& order) override;
     void stop() override;
-    /// Whether the sandbox is one that a build uses now: no member of a pool, and no orphan.
+    /// True if a build uses this sandbox now: it is no member of a pool, and no orphan.
     bool owns(const pool::SandboxId& id) const;
-    /// The runtime has news of a sandbox that it owns.
+    /// Called when the runtime has news of a sandbox that owns() accepts.
     void notice();
-    /// Whether a sandbox with these labels was made for a build.
+    /// True if a sandbox with these labels was made for a build.
     static bool isBuilder(const std::map<std::string, std::string>& labels);
 
 private:
     class Bench;
 
     void check() const;
-    /// Blocks until there was news since the last call, or the stop, at most for `most`.
+    /// Blocks until news arrived since the last call, until stop(), or for at most `most`.
     void awaitNews(std::chrono::milliseconds most);
 
     pool::ContainerRuntime& runtime_;

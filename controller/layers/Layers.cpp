@@ -40,7 +40,7 @@ public:
     }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
-    /// False: another has it now.
+    /// False: another thread has the turn.
     bool mine() const { return mine_; }
 
 private:
@@ -121,7 +121,7 @@ ReconcileResult Layers::make(const std::string& key) {
         const MutexLock lock(mutex_);
         const auto found = sets_.find(key);
         if (found == sets_.end()) return ReconcileResult::settled();
-        if (pools.empty()) {  // nobody wants it any more
+        if (pools.empty()) {  // no pool wants it any more
             sets_.erase(found);
             return ReconcileResult::settled();
         }
@@ -136,14 +136,14 @@ ReconcileResult Layers::make(const std::string& key) {
         if (stopped_) return ReconcileResult::settled();
         return failed(key, std::string(e.what()) + (e.hint().empty() ? "" : "; " + e.hint()));
     } catch (const std::exception& e) {
-        // Informs those concerned: the pools, and the log.
+        // The reason goes to the log; the pools only get a hint.
         history_.log.error("layer.failed", {{"image", set.image}, {"error", e.what()}});
         return failed(key, "an operator finds the reason in the server's log");
     }
 }
 
 LayerRecord Layers::bring(const Set& set, const std::string& pool) {
-    const std::vector<std::string> there = runtime_.layers();  // or it says why there are none
+    const std::vector<std::string> there = runtime_.layers();  // throws if there can be none
     const auto has = [&there](const std::string& digest) {
         return std::find(there.begin(), there.end(), digest) != there.end();
     };
@@ -185,7 +185,7 @@ ReconcileResult Layers::done(const std::string& key, LayerRecord record) {
         set.retry_at = {};
     }
     for (const PoolPtr& pool : poolsOf(key)) {
-        // Earlier failures were with other packages, or without these.
+        // Earlier failures had other packages, or none.
         if (news || failures > 0) breaker_.forget(pool->name);
         if (news) {
             history_.events.publish({.type = "pool.packages_installed",
@@ -236,7 +236,7 @@ ReconcileResult Layers::collect() {
         refresh(there);
         removeUnused(there);
     } catch (const Error& e) {
-        if (e.code() != ErrorCode::Unsupported) throw;  // else there are none
+        if (e.code() != ErrorCode::Unsupported) throw;  // Unsupported: there are no layers
     }
     return ReconcileResult::after(kCollectLayersEvery);
 }
@@ -252,7 +252,7 @@ void Layers::refresh(const std::vector<std::string>& there) {
     }
     for (const auto& [key, record] : made) {
         const bool gone = std::find(there.begin(), there.end(), record.layer) == there.end();
-        // Reads a file: outside the lock that every look at a pool takes.
+        // Reads a file, so it runs outside the lock that every look at a pool takes.
         if (!gone && locks_.find(record.image_digest, record.specs)) continue;
         {
             const MutexLock lock(mutex_);
@@ -280,7 +280,7 @@ std::set<std::string> Layers::needed(const std::vector<LayerRecord>& records) {
     for (const LayerRecord& record : records) {
         const std::string key = keyOf(record.image, record.specs);
         const auto set = sets_.find(key);
-        // Of an image that was replaced since, the layer is needed no more.
+        // The layer of a replaced image is no longer needed.
         const bool replaced = set != sets_.end() && !set->second.made.layer.empty() &&
                               set->second.made.image_digest != record.image_digest;
         if (keys.contains(key) && !replaced) digests.insert(record.layer);
@@ -291,7 +291,7 @@ std::set<std::string> Layers::needed(const std::vector<LayerRecord>& records) {
 void Layers::removeUnused(const std::vector<std::string>& there) {
     const std::vector<LayerRecord> records = locks_.all();
     const std::set<std::string> used = needed(records);
-    // From here on no sandbox gets one of these; sandboxes that got one before are found below.
+    // From now on no new sandbox gets one of these; older sandboxes with one are found below.
     std::set<std::string> leaving;
     {
         const MutexLock lock(mutex_);

@@ -19,12 +19,12 @@
 
 namespace hearth::controller {
 
-/// The packages that pools install (`prewarm.packages`): each set is resolved once, installed once
+/// The packages that pools install (`prewarm.packages`). Each set is resolved once, installed once
 /// into a layer named by the digest of the result, and mounted by all sandboxes of all pools that
-/// ask for it. want() asks for a layer and never blocks; the work queue makes one layer at a time,
-/// and pools are reconciled again. A set keeps its lock as long as a pool wants it, so a restart
-/// neither resolves nor downloads; if its lock is deleted it is resolved again, and the old layer
-/// serves until that is done. Thread-safe.
+/// request it. want() requests a layer and never blocks; the work queue makes one layer at a time
+/// and then reconciles the pools again. A set keeps its lock while a pool wants it, so a restart
+/// neither resolves nor downloads. A set whose lock is deleted is resolved again; meanwhile the old
+/// layer serves. Thread-safe.
 class Layers {
 public:
     Layers(pool::ContainerRuntime& runtime, LayerBuilder& builder, LayerLocks locks,
@@ -36,14 +36,14 @@ public:
         std::string digest;  ///< with Ready
         std::string lock;    ///< the file's name, with Ready
         std::vector<LockedPackage> packages;
-        std::string why;  ///< with Failed; with Ready: why it could not be resolved anew
-        /// Whether sandboxes can be made: there is a layer, or none is asked for.
+        std::string why;  ///< with Failed; with Ready: why it could not be resolved again
+        /// True if sandboxes can be made: the layer exists, or none is requested.
         bool good() const { return state == State::None || state == State::Ready; }
     };
-    /// The layer of a pool. One that nobody has asked for before is asked for.
+    /// Returns the layer of a pool, and requests it at the first call.
     View want(const PoolSpec& spec);
 
-    /// While it lives its layer is not removed.
+    /// Prevents the removal of its layer.
     class [[nodiscard]] Pin {
     public:
         Pin() = default;
@@ -58,37 +58,37 @@ public:
         Layers* layers_ = nullptr;
         std::string digest_;
     };
-    /// For a sandbox to be made of this image, from before its create until after; empty if the
-    /// pool asks for no packages. nullopt if there is no layer for the image: it was replaced under
-    /// its name, and a layer is made for the new one.
+    /// Held for a new sandbox of this image, from before its create until after; empty if the pool
+    /// requests no packages. nullopt if the image has no layer: another image has this name now,
+    /// and its layer is being made.
     std::optional<Pin> pin(const PoolSpec& spec, const std::string& image_digest);
 
     /// The work on keys ("layer", …) and ("layers", "all").
     ReconcileResult make(const std::string& key);
     ReconcileResult collect();
-    /// Ends running builds soon: the server stops.
+    /// Ends running builds soon, because the server stops.
     void stop() {
         stopped_ = true;
         builder_.stop();
     }
 
 private:
-    /// One image's name with one list of packages.
+    /// One image name with one list of packages.
     struct Set {
         std::string image;
         std::vector<std::string> specs;
-        LayerRecord made;  ///< its layer is empty: not yet
+        LayerRecord made;  ///< an empty layer: not made yet
         std::string failure;
         unsigned failures = 0;
         TimePoint retry_at{};
     };
 
-    /// While it lives nobody else makes or removes layers, or touches locks.
+    /// While it lives, no other thread makes or removes layers, or changes locks.
     class Turn;
 
     static std::string keyOf(const std::string& image, const std::vector<std::string>& specs);
     std::vector<PoolPtr> poolsOf(const std::string& key) const;
-    /// A record whose layer exists: from before, or made now.
+    /// Returns a record whose layer exists: an earlier one, or a new one.
     LayerRecord bring(const Set& set, const std::string& pool);
     ReconcileResult done(const std::string& key, LayerRecord record);
     ReconcileResult failed(const std::string& key, const std::string& why);
@@ -108,7 +108,7 @@ private:
     std::map<std::string, Set> sets_ HEARTH_GUARDED_BY(mutex_);          // by keyOf()
     std::multiset<std::string> pinned_ HEARTH_GUARDED_BY(mutex_);        // digests
     std::set<std::string> leaving_ HEARTH_GUARDED_BY(mutex_);            // digests being removed
-    std::map<std::string, TimePoint> unused_ HEARTH_GUARDED_BY(mutex_);  // digests, and since when
+    std::map<std::string, TimePoint> unused_ HEARTH_GUARDED_BY(mutex_);  // digests; since when
     bool making_ HEARTH_GUARDED_BY(mutex_) = false;
 };
 
