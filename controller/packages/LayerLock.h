@@ -7,10 +7,10 @@
 
 namespace hearth::controller {
 
-/// The label of a sandbox that names its layer's digest.
+/// The sandbox label that names the digest of its layer.
 inline constexpr const char* kLayerLabel = "layer";
 
-/// How the names of files end that are not kept, should a crash leave them beside the locks.
+/// The suffix of unfinished files, which a crash may leave beside the locks.
 inline constexpr const char* kUnfinishedLock = ".new";
 
 struct LockedPackage {
@@ -20,7 +20,7 @@ struct LockedPackage {
     bool operator==(const LockedPackage&) const = default;
 };
 
-/// Which files of an index a set of packages came to: one line for each, as pip reads it
+/// The index files that a set of packages resolved to: one line per file, as pip reads it
 /// ("name==version --hash=sha256:…"), sorted by name.
 struct LayerLock {
     std::string text;
@@ -31,30 +31,30 @@ struct LayerLock {
 /// 2,000. Throws Error(InvalidArgument).
 LayerLock parseLayerLock(std::string_view text);
 
-/// Names the layer that a lock makes with an image: "sha256:…".
+/// Returns the name of the layer that a lock and an image make: "sha256:…".
 std::string layerDigest(std::string_view image_digest, const LayerLock& lock);
 
-/// The requested packages, sorted: their order does not matter.
+/// The requested packages, sorted and without duplicates: their order does not matter.
 std::vector<std::string> sortedSpecs(std::vector<std::string> specs);
 
-/// A set that was resolved once.
+/// A set of packages with its result.
 struct LayerRecord {
-    std::string image;         ///< as pools call it
+    std::string image;         ///< in the pools' spelling
     std::string image_digest;  ///< the image whose Python and platform it fits
     std::vector<std::string> specs;
     std::string layer;  ///< digest
     LayerLock lock;
 };
 
-/// The locks of all sets, each in a file of its own, by image digest and specifiers: as pip reads
-/// it, and what it is for in comments. Durable: a file is whole, on the disk, or not there. One
+/// The locks of all sets, each in its own file, named by image digest and specifiers: as pip reads
+/// it, with its purpose in comments. Durable: a file is either complete on disk, or missing. One
 /// caller at a time.
 class LayerLocks {
 public:
-    /// The directory is made, and what a crash has left in it removed.
+    /// Creates the directory, and removes files that a crash left in it.
     explicit LayerLocks(std::string directory);
 
-    /// nullopt also for one that cannot be read: it is made anew.
+    /// Also nullopt for a lock that cannot be read: it is made again.
     std::optional<LayerRecord> find(const std::string& image_digest,
                                     const std::vector<std::string>& specs) const;
     std::vector<LayerRecord> all() const;

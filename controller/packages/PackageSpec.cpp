@@ -40,7 +40,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
 }
 
-/// ">=2, <3" or "(>=2)": an operator and one version in each.
+/// Checks for ">=2, <3" or "(>=2)": each clause has an operator and one version.
 bool areVersions(std::string_view text) {
     text = trimmed(text);
     if (text.starts_with('(') && text.ends_with(')')) text = text.substr(1, text.size() - 2);
@@ -57,7 +57,7 @@ bool areVersions(std::string_view text) {
     return true;
 }
 
-/// name [extras] version-clauses [; marker], as PEP 508 has it, without its "@ URL".
+/// Checks for: name [extras] version-clauses [; marker], as in PEP 508 without its "@ URL".
 bool isPipSpec(std::string_view spec) {
     if (spec.empty() || !isAlphanumeric(spec.front())) return false;
     const std::size_t end = endOfName(spec);
@@ -76,7 +76,7 @@ bool isPipSpec(std::string_view spec) {
     return areVersions(rest.substr(0, semicolon)) && onlyOf(marker, " <>=!~()'\".*+-_");
 }
 
-/// [@scope/]name[@range], a range of an index: no URL, path or repository.
+/// Checks for: [@scope/]name[@range], a range of an index: no URL, path or repository.
 bool isNpmSpec(std::string_view spec) {
     if (spec.starts_with('@')) {
         const std::size_t slash = spec.find('/');
@@ -99,7 +99,7 @@ std::optional<Json> packagesOutcome(std::string output) {
         Json outcome = parseJson(output.substr(output.rfind('\n') + 1), kOutcome);
         if (outcome.is_object()) return outcome;
     } catch (const Error&) {
-        // It was ended before it could tell, or has never begun.
+        // The program was ended before its report, or has never begun.
     }
     return std::nullopt;
 }

@@ -17,20 +17,20 @@ namespace hearth::controller {
 enum class PackageManager : std::uint8_t { Auto, Pip, Npm };
 inline constexpr Texts<PackageManager, 3> kPackageManagers{{"auto", "pip", "npm"}};
 
-/// The program of a sandbox that installs and looks up packages.
+/// The program in a sandbox that installs and searches packages.
 inline constexpr const char* kPackagesProgram = "/.hearth/packages/packages.py";
-/// The report in the last line of `output`; nullopt if there is none.
+/// The program's report, in the last line of `output`; nullopt if there is none.
 std::optional<Json> packagesOutcome(std::string output);
-/// The fault of a specifier, or nullopt. Only names and versions of an index are valid: no options,
+/// The fault of a specifier, or nullopt. Only names and versions in an index are valid: no options,
 /// no URLs, no paths, no version control (PEP 508; npm's name@range).
 std::optional<std::string> wrongSpec(const std::string& spec, PackageManager manager);
-/// Why what is absent cannot be installed, for each manager, by its text, that has no way to an
-/// index from a workspace of this network; `mirrored` are the kinds that the server mirrors.
+/// Why missing packages cannot be installed: the reason for each manager (by its text) that has no
+/// way to an index with this network. `mirrored`: the kinds that the server mirrors.
 std::map<std::string, std::string> shutWays(broker::NetworkMode network,
                                             const std::vector<broker::IndexKind>& mirrored);
-/// Why packages of an index of this kind cannot be served by a mirror.
+/// The reason why the mirror cannot serve packages of this kind of index.
 std::string notMirrored(broker::IndexKind kind);
-/// The name in a specifier that is right: "numpy" of "numpy[extra]>=2".
+/// The name in a valid specifier: "numpy" of "numpy[extra]>=2".
 std::string packageName(const std::string& spec);
 
 }  // namespace hearth::controller
