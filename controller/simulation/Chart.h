@@ -7,7 +7,7 @@
 
 namespace hearth::controller {
 
-/// An SVG of bars: the idle time of each way of sizing, a row for each trace.
+/// Returns an SVG bar chart: the idle time of each sizing method, one row per trace.
 std::string chartOf(const std::vector<Comparison>& rows);
 
 }  // namespace hearth::controller

@@ -24,7 +24,7 @@ PolicyResult clairvoyant(const PoolSpec& spec, const StartModel& starts, const T
     PolicyResult result;
     result.claims = result.made = trace.at.size();
     const std::vector<double> durations = starts.draw(trace.at.size());
-    // When each slot's earliest start so far begins; before that it is free.
+    // For each slot the beginning of its earliest start so far; before that time it is free.
     std::priority_queue<double> slots;
     for (std::uint32_t i = 0; i < spec.parallel_creates; ++i) slots.push(trace.seconds());
     for (std::size_t i = trace.at.size(); i-- > 0;) {

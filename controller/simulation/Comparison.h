@@ -8,7 +8,7 @@
 
 namespace hearth::controller {
 
-/// The three ways of sizing on one trace.
+/// The three sizing methods on one trace.
 struct Comparison {
     std::string trace;
     PolicyResult predictive;
@@ -18,14 +18,14 @@ struct Comparison {
     PolicyResult best_static;
     PolicyResult clairvoyant;
 
-    /// Predictive's idle time, of Static's.
+    /// Predictive's idle time as a fraction of Static's.
     double ofStatic() const;
 };
 
-/// Each sandbox as late as possible, for a trace that is known in advance and has no miss: starts
-/// are put from the last claim to the first into the slot that is free longest. No schedule
-/// without a miss has less idle time if all starts take the same time; if they differ, this is
-/// one that can be reached, and its cost a bound for those that give claims their sandboxes in
+/// Starts each sandbox as late as possible, for a trace that is known in advance, without a miss:
+/// from the last claim to the first, each start gets the slot that is free longest. If all starts
+/// take the same time, no schedule without a miss has less idle time. If they differ, this
+/// schedule can be reached, and its cost bounds the schedules that give claims their sandboxes in
 /// order.
 PolicyResult clairvoyant(const PoolSpec& spec, const StartModel& starts, const Trace& trace);
 

@@ -7,12 +7,12 @@
 
 namespace hearth::controller {
 
-/// Random numbers that are the same for a seed with every standard library. Not thread-safe.
+/// Random numbers that depend only on the seed, not on the standard library. Not thread-safe.
 class Dice {
 public:
     explicit Dice(std::uint64_t seed) : engine_(seed) {}
 
-    /// Above 0, at most 1.
+    /// A number above 0, at most 1.
     double uniform() {
         constexpr double kSteps = 9007199254740992.0;  // 2^53
         return (static_cast<double>(engine_() >> 11U) + 1) / kSteps;
@@ -23,7 +23,7 @@ public:
             std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform());
         return median * std::exp(sigma * normal);
     }
-    /// 1, 2, …, with that mean.
+    /// One of 1, 2, …, with this mean.
     std::size_t geometric(double mean) {
         std::size_t count = 1;
         while (uniform() > 1 / mean) ++count;

@@ -8,7 +8,7 @@
 namespace hearth::controller {
 namespace {
 
-/// How often a pool is looked at if nothing happens, as PoolReconciler does.
+/// The interval of looks at a pool if nothing happens, as in PoolReconciler.
 constexpr double kLookEvery = 10;
 constexpr std::size_t kDrawnAtOnce = 1 << 14;
 

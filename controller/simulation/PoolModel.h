@@ -11,13 +11,13 @@
 
 namespace hearth::controller {
 
-/// How long the starts of a simulated pool take.
+/// The durations of the starts in a simulated pool.
 struct StartModel {
     double median_seconds = 3;
-    double sigma = 0.25;  ///< of their logarithm
+    double sigma = 0.25;  ///< of the durations' logarithm
     std::uint64_t seed = 1;
 
-    /// Of the sandbox with this number; the same for every policy.
+    /// The durations of the first `count` sandboxes; the same for every policy.
     std::vector<double> draw(std::size_t count) const;
 };
 
@@ -25,7 +25,7 @@ struct StartModel {
 struct PolicyResult {
     std::uint64_t claims = 0;
     std::uint64_t misses = 0;   ///< claims that found no ready sandbox
-    double idle_seconds = 0;    ///< of ready sandboxes, until they were claimed or retired
+    double idle_seconds = 0;    ///< of ready sandboxes, until their claim or retirement
     double waited_seconds = 0;  ///< of the claims that missed
     std::uint64_t made = 0;     ///< sandboxes
     double missRate() const {
@@ -33,9 +33,9 @@ struct PolicyResult {
     }
 };
 
-/// One pool on a fake clock, sized by the server's own rules: refill bounded by parallelCreates,
-/// claims that wait in line, surplus retired, schedules. Failures, maxAge and the end of
-/// workspaces, so limits.members too, are left out.
+/// One pool on a fake clock, sized by the server's own rules: refill limited to parallelCreates,
+/// claims that wait in line, surplus retired, schedules. Not modelled: failures, maxAge and the end
+/// of workspaces, and so limits.members.
 class PoolModel {
 public:
     PoolModel(const PoolSpec& spec, const StartModel& starts) : spec_(spec), starts_(starts) {}

@@ -16,12 +16,12 @@ struct Trace {
     double seconds() const { return at.empty() ? 0 : at.back(); }
 };
 
-/// The start of traces that name none: a Monday, 00:00 UTC.
+/// The start of traces without one: a Monday, 00:00 UTC.
 WallTime traceEpoch();
 
-/// Reads a trace: one arrival a line, in seconds since the start or as RFC 3339 in UTC, ascending.
-/// Empty lines and lines that begin with # are skipped. Throws Error(InvalidArgument) that names
-/// `source`, the line and the value.
+/// Reads a trace: one arrival per line, in seconds since the start or as RFC 3339 in UTC,
+/// ascending. Empty lines and lines that begin with # are skipped. Throws Error(InvalidArgument)
+/// with `source`, the line and the value.
 Trace readTrace(std::string_view text, const std::string& source);
 
 }  // namespace hearth::controller

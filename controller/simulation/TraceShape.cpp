@@ -11,22 +11,22 @@ namespace {
 constexpr double kHour = 3600;
 constexpr double kDay = 24 * kHour;
 
-// Diurnal: the rate of each hour of a working day, of the highest.
+// Diurnal: the rate in each hour of a working day, as a fraction of the highest.
 constexpr std::array<double, 24> kWorkingDay = {.04, .03, .03, .03, .03, .05, .10, .25,
                                                 .60, .90, 1.0, .95, .80, .85, .95, 1.0,
                                                 .95, .80, .50, .30, .22, .15, .10, .06};
 constexpr double kPeakRate = 2;
 constexpr double kWeekend = 0.3;
 constexpr double kDaySpread = 0.15;    // sigma of a day's level
-constexpr double kLatest = 20.0 * 60;  // a day begins at most so much sooner or later
+constexpr double kLatest = 20.0 * 60;  // how much sooner or later a day may begin
 
-// Bursty: a Hawkes process. Of a batch's claims each has 0.95 followers on average.
+// Bursty: a Hawkes process. Each claim has 0.95 direct followers on average.
 constexpr double kBatchRate = 0.025 / 2;
 constexpr double kBatchMean = 2;
 constexpr double kFollowers = 0.95;
 constexpr double kExcitedSeconds = 30;
 
-// Rare: the time to the next claim.
+// Rare: the mean times to the next claim.
 constexpr double kSoonShare = 0.3;
 constexpr double kSoonSeconds = 10;
 constexpr double kLongSeconds = 300;
@@ -66,7 +66,7 @@ void diurnal(Dice& dice, std::size_t claims, std::vector<double>& at) {
     WorkingDays days(dice);
     double now = 0;
     while (at.size() < claims) {
-        // Thinning; the level changes at midnight only, when the rate is low.
+        // Thinning; the level changes only at midnight, when the rate is low.
         const double most = days.most();
         now += dice.exponential(1 / most);
         if (dice.uniform() * most <= days.rate(now)) at.push_back(now);
@@ -75,7 +75,7 @@ void diurnal(Dice& dice, std::size_t claims, std::vector<double>& at) {
 
 void bursty(Dice& dice, std::size_t claims, std::vector<double>& at) {
     double now = 0;
-    double excited = 0;  // the rate of followers
+    double excited = 0;  // the present rate of followers
     double next_batch = dice.exponential(1 / kBatchRate);
     const double jump = kFollowers / kExcitedSeconds;
     while (at.size() < claims) {
@@ -111,7 +111,7 @@ void rare(Dice& dice, std::size_t claims, std::vector<double>& at) {
 }  // namespace
 
 std::size_t usualClaims(TraceShape shape) {
-    return shape == TraceShape::Diurnal ? 500'000 : 100'000;  // of the first, a week
+    return shape == TraceShape::Diurnal ? 500'000 : 100'000;  // the first: about a week
 }
 
 Trace makeTrace(TraceShape shape, std::uint64_t seed, std::size_t claims) {

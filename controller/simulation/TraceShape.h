@@ -8,15 +8,15 @@
 
 namespace hearth::controller {
 
-/// Shapes of public traces, as processes whose numbers are in TraceShape.cpp.
+/// Shapes of public traces, as random processes; their numbers are in TraceShape.cpp.
 enum class TraceShape : std::uint8_t {
-    Diurnal,  ///< Poisson whose rate follows working days, by day up to two a second
-    Bursty,   ///< each claim makes others likelier for half a minute; starts come in batches
-    Rare,     ///< minutes of silence, and sometimes another at once
+    Diurnal,  ///< Poisson, with a rate that follows working days, up to two per second
+    Bursty,   ///< each claim makes more claims likely for half a minute; in batches
+    Rare,     ///< minutes of silence, sometimes another claim at once
 };
 inline constexpr Texts<TraceShape, 3> kTraceShapes{{"diurnal", "bursty", "rare"}};
 
-/// How many claims a trace of the shape has if nothing else is said: 100,000 or more.
+/// The default number of claims in a trace of this shape: 100,000 or more.
 std::size_t usualClaims(TraceShape shape);
 
 /// The same seed makes the same trace, on every machine.
