@@ -29,7 +29,7 @@ sockaddr_un addressOf(const std::string& path) {
     return address;
 }
 
-/// Bounds connect(), too (unix(7)); zero: no bound.
+/// Sets the limit that also applies to connect() (unix(7)); zero: no limit.
 void setSendTimeout(int fd, timeval timeout) {
     if (::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout) != 0) {
         throwErrno("setsockopt", "SO_SNDTIMEO");
@@ -41,7 +41,7 @@ void setSendTimeout(int fd, timeval timeout) {
 Fd listenAt(const std::string& path, mode_t mode) {
     Fd fd = newSocket();
     const sockaddr_un address = addressOf(path);
-    // The mode is set on the descriptor first: bind() makes the file with it, less the umask.
+    // The mode is set on the descriptor first, because bind() uses it for the file, less the umask.
     if (::fchmod(fd.get(), 0600) != 0) throwErrno("chmod", path);
     if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
         throwErrno("bind", path);
@@ -54,8 +54,8 @@ Fd listenAt(const std::string& path, mode_t mode) {
 Fd connectTo(const std::string& path) {
     Fd fd = newSocket();
     const sockaddr_un address = addressOf(path);
-    // An agent that is stopped accepts nobody: once its queue is full, a connect would wait for
-    // ever.
+    // A stopped agent accepts no connection: once its queue is full, a connect would wait
+    // forever.
     setSendTimeout(fd.get(), kConnectPatience);
     while (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
         if (errno != EINTR) throwErrno("connect", path);

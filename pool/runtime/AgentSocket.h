@@ -6,13 +6,13 @@
 
 #include "base/Fd.h"
 
-/// The socket by which a server speaks to an agent: made here, listened on by the agent. Failures
+/// The Unix socket between a server and an agent: created here, listened on by the agent. Failures
 /// are std::system_error with the path.
 namespace hearth::pool {
 
-/// A listening stream socket at `path` with exactly this mode.
+/// Returns a listening stream socket at `path` with exactly this mode.
 Fd listenAt(const std::string& path, mode_t mode);
-/// A new connection to who listens at `path`.
+/// Returns a new connection to the listener at `path`.
 Fd connectTo(const std::string& path);
 
 }  // namespace hearth::pool

@@ -11,29 +11,29 @@
 
 namespace hearth::pool {
 
-/// The isolation really in force; shown by GET /v1/capabilities and `hearth doctor`.
+/// The isolation that is really in force; shown by GET /v1/capabilities and `hearth doctor`.
 struct RuntimeFacts {
     std::string name;     ///< "oci", "fake"
     std::string version;  ///< of the program that makes containers
     bool user_namespaces = false;
     bool seccomp = false;
     std::string cgroup;               ///< "v1", "v2", "none"
-    std::vector<std::string> holes;   ///< known unfixed CVEs of that version
-    std::vector<std::string> images;  ///< images that are ready
-    /// Facts of some images, known from their files alone.
+    std::vector<std::string> holes;   ///< unfixed CVEs known in that version
+    std::vector<std::string> images;  ///< images that are ready for use
+    /// Facts of some images, known from their files only.
     struct ImageNote {
         std::string digest;
-        std::string reference;  ///< what it was imported as; may be empty
+        std::string reference;  ///< its name at the import; may be empty
         std::vector<std::string> languages;
     };
     std::map<std::string, ImageNote> image_notes = {};
 };
 
-/// A whole runtime. A user of one side takes only that interface.
+/// The whole interface of a runtime. A user of one part takes only that part's interface.
 class ContainerRuntime : public SandboxRuntime, public ImageRuntime, public LayerRuntime {
 public:
     virtual RuntimeFacts facts() = 0;
-    /// The server stops: all calls end within `most`, those under way and later ones.
+    /// Called when the server stops: all calls, running and later ones, end within `most`.
     virtual void finishWithin(std::chrono::milliseconds most) { static_cast<void>(most); }
 };
 

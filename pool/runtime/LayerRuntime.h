@@ -12,19 +12,19 @@ class LayerRuntime {
 public:
     virtual ~LayerRuntime() = default;
 
-    /// The layers that are here, by digest. Throws Error(Unsupported), in words for an operator,
-    /// where sandboxes can have none.
+    /// Returns the digests of the layers that are here. Throws Error(Unsupported), with a text for
+    /// an operator, if sandboxes can have no layers.
     virtual std::vector<std::string> layers() {
         throw Error(ErrorCode::Unsupported, "sandboxes of this runtime can have no layers");
     }
-    /// Makes a layer of the archive in the file `tar`, which is only borrowed; it appears whole or
-    /// not at all. Nothing happens where it is there. The archive is not trusted: Error
-    /// (InvalidArgument) for one that is refused, DiskFull. One digest one at a time.
+    /// Makes a layer from the archive in the file `tar`, which stays the caller's. The layer
+    /// appears complete or not at all. Does nothing if it exists. The archive is not trusted:
+    /// Error(InvalidArgument) for a refused one, DiskFull. One call at a time per digest.
     virtual void addLayer(const std::string& digest, int tar) {
         static_cast<void>(digest), static_cast<void>(tar);
         layers();
     }
-    /// Removes it; nothing there is fine. No sandbox has it, nor will be created with it meanwhile.
+    /// Removes it if it exists. No sandbox may have it or be created with it meanwhile.
     virtual void removeLayer(const std::string& digest) { static_cast<void>(digest); }
 };
 

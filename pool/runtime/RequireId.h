@@ -6,7 +6,7 @@
 
 namespace hearth::pool {
 
-/// Throws Error(InvalidArgument) unless it is a sandbox's id: paths and names are made of it.
+/// Throws Error(InvalidArgument) unless it is a sandbox's id: paths and names contain it.
 inline void requireId(const SandboxId& id) {
     if (!isId(id, "sb_")) throw Error(ErrorCode::InvalidArgument, "not a sandbox id");
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kProbeRepository = "hearth/probe";
 
-/// Removes at its end what a look has made.
+/// The objects of one test; the destructor removes them.
 class Probe {
 public:
     Probe(EngineClient& engine, const std::vector<std::string>& folders, TimePoint until)
@@ -59,7 +59,7 @@ private:
         try {
             engine_.call({.method = "DELETE", .target = target, .body = {}}, until_);
         } catch (const std::exception&) {
-            return;  // was not made, or stays: an empty image harms nobody
+            return;  // it was not made, or stays: an empty image is harmless
         }
     }
 

@@ -55,12 +55,12 @@ bool AgentVolume::remove(const std::string& target, TimePoint until) {
 void AgentVolume::fill(TimePoint until) {
     const std::string container = "/containers/" + name_;
     remove(container + "?force=1", until);
-    if (!remove("/volumes/" + name_, until)) return;  // in use, so it is whole
+    if (!remove("/volumes/" + name_, until)) return;  // in use, so it is complete
     load(until);
     engine_.post("/volumes/create",
                  {{"Name", name_}, {"Driver", "local"}, {"Labels", {{kInstanceLabel, instance_}}}},
                  until);
-    // To create is enough: an empty volume gets what the image has in its place.
+    // Creating is enough: an empty volume receives the image's content at its path.
     engine_.post(
         "/containers/create?name=" + name_,
         {{"Image", std::string(kAgentRepository) + ":" + name_},
@@ -85,7 +85,7 @@ void AgentVolume::load(TimePoint until) {
     for (const auto& entry : fs::recursive_directory_iterator(inside_)) {
         paths.push_back(entry.path());
     }
-    std::ranges::sort(paths);  // folders before what is in them
+    std::ranges::sort(paths);  // a folder comes before its content
     for (const fs::path& path : paths) {
         const std::string name = ".hearth/" + path.lexically_relative(inside_).string();
         if (fs::is_directory(path)) {

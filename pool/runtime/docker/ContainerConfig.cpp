@@ -14,12 +14,12 @@ namespace {
 constexpr std::uint64_t kCpuPeriod = 100'000;  // microseconds
 constexpr std::uint64_t kCpuShares = 128;
 constexpr std::uint64_t kMiB = 1ULL << 20U;
-// As ext4 does it: an inode for each 16 KiB.
+// As in ext4: one inode per 16 KiB.
 constexpr std::uint64_t kBytesPerInode = 16'384;
 constexpr std::uint64_t kFewestInodes = 1024;
-constexpr int kOomScore = 900;  // the agent raises its children's
+constexpr int kOomScore = 900;  // the agent sets a higher one for its children
 
-/// Docker's own list says noexec first; the last word counts.
+/// Docker's own list begins with noexec; the last word counts.
 std::string tmpfs(std::uint64_t bytes, const std::string& more) {
     return "rw,exec,nosuid,nodev,size=" + std::to_string(bytes) +
            ",nr_inodes=" + std::to_string(std::max(bytes / kBytesPerInode, kFewestInodes)) + "," +
@@ -32,7 +32,7 @@ Json ulimit(const char* name, std::uint64_t soft, std::uint64_t hard) {
 
 Json ulimits(const SandboxSpec& spec) {
     const std::uint64_t workspace = spec.limits.workspace_bytes;
-    // A GPU's driver pins the memory that it exchanges with the device.
+    // A GPU's driver locks the memory that it exchanges with the device.
     const std::uint64_t locked = spec.gpus.empty() ? 65'536 : spec.limits.memory_bytes;
     return Json::array({ulimit("nofile", 1024, 1024), ulimit("core", 0, 0),
                         ulimit("fsize", workspace, workspace), ulimit("memlock", locked, locked),
@@ -56,8 +56,8 @@ bool isOurs(const std::string& path) {
     return path.size() < 2 || path.front() != '/';
 }
 
-/// For a daemon that does not see our files. In the folder `start` only root can make anything,
-/// which is what relays are and the tenant is not.
+/// For a daemon that does not see this machine's files. In the folder `start` only root can create
+/// files: relays are root, and the tenant is not.
 Json copiedMounts(const std::string& volume) {
     return Json::array({{{"Type", "volume"},
                          {"Source", volume},
@@ -85,7 +85,7 @@ Json mounts(const ContainerPlaces& places) {
     return list;
 }
 
-/// Without the whole of /sys, which the embedded runtime does not mount at all.
+/// Hides all of /sys, which the embedded runtime does not mount at all.
 Json hiddenPaths(const std::vector<std::string>& gpus) {
     Json paths = Json::array({"/sys"});
     for (const Json& path : launcher::maskedPaths(gpus)) {
@@ -103,7 +103,7 @@ Json labels(const SandboxSpec& spec, const ContainerPlaces& places) {
     return all;
 }
 
-/// Without "compute" the driver's libraries for CUDA would come only if the image asks for them.
+/// Without "compute", the driver's CUDA libraries would come only if the image requests them.
 Json deviceRequest(const std::vector<std::string>& gpus) {
     return {{"Driver", "nvidia"},
             {"DeviceIDs", gpus},
@@ -136,8 +136,8 @@ Json hostConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
         {"CgroupnsMode", "private"},
         {"PidMode", ""},
         {"UTSMode", ""},
-        {"UsernsMode", ""},  // the daemon's, if it has one
-        {"Init", false},     // or the daemon's own would be the first process
+        {"UsernsMode", ""},  // the daemon's, if set
+        {"Init", false},     // else the daemon's own init would be the first process
         {"AutoRemove", false},
         {"RestartPolicy", {{"Name", "no"}}},
         {"LogConfig", {{"Type", "none"}}},
@@ -153,8 +153,8 @@ Json hostConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
     return config;
 }
 
-/// The agent's environment. What the image has set comes as data, for its executions; only where
-/// the agent looks for interpreters is the image's word.
+/// The agent's environment. The image's variables come as data, for its executions. Only the path
+/// on which the agent searches for interpreters comes from the image.
 Json environment(const SandboxSpec& spec, const ContainerPlaces& places) {
     std::string path = "PATH=/usr/local/bin:/usr/bin:/bin";
     for (const std::string& variable : places.image_env) {
@@ -166,8 +166,8 @@ Json environment(const SandboxSpec& spec, const ContainerPlaces& places) {
                             "HEARTH_CPUS=" + std::to_string(wholeCpus(spec.limits)),
                             "HEARTH_IMAGE=" + dumpJson(brought)});
     if (!places.layer.empty()) env.push_back(std::string("HEARTH_LAYER=") + kLayerPlace);
-    // Where NVIDIA's runtime is the daemon's default, an image could take all GPUs by its own word;
-    // for those that were asked for, the daemon sets it.
+    // If NVIDIA's runtime is the daemon's default, an image could take all GPUs by its own setting.
+    // For requested GPUs the daemon sets the variable.
     if (spec.gpus.empty()) env.push_back("NVIDIA_VISIBLE_DEVICES=void");
     return env;
 }
@@ -176,7 +176,7 @@ Json environment(const SandboxSpec& spec, const ContainerPlaces& places) {
 
 Json limitsUpdate(const SandboxLimits& limits) {
     return {{"PidsLimit", limits.pids},
-            // Limit and limit with swap are one: nothing of a tenant is ever swapped.
+            // Both limits are equal: a tenant's memory is never swapped.
             {"Memory", limits.memory_bytes},
             {"MemorySwap", limits.memory_bytes},
             {"CpuPeriod", kCpuPeriod},

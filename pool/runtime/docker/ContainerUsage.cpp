@@ -12,7 +12,7 @@
 namespace hearth::pool::docker {
 namespace {
 
-/// The group of the memory controller, or the one of version 2, in a text of /proc/PID/cgroup.
+/// Finds the group of the memory controller, or of version 2, in a text of /proc/PID/cgroup.
 std::optional<std::string> groupIn(const std::string& text) {
     std::optional<std::string> unified;
     std::istringstream lines(text);
@@ -30,7 +30,7 @@ std::optional<std::string> groupIn(const std::string& text) {
 /// The part of a container's memory that the kernel can reclaim.
 std::uint64_t spareMemory(const Json& memory) {
     const Json& stats = child(memory, "stats");
-    // Version 1 has these of the group and, as the usage is counted, of the groups below too.
+    // Version 1 counts the groups below in the usage, and the total_ fields include these.
     const std::string prefix = stats.contains("total_inactive_file") ? "total_" : "";
     std::uint64_t spare = 0;
     for (const char* name : {"active_file", "inactive_file", "slab_reclaimable"}) {
@@ -66,7 +66,7 @@ std::optional<std::string> ContainerUsage::groupOf(const std::string& name, Time
     if (pid == 0) return std::nullopt;
     const auto groups = sys::readFile("/proc/" + std::to_string(pid) + "/cgroup");
     const std::optional<std::string> group = groups ? groupIn(*groups) : std::nullopt;
-    // On another machine, or in another PID namespace, the number is somebody else's.
+    // On another machine, or in another PID namespace, the number belongs to another process.
     const std::string id = text(*found, "Id");
     if (!group || id.empty() || group->find(id) == std::string::npos) return std::nullopt;
     const MutexLock lock(mutex_);
@@ -124,11 +124,11 @@ std::optional<LimitInUse> ContainerUsage::narrow(const std::string& name,
     try {
         engine_.post("/containers/" + name + "/update", limitsUpdate(limits), until);
     } catch (const std::exception&) {
-        // With version 1 the kernel refuses what is in use; the daemon says that in words.
+        // With version 1 the kernel refuses to go below the usage; the daemon reports only a text.
         if (const auto found = inUse(look(), limits)) return found;
         throw;
     }
-    // With version 2 it kills for what it cannot take back.
+    // With version 2 the kernel kills processes for memory that it cannot reclaim.
     const SandboxUsage after = look();
     if (after.oom_kills > before.oom_kills) {
         return LimitInUse{LimitInUse::Of::Memory, before.memory_bytes};

@@ -23,9 +23,9 @@ constexpr std::size_t kDigestAt = 7;  // "sha256:"
 constexpr std::size_t kMostNames = 300;
 constexpr std::size_t kMaxSaid = 400;
 constexpr std::string_view kRepository = "hearth/";
-constexpr std::string_view kFetched = "ondemand:";  ///< records of what fetch() brought
+constexpr std::string_view kFetched = "ondemand:";  ///< records of fetched images
 
-/// A repository's name as Docker takes it: lower case, and separators only inside.
+/// Checks for a repository name that Docker accepts: lower case, and separators only inside.
 bool isRepositoryName(const std::string& name) {
     const auto inside = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
     bool good = inside(name.front()) && inside(name.back());
@@ -51,14 +51,14 @@ std::vector<std::string> textsOf(const Json& object, const char* key) {
     return texts;
 }
 
-/// Two spellings of one reference: "docker.io/library/python:3" and "python:3".
+/// True for two spellings of one reference: "docker.io/library/python:3" and "python:3".
 bool sameReference(const std::string& one, const std::string& other) {
     const auto a = image::parseReference(one);
     return a && a == image::parseReference(other);
 }
 
-/// Whether a name with a digest, "python@sha256:…", is what `wanted` says of it: the digest alone,
-/// or with the repository.
+/// Checks whether a name with a digest, "python@sha256:…", matches `wanted`: the digest alone, or
+/// with the repository.
 bool sameDigest(const std::string& name, const std::string& wanted) {
     if (image::isDigest(wanted)) return name.ends_with("@" + wanted);
     const auto a = image::parseReference(name);
@@ -166,7 +166,7 @@ std::string DockerImages::resolveLayout(const image::Image& layout, TimePoint un
     const std::string tag = tagOf(layout);
     const TimePoint loaded_by = SystemClock().now() + kLoad;
     const Gate::Place place = loading_.enter(loaded_by);
-    // Another may have loaded it while this one waited.
+    // Another thread may have loaded it during the wait.
     if (const auto id = idOf(tag, SystemClock().now() + kImageLook)) return *id;
     records_.add(tag.substr(kRepository.size()));
     load(layout.name, layout.digest, tag, loaded_by);
@@ -180,7 +180,7 @@ void DockerImages::load(const std::string& name, const std::string& digest, cons
     EngineRequest request{.method = "POST", .target = "/images/load?quiet=1", .body = {}};
     request.archive = [&archive](char* out, std::size_t size) { return archive.read(out, size); };
     const EngineResponse response = engine_.call(std::move(request), until);
-    // Failures after the start come in the stream of progress.
+    // Failures after the start are reported in the stream of progress.
     if (response.body.find("\"errorDetail\"") != std::string::npos) {
         throw std::runtime_error("docker: image load: " + toUtf8(response.body.substr(0, 500)));
     }
@@ -283,7 +283,7 @@ void DockerImages::pull(const std::string& repository, const std::string& digest
                               .body = {}};
         request.stop = &stopping_;
         const EngineResponse response = engine_.call(std::move(request), until);
-        // Failures after the start come in the stream of progress.
+        // Failures after the start are reported in the stream of progress.
         const std::size_t at = response.body.find("\"errorDetail\"");
         if (at == std::string::npos) return;
         const std::string said = toUtf8(response.body.substr(at, kMaxSaid));
@@ -311,8 +311,8 @@ KnownImage DockerImages::fetch(const std::string& text, TimePoint until) {
         }
         if (!image::isDigest(digest)) throw std::runtime_error("the registry gave no digest");
         const std::string name = reference->repository + "@" + digest;
-        // An image that was here before is somebody else's, and stays when no claim needs it any
-        // more.
+        // An image that was already here belongs to somebody else, and stays when no claim needs it
+        // any more.
         if (!idOf(name, until)) {
             records_.add(name);
             pull(reference->repository, digest, until);
@@ -352,7 +352,7 @@ bool DockerImages::removeName(const std::string& name, TimePoint until) {
 bool DockerImages::removeFetched(const std::string& tag, TimePoint until) {
     const auto names = namesOf(tag, until);
     if (!names) return true;
-    // A tag of somebody else's: the image is theirs by now, and only our name goes.
+    // With another tag the image is also somebody else's, so only this server's name is removed.
     const bool ours = names->tags.size() <= 1;
     for (const std::string& name : ours ? names->digests : std::vector<std::string>{}) {
         removeName(name, until);
@@ -368,11 +368,11 @@ void DockerImages::collect(const std::vector<std::string>& wanted, TimePoint unt
         if (const auto image = known(name, until)) needed.insert(image->digest);
     }
     for (const image::Image& layout : layouts_.images()) {
-        // Of a name that Docker does not know nothing was brought.
+        // Nothing was loaded under a name that Docker does not accept.
         if (isRepositoryName(layout.name)) needed.insert(tagOf(layout));
     }
     for (const std::string& record : records_.all()) {
-        if (record.find('@') != std::string::npos) {  // a pull that broke off
+        if (record.find('@') != std::string::npos) {  // an interrupted pull
             const auto names = namesOf(record, until);
             if (!names || !names->tags.empty() || removeName(record, until))
                 records_.remove(record);

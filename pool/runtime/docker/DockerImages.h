@@ -14,16 +14,16 @@
 
 namespace hearth::pool::docker {
 
-/// The meaning of a daemon's image to us.
+/// The facts of a daemon's image that are needed here.
 struct EngineImage {
     std::string id;                    ///< "sha256:…", named by content
-    std::vector<std::string> volumes;  ///< where it wants volumes
+    std::vector<std::string> volumes;  ///< paths where it declares volumes
     std::vector<std::string> env;      ///< "NAME=value"
     std::string workdir;
 };
 
 /// Images for the docker runtime. A name under `<data>/images` is an OCI layout, loaded into the
-/// daemon as `hearth/NAME:DIGITS` (the first twelve of its manifest's digest) when the daemon lacks
+/// daemon as `hearth/NAME:DIGITS` (the first twelve of its manifest's digest) if the daemon lacks
 /// it; any other name is a reference or id that the daemon has, or a reference or digest of a
 /// layout. Only fetch() pulls. Images brought into the daemon are recorded, and only those are ever
 /// removed. Thread-safe.
@@ -32,32 +32,32 @@ public:
     /// `engine` must outlive it.
     DockerImages(EngineClient& engine, std::string data_dir);
 
-    /// Where the records are; the folder must be there and ours.
+    /// The folder of the records; it must exist and belong to this server's user.
     static std::string recordsOf(const std::string& data_dir) {
         return data_dir + "/docker-images";
     }
 
-    /// The id of an image, loading it if need be (takes long). Throws Error(NotFound) with a hint.
+    /// Returns the id of an image; loads it if needed (slow). Throws Error(NotFound) with a hint.
     std::string resolve(const std::string& name, TimePoint until);
-    /// The same where nothing has to be loaded, else nullopt.
+    /// The same if nothing has to be loaded, else nullopt.
     std::optional<std::string> ready(const std::string& name, TimePoint until);
     /// Throws Error(NotFound).
     EngineImage inspect(const std::string& id, TimePoint until);
-    /// Names that resolve() answers at once, at most a few hundred.
+    /// Names that resolve() answers at once, a few hundred at most.
     std::vector<std::string> ready(TimePoint until);
 
-    /// As ContainerRuntime has them.
+    /// See ContainerRuntime.
     bool same(const std::string& image, const std::string& wanted, TimePoint until);
     std::optional<KnownImage> known(const std::string& wanted, TimePoint until);
-    /// By the digest that its registry tells first, so that no tag of the daemon's is moved.
+    /// Pulls by the digest that the registry reports first, so no tag of the daemon is moved.
     KnownImage fetch(const std::string& reference, TimePoint until);
     void stopFetching() { stopping_ = true; }
-    /// Removes recorded images that were replaced or fetched and are not in `wanted`. Images used
+    /// Removes recorded images that were replaced or fetched and are not in `wanted`. Images in use
     /// by a container stay until the next call.
     void collect(const std::vector<std::string>& wanted, TimePoint until);
 
 private:
-    /// The names that an image of the daemon has there.
+    /// The names that an image has in the daemon.
     struct SandboxPaths {
         std::string id;
         std::vector<std::string> tags;     ///< "python:3.9-slim"
@@ -69,16 +69,16 @@ private:
     static std::string tagOf(const image::Image& layout);
     std::optional<SandboxPaths> namesOf(const std::string& reference, TimePoint until);
     std::optional<std::string> idOf(const std::string& reference, TimePoint until);
-    /// Of an image with this digest in a registry.
+    /// Finds the id of an image with this digest in a registry.
     std::optional<std::string> idOfDigest(const std::string& digest, TimePoint until);
-    /// resolve() or, where nothing may be loaded, ready().
+    /// Calls resolve() or, if nothing may be loaded, ready().
     std::optional<std::string> lookUp(const std::string& name, TimePoint until, bool may_load);
     std::optional<std::string> loaded(const image::Image& layout, TimePoint until);
     std::string resolveLayout(const image::Image& layout, TimePoint until);
     void load(const std::string& name, const std::string& digest, const std::string& tag,
               TimePoint until);
     void pull(const std::string& repository, const std::string& digest, TimePoint until);
-    /// False if something uses it.
+    /// False if the image is in use.
     bool removeName(const std::string& name, TimePoint until);
     bool removeFetched(const std::string& tag, TimePoint until);
 
@@ -89,7 +89,7 @@ private:
     Gate loading_{1};
     std::atomic<bool> stopping_{false};
     Mutex mutex_;
-    /// By what pools call them.
+    /// By the pools' names for them.
     std::map<std::string, SandboxPaths> seen_ HEARTH_GUARDED_BY(mutex_);
 };
 

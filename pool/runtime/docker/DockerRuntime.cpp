@@ -30,11 +30,11 @@ using docker::count;
 using docker::Gate;
 using docker::text;
 
-// As many as the reconciler has workers for; a daemon does not get faster by more.
+// As many as the reconciler has workers for; more do not make a daemon faster.
 constexpr unsigned kCreates = 6;
 constexpr unsigned kDestroys = 5;
 constexpr unsigned kClaims = 4;
-// A client may be waiting for these; the others belong to the reconciler.
+// A client may be waiting for the next three; the others belong to the reconciler.
 constexpr auto kLook = std::chrono::seconds(5);
 constexpr auto kNarrow = std::chrono::seconds(10);
 constexpr auto kFreezeBy = std::chrono::seconds(5);
@@ -49,13 +49,13 @@ TimePoint in(std::chrono::nanoseconds span) {
     return SystemClock().now() + span;
 }
 
-/// A container's status, in the Engine's words; a frozen one lives.
+/// A container's status, as the Engine spells it; a frozen one is alive.
 constexpr const char* kFrozen = "paused";
 bool runs(const std::string& status) {
     return status == "running" || status == kFrozen;
 }
 
-/// Reads the labels of a container of ours.
+/// Reads the labels of one of this server's containers.
 SandboxInfo infoFrom(const Json& labels, const std::string& status) {
     SandboxInfo info;
     info.id = text(labels, docker::kSandboxLabel);
@@ -107,8 +107,8 @@ ContainerRuntime::Started DockerRuntime::create(const SandboxId& id, const Sandb
         spec.image_digest.empty() ? resolveImage(spec.image) : spec.image_digest;
     const docker::EngineImage image = images_.inspect(image_id, until);
     const Gate::Place place = creates_.enter(until);
-    Made made(*this, id);  // before anything of it is there: a sweep spares it
-    docker::SocketHandover handover(startFolder(id));  // in any mode what a sweep knows a create by
+    Made made(*this, id);  // before any part of it exists: a sweep spares it
+    docker::SocketHandover handover(startFolder(id));  // in any mode, a sweep's sign of a create
     if (::access(names_.socket(id).c_str(), F_OK) == 0) {
         throw Error(ErrorCode::Conflict, "the sandbox exists already");
     }
@@ -213,7 +213,7 @@ void DockerRuntime::removeContainer(const SandboxId& id, TimePoint until) {
             if (e.code() == ErrorCode::NotFound) return;
             if (e.code() != ErrorCode::Conflict || SystemClock().now() >= until) throw;
         }
-        try {  // somebody else is removing it: it is gone after that, or can be removed again
+        try {  // another process is removing it: afterwards it is gone, or can be removed again
             engine_.post(container + "/wait?condition=removed", nullptr, until);
         } catch (const Error& e) {
             if (e.code() != ErrorCode::NotFound) throw;
@@ -231,10 +231,10 @@ void DockerRuntime::destroy(const SandboxId& id) {
     const TimePoint until = in(kEnd);
     {
         const Gate::Place place = destroys_.enter(until);
-        sys::removeTree(startFolder(id));  // a create that is under way fails without it
+        sys::removeTree(startFolder(id));  // a concurrent create fails without it
         removeContainer(id, until);
     }
-    removeFiles(id);  // last: while they are there, a list shows the sandbox
+    removeFiles(id);  // last: while they exist, a list shows the sandbox
     {
         const MutexLock lock(mutex_);
         made_.erase(id);
@@ -288,7 +288,7 @@ std::optional<SandboxInfo> DockerRuntime::find(const SandboxId& id) {
                                     text(child(*found, "State"), "Status"));
         if (info.id == id) return info;
     }
-    // As in a list, also what is only in pieces.
+    // As in a list, a sandbox of which only parts exist is also found.
     const bool piece = ::access(names_.socket(id).c_str(), F_OK) == 0 ||
                        ::access(startFolder(id).c_str(), F_OK) == 0;
     if (!piece) return std::nullopt;
@@ -299,7 +299,7 @@ std::optional<SandboxInfo> DockerRuntime::find(const SandboxId& id) {
 
 Fd DockerRuntime::connect(const SandboxId& id) {
     requireId(id);
-    // In copy mode a sandbox with a socket was made before that was chosen.
+    // In copy mode, a sandbox with a socket was made before that mode was chosen.
     const bool mounted = !copies() || ::access(names_.socket(id).c_str(), F_OK) == 0;
     if (mounted) return connectTo(names_.socket(id));
     const TimePoint until = in(kConnect);
@@ -335,7 +335,7 @@ bool DockerRuntime::freeze(const SandboxId& id) {
         engine_.post("/containers/" + names_.container(id) + "/pause", nullptr, in(kFreezeBy));
         return true;
     } catch (const std::exception&) {
-        // It may be paused all the same: an answer that came too late says nothing.
+        // The container may still be paused, because an answer that came too late is lost.
         static_cast<void>(thaw(id));
         return false;
     }
@@ -401,8 +401,8 @@ void DockerRuntime::removeLayer(const std::string& digest) {
 
 std::vector<Leftover> DockerRuntime::sweep(const std::vector<SandboxId>& keep) {
     const std::set<SandboxId> kept(keep.begin(), keep.end());
-    // A server that was killed may have left the daemon at work: where a folder of a handover is,
-    // a container may yet appear.
+    // A killed server may have left the daemon at work: if the folder of a handover exists, its
+    // container may still appear.
     const std::vector<std::string> handovers = sys::listDirectory(start_);
     const bool late =
         std::ranges::any_of(handovers, [&](const std::string& id) { return !kept.contains(id); });
@@ -423,7 +423,7 @@ std::vector<Leftover> DockerRuntime::sweep(const std::vector<SandboxId>& keep) {
 std::vector<Leftover> DockerRuntime::sweepOnce(const std::set<SandboxId>& keep) {
     std::vector<Leftover> leftovers;
     const std::vector<SandboxInfo> found = list();
-    std::set<SandboxId> made;  // after the list: containers made meanwhile are in it
+    std::set<SandboxId> made;  // read after the list: containers made meanwhile are in it
     {
         const MutexLock lock(mutex_);
         made = made_;
@@ -433,7 +433,7 @@ std::vector<Leftover> DockerRuntime::sweepOnce(const std::set<SandboxId>& keep) 
         try {
             destroy(info.id);
         } catch (const std::exception& e) {
-            leftovers.push_back({info.id, e.what()});  // the others must go all the same
+            leftovers.push_back({info.id, e.what()});  // the others must still be removed
         }
     }
     return leftovers;

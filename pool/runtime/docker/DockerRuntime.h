@@ -26,17 +26,17 @@ class SocketHandover;
 }
 
 /// The docker runtime: containers of a Docker daemon, here or on another machine. It needs no root
-/// and no launcher, only the daemon's socket. Where the daemon sees this machine's files, the agent
-/// is mounted and its socket is ours; else the agent is in a volume, and every connection to it is
-/// an exec. Tenant and agent are one user inside; PROTOCOL.md says what
-/// keeps them apart and what is weaker than in the embedded runtime. Thread-safe; at most four
-/// sandboxes are made or ended at once, and every call has a deadline.
+/// and no launcher, only the daemon's socket. If the daemon sees this machine's files, the agent is
+/// mounted and its socket is made here; else the agent is in a volume, and every connection to it
+/// is an exec. Agent and tenant are one user inside; PROTOCOL.md describes what separates them and
+/// what is weaker than in the embedded runtime. Thread-safe. Concurrent creates and ends are
+/// limited, and every call has a deadline.
 class DockerRuntime final : public ContainerRuntime {
 public:
-    /// Asks the daemon who it is: throws Error where none answers. `engine` was made where its
-    /// certificates can be read. `agent_path` is the static agent, copied into the data directory.
-    /// The directories of the instance (sockets, start) and
-    /// `<data>/docker` must be there and ours. `mode`: how the agent comes into containers.
+    /// Queries the daemon first: throws Error if none answers. `engine` was made while its
+    /// certificates were readable. `agent_path` is the static agent, copied into the data
+    /// directory. The directories of the instance (sockets, start) and `<data>/docker` must exist
+    /// and belong to this user. `mode`: how the agent gets into containers.
     DockerRuntime(const Instance& instance, std::unique_ptr<docker::EngineClient> engine,
                   const std::string& agent_path, docker::AgentMode mode);
 
@@ -45,11 +45,11 @@ public:
     std::vector<SandboxInfo> list() override;
     std::optional<SandboxInfo> find(const SandboxId& id) override;
     Fd connect(const SandboxId& id) override;
-    /// From the container's control groups, or, where they are not ours to see, from the daemon,
-    /// which does not know what the kernel killed for memory.
+    /// Read from the container's control groups or, if these are not visible, from the daemon,
+    /// which does not know the kernel's kills for memory.
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
-    /// By the Engine's update, one of the at most four calls; without the control groups in sight
-    /// it is not seen whether the kernel killed for it.
+    /// Uses the Engine's update, one of at most four calls for clients. Without visible control
+    /// groups, kills by the kernel are not noticed.
     std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
     bool freezes() override { return true; }
     bool freeze(const SandboxId& id) override;
@@ -61,16 +61,16 @@ public:
     KnownImage fetchImage(const ImageFetch& fetch, ImageStages& stages) override;
     void stopFetching() override { images_.stopFetching(); }
     void collectImages(const std::vector<std::string>& wanted) override;
-    /// Error(Unsupported) where the daemon does not see this machine's files.
+    /// Error(Unsupported) if the daemon does not see this machine's files.
     std::vector<std::string> layers() override;
     void addLayer(const std::string& digest, int tar) override;
     void removeLayer(const std::string& digest) override;
-    /// Sandboxes made since this server started and not destroyed are kept in any case.
+    /// Sandboxes made since this server started and not destroyed are always kept.
     std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) override;
     RuntimeFacts facts() override;
     const docker::AgentChoice& agentChoice() const noexcept { return agent_; }
 
-    /// The directories that it needs, for who makes them before root is given up.
+    /// The directories that it needs, to be created before root is given up.
     static std::vector<std::string> directories(const Instance& instance);
 
 private:
@@ -82,13 +82,13 @@ private:
 
     bool copies() const { return agent_.mode == docker::AgentMode::Copy; }
     bool making();
-    /// Lets the agent of a started container listen: by `handover`, or by an exec.
+    /// Makes the agent of a started container listen: by `handover`, or by an exec.
     void open(const SandboxId& id, docker::SocketHandover& handover, const Fd& listening,
               TimePoint until);
-    /// Where its layer is; empty for none.
+    /// The path of its layer; empty for none.
     std::string layerOf(const SandboxSpec& spec);
-    /// Counts a sandbox as made in this life, unless its making fails. Throws Error(Conflict) if it
-    /// is there, or being made.
+    /// Counts a sandbox as made in this process, unless its making fails. Throws Error(Conflict) if
+    /// it exists, or is being made.
     class Made {
     public:
         Made(DockerRuntime& runtime, SandboxId id);
@@ -105,7 +105,7 @@ private:
     void removeUnusedVolumes(TimePoint until);
     std::string startFolder(const SandboxId& id) const { return start_ + "/" + id; }
     std::vector<Container> containers(TimePoint until);
-    /// Removes the container and waits until it has gone; nothing there is fine.
+    /// Removes the container and waits until it has gone; a missing one is no error.
     void removeContainer(const SandboxId& id, TimePoint until);
     void removeFiles(const SandboxId& id) const;
     std::vector<Leftover> sweepOnce(const std::set<SandboxId>& keep);
@@ -113,7 +113,7 @@ private:
     void readFacts();
 
     launcher::SandboxPaths names_;
-    std::string start_;  ///< folders of Handover
+    std::string start_;  ///< folders of SocketHandover
     std::unique_ptr<docker::EngineClient> owned_;
     docker::EngineClient& engine_;
     docker::DockerImages images_;
@@ -123,8 +123,8 @@ private:
     docker::Gate
         claims_;  ///< calls that a client waits for: never queued after a create or a destroy
     image::LayerStore layers_;
-    std::string insides_;  ///< every version of the agent in use
-    std::string inside_;   ///< this one's
+    std::string insides_;  ///< all versions of the agent in use
+    std::string inside_;   ///< this server's version
     docker::AgentChoice agent_;
     docker::AgentVolume volume_;
     RuntimeFacts facts_;  ///< without images

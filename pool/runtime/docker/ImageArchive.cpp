@@ -101,7 +101,7 @@ void importRoot(EngineClient& engine, TarWriter& root, const std::string& reposi
                           .body = {}};
     request.archive = [&](char* out, std::size_t size) { return root.read(out, size); };
     const EngineResponse response = engine.call(std::move(request), until);
-    // Failures after the start come in the stream of progress.
+    // Failures after the start are reported in the stream of progress.
     if (response.body.find("\"errorDetail\"") != std::string::npos) {
         throw std::runtime_error("docker: image import: " + toUtf8(response.body.substr(0, 500)));
     }

@@ -10,22 +10,22 @@
 
 namespace hearth::pool::docker {
 
-/// An image in an OCI layout as the archive that `docker load` takes, piece by piece: nothing is
+/// An image in an OCI layout, converted piece by piece to an archive for `docker load`: nothing is
 /// written to disk and no layer is held in memory. Not thread-safe.
 class ImageArchive {
 public:
-    /// `layout` is the folder, `digest` its manifest ("sha256:…"), `tag` the name the image gets.
+    /// `layout` is the folder, `digest` its manifest ("sha256:…"), `tag` the image's new name.
     /// Throws Error(InvalidArgument) for a layout that is not understood.
     ImageArchive(const std::string& layout, const std::string& digest, const std::string& tag);
 
-    /// Up to `size` bytes of the archive; 0 at its end. Throws Error(Conflict) if a blob changes
-    /// on the way.
+    /// Writes up to `size` bytes of the archive; returns 0 at its end. Throws Error(Conflict) if a
+    /// blob has changed meanwhile.
     std::size_t read(char* out, std::size_t size);
 
 private:
     TarWriter tar_;
     std::vector<std::pair<TarEntry, Fd>> layers_;
-    std::size_t at_ = 0;  ///< the layer that comes next; one more is the archive's end
+    std::size_t at_ = 0;  ///< the next layer; one more: the archive's end
 };
 
 /// Makes the image `repository:tag` of a small tree of files. Throws what EngineClient::call()

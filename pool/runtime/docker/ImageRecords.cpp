@@ -7,7 +7,7 @@
 namespace hearth::pool::docker {
 namespace {
 
-// The one character of a reference that no file's name has, and one that no reference has.
+// The only character of a reference that file names cannot have, and one no reference has.
 constexpr char kSlash = '/';
 constexpr char kInstead = '%';
 

@@ -5,14 +5,14 @@
 
 namespace hearth::pool::docker {
 
-/// The images that this instance brought into a daemon, as names of empty files, so that a record
-/// is whole or not there. Names are "NAME:DIGITS" of `hearth/NAME:DIGITS`, or "repository@sha256:…"
-/// while that is being pulled. Thread-safe as the file system is.
+/// The images that this instance brought into a daemon, stored as names of empty files, so a record
+/// is complete or missing. Names are "NAME:DIGITS" of `hearth/NAME:DIGITS`, or
+/// "repository@sha256:…" while that is being pulled. As thread-safe as the file system.
 class ImageRecords {
 public:
     explicit ImageRecords(std::string folder) : folder_(std::move(folder)) {}
 
-    /// Says so before it is brought: what a crash leaves is found.
+    /// Called before the image is loaded or pulled, so leftovers of a crash are found.
     void add(const std::string& name) const;
     void remove(const std::string& name) const;
     std::vector<std::string> all() const;

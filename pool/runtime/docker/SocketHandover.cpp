@@ -55,7 +55,7 @@ void sendDescriptor(int connection, int fd) {
 }  // namespace
 
 SocketHandover::SocketHandover(std::string folder) : folder_(std::move(folder)) {
-    // The container's user is a stranger here; the folder above lets only us pass.
+    // The container's user is a different one here; only the server may enter the folder above.
     if (!sys::makeDirectory(folder_, 0755)) {
         throw Error(ErrorCode::Conflict, "the sandbox exists already");
     }
@@ -69,7 +69,7 @@ SocketHandover::SocketHandover(std::string folder) : folder_(std::move(folder)) 
 
 SocketHandover::~SocketHandover() {
     ::unlink((folder_ + "/socket").c_str());
-    ::rmdir(folder_.c_str());  // what stays is found by the next sweep
+    ::rmdir(folder_.c_str());  // the next sweep finds leftovers
 }
 
 void SocketHandover::give(int listening, TimePoint until, const std::function<void()>& alive) {

@@ -9,20 +9,20 @@
 namespace hearth::pool::docker {
 
 /// Gives an agent its listening socket. A daemon passes no descriptors into a container, and the
-/// tenant, who has the agent's uid, could reach or replace a socket that the agent made itself in a
-/// mounted folder. So we make the listening socket outside, and hand it over through another one in
-/// a folder that is mounted read-only; that one is gone before any tenant code runs.
+/// tenant, who has the agent's uid, could reach or replace a socket that the agent made in a
+/// mounted folder. So the listening socket is made outside and passed through another socket in a
+/// folder that is mounted read-only; that one is removed before any tenant code runs.
 class SocketHandover {
 public:
-    /// Makes the folder and the socket in it. Throws Error(Conflict) if the folder is there.
+    /// Creates the folder and the socket in it. Throws Error(Conflict) if the folder exists.
     explicit SocketHandover(std::string folder);
     /// Removes both; the container keeps an empty folder.
     ~SocketHandover();
     SocketHandover(const SocketHandover&) = delete;
     SocketHandover& operator=(const SocketHandover&) = delete;
 
-    /// Waits for the agent, gives it `listening` and waits until it is ready. `alive` is called now
-    /// and then and throws when there is nothing left to wait for. Error(Deadline) after `until`.
+    /// Waits for the agent, gives it `listening` and waits until it is ready. `alive` is called
+    /// from time to time and throws when waiting is pointless. Error(Deadline) after `until`.
     void give(int listening, TimePoint until, const std::function<void()>& alive);
 
 private:

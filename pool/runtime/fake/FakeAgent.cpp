@@ -75,13 +75,13 @@ bool FakeAgent::frame(FakePeer& peer, const agent::FrameHeader& header, std::str
             request(peer, stream, parseJson(payload));
         } catch (const FakeRefusal& refusal) {
             peer.sendJson(FrameType::Error, stream, refusal.body());
-        } catch (const std::exception& e) {  // a field is missing or of a wrong type
+        } catch (const std::exception& e) {  // a field is missing or has a wrong type
             peer.sendJson(FrameType::Error, stream,
                           {{"code", "BAD_REQUEST"}, {"message", e.what()}});
         }
         return true;
     }
-    if (open == peer.streams.end()) return true;  // sent before our last frame arrived
+    if (open == peer.streams.end()) return true;  // sent before this side's last frame arrived
     switch (header.type) {
         case FrameType::Data:
             input(peer, stream, open->second, payload);
@@ -131,7 +131,7 @@ void FakeAgent::request(FakePeer& peer, std::uint32_t stream, const Json& json) 
         FakeStream from;
         from.position = json.at("offset").get<std::uint64_t>();
         from.results = json.value("results", std::uint64_t{0});
-        from.owns_input = true;  // every follower of an execution may feed it
+        from.owns_input = true;  // every follower of an execution may send input
         attach(peer, stream, execution(text(json, "id")), from, true);
     } else if (op == "read" || op == "write") {
         openFile(peer, stream, op, json);

@@ -21,17 +21,17 @@
 
 namespace hearth::pool {
 
-/// The state and actions of the program inside a fake sandbox, without its sockets. All calls come
-/// under the mutex of the FakeLoop.
+/// The state and actions of the program inside a fake sandbox, without its sockets. All calls are
+/// made under the mutex of the FakeLoop.
 class FakeAgent {
 public:
-    /// `plain`: of an image without python.
+    /// `plain`: the image has no python.
     FakeAgent(const Clock& clock, std::string sandbox, std::uint64_t capacity, bool plain,
               std::shared_ptr<const FakeGroup> group);
 
     /// False if the frame breaks the protocol.
     bool frame(FakePeer& peer, const agent::FrameHeader& header, std::string_view payload);
-    /// Sends what is due on the streams of `peer`, as credit allows.
+    /// Sends due data on the streams of `peer`, as credit allows.
     void pump(FakePeer& peer);
     void closed(FakePeer& peer);
     /// Lets executions continue.
@@ -56,14 +56,14 @@ private:
     void execute(FakePeer& peer, std::uint32_t stream, const Json& json);
     void attach(FakePeer& peer, std::uint32_t stream, FakeExecution& execution,
                 const FakeStream& from, bool repeated);
-    /// Operations on contexts; nullopt if `op` is another.
+    /// Runs an operation on contexts; nullopt if `op` is another kind.
     std::optional<Json> contextual(const std::string& op, const Json& json);
     Json prewarm(const Json& json) const;
     std::shared_ptr<FakeContext>& context(const std::string& id);
-    /// The context that an `exec` asks for; null without one.
+    /// Returns the context that an `exec` names; null without one.
     std::shared_ptr<FakeContext> contextOf(const Json& json);
     FakeExecution* runningIn(const FakeContext& context);
-    /// The consequences of an execution's end.
+    /// Applies the consequences of an execution's end.
     void settle(const FakeExecution& known);
     void makeRoom();
     void openFile(FakePeer& peer, std::uint32_t stream, const std::string& op, const Json& json);

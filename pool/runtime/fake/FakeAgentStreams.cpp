@@ -10,7 +10,7 @@ namespace {
 
 using agent::FrameType;
 
-/// Enough in the queue to the socket; more waits in the log or the file.
+/// The most bytes queued for the socket; the rest waits in the log or the file.
 constexpr std::size_t kMaxOut = 512U << 10U;
 constexpr std::size_t kPiece = 64U << 10U;
 
@@ -94,7 +94,7 @@ void FakeAgent::pump(FakePeer& peer) {
     }
 }
 
-/// False when it must wait for credit.
+/// False if the stream must wait for credit.
 bool FakeAgent::pumpResults(FakePeer& peer, std::uint32_t stream, FakeStream& open,
                             const FakeExecution& known, std::uint64_t end) {
     while (open.results < end) {

@@ -18,7 +18,7 @@ T numberOr(const std::string& text, T otherwise) {
     return error == std::errc() && end == text.data() + text.size() ? value : otherwise;
 }
 
-/// The work as one line of words.
+/// The command as one line of words.
 std::string lineOf(const Json& request) {
     std::string line = request.value("command", "");
     if (!request.contains("argv")) return line;
@@ -37,7 +37,7 @@ std::deque<std::string> linesOf(const std::string& code) {
     return lines;
 }
 
-/// As the contract has it: these names act when an interpreter starts, so no warm one will do.
+/// As in the protocol: these names act when an interpreter starts, so no warm one is usable.
 bool needsCold(const Json& request) {
     if (!request.contains("env")) return false;
     for (const auto& [name, value] : request["env"].items()) {

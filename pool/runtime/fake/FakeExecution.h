@@ -25,23 +25,23 @@ struct FakeContext {
 /// thread-safe.
 class FakeExecution {
 public:
-    /// A result of the code: an entry of channel 3, after this much output.
+    /// One result of the code: an entry of channel 3, placed after this much output.
     struct Shown {
         std::uint64_t behind = 0;
-        std::uint64_t end = 0;  ///< of its bytes in results()
+        std::uint64_t end = 0;  ///< where its bytes end in results()
     };
 
-    /// From the request `exec`; begins at `now_ns`. `context`: null unless it runs in one.
+    /// Made from the request `exec`; begins at `now_ns`. `context`: null unless it runs in one.
     FakeExecution(const Json& request, std::shared_ptr<FakeContext> context, std::int64_t now_ns);
 
     const std::string& id() const { return id_; }
     const std::string& fingerprint() const { return fingerprint_; }
     const agent::OutputLog& output() const { return output_; }
     const std::string& results() const { return results_; }
-    /// The first result that is not wholly before `position`; null if there is none.
+    /// Returns the first result that does not end before `position`; null if there is none.
     const Shown* shownAt(std::uint64_t position) const;
     const FakeContext* context() const { return context_.get(); }
-    /// Whether its context died with it.
+    /// True if its context died with it.
     bool tookContext() const { return context_ != nullptr && !running_ && !context_kept_; }
     Json started(bool repeated) const;
     std::int64_t startedAtNs() const { return started_at_ns_; }
@@ -49,22 +49,22 @@ public:
     bool background() const { return background_; }
     bool floods() const { return running_ && flood_left_ > 0; }
 
-    /// Whether it takes input: else its agent lets no more come.
+    /// False if it takes no input: its agent then stops the sender.
     bool reads() const { return reads_ || !running_; }
     void input(std::string_view bytes);
     void endOfInput(std::int64_t now_ns);
     void kill(int signal, std::int64_t now_ns);
-    /// SIGINT to the code: a context lives on.
+    /// Sends SIGINT to the code: a context survives.
     void interrupt(std::int64_t now_ns);
-    /// Goes on; ends what is due.
+    /// Continues, and ends what is due.
     void work(std::int64_t now_ns);
-    /// Once it has ended.
+    /// Valid once it has ended.
     Json result() const;
 
 private:
-    /// Runs statements until one takes time or all are done.
+    /// Runs statements until one needs time or all are done.
     void proceed(std::int64_t now_ns);
-    /// One statement of code; false if it is a command like any other.
+    /// Runs one statement of code; false if it is an ordinary command.
     bool interpret(const std::string& verb, const std::string& rest, std::int64_t now_ns);
     void begin(const std::string& line, std::int64_t now_ns);
     void show(const std::string& json);
@@ -77,10 +77,10 @@ private:
     std::string note_;  ///< JSON text; empty for none
     std::int64_t started_at_ns_ = 0;
     std::int64_t ended_at_ns_ = 0;
-    std::int64_t wake_at_ns_ = 0;      ///< of a sleep; 0: none
+    std::int64_t wake_at_ns_ = 0;      ///< the end of a sleep; 0: none
     std::int64_t deadline_at_ns_ = 0;  ///< 0: none
     std::uint64_t flood_left_ = 0;
-    std::deque<std::string> statements_;  ///< still to be run
+    std::deque<std::string> statements_;  ///< not yet run
     std::shared_ptr<FakeContext> context_;
     std::map<std::string, std::string> own_;  ///< variables outside of a context
     std::string interpreter_;
@@ -88,7 +88,7 @@ private:
     std::vector<Shown> shown_;
     std::uint64_t dropped_results_ = 0;
     std::string report_;
-    std::string prepared_;  ///< JSON text: an echo of what prepares it, a failure for `no-such`
+    std::string prepared_;  ///< JSON text: an echo of its preparation, or a failure for `no-such`
     bool input_open_ = false;
     bool stubborn_ = false;
     bool context_kept_ = true;

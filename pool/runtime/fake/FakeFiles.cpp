@@ -21,7 +21,7 @@ Json FakeRefusal::body() const {
     return out;
 }
 
-/// "a//b/./c" is "a/b/c", the root is "".
+/// Converts "a//b/./c" to "a/b/c", and the root to "".
 std::string FakeFiles::clean(const std::string& path) {
     std::string out;
     std::size_t at = 0;

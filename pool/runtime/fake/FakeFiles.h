@@ -14,7 +14,7 @@
 
 namespace hearth::pool {
 
-/// A refusal with a code of PROTOCOL.md.
+/// A refusal with an error code of PROTOCOL.md.
 struct FakeRefusal {
     std::string code;
     std::string message;
@@ -23,15 +23,15 @@ struct FakeRefusal {
     Json body() const;
 };
 
-/// The files of one fake sandbox, in memory. Each operation answers as the agent's of that name
-/// does, or throws FakeRefusal. Not thread-safe.
+/// The files of one fake sandbox, in memory. Each operation answers like the agent's operation of
+/// that name, or throws FakeRefusal. Not thread-safe.
 class FakeFiles {
 public:
     FakeFiles(const Clock& clock, std::uint64_t capacity) : clock_(clock), capacity_(capacity) {}
 
     Json stat(const std::string& path) const;
     std::shared_ptr<const std::string> read(const std::string& path) const;
-    /// Throws what a write of that path would.
+    /// Throws the same refusal as a write to that path.
     void checkWrite(const std::string& path) const;
     Json write(const std::string& path, std::optional<unsigned> mode, std::string bytes);
     Json list(const std::string& path, bool recursive, std::size_t limit,
@@ -60,7 +60,7 @@ private:
 
     const Clock& clock_;
     const std::uint64_t capacity_;
-    std::map<std::string, Entry> entries_;  ///< by clean path; the root is not among them
+    std::map<std::string, Entry> entries_;  ///< by clean path; without the root
 };
 
 }  // namespace hearth::pool

@@ -5,11 +5,11 @@
 
 namespace hearth::pool {
 
-/// The kernel's counts of each sandbox of one fake runtime. Any thread.
+/// The kernel's counts for each sandbox of one fake runtime. Used by any thread.
 struct FakeGroup {
     std::atomic<std::uint64_t> oom_kills = 0;
     std::atomic<std::uint64_t> cpu_ns = 0;
-    std::atomic<bool> agents_tell = false;  ///< as those of Pods do
+    std::atomic<bool> agents_tell = false;  ///< as the agents of Pods do
 };
 
 }  // namespace hearth::pool

@@ -14,7 +14,7 @@
 namespace hearth::pool {
 namespace {
 
-/// How often running executions look at the clock, which a test may have moved.
+/// How often running executions read the clock, which a test may have changed.
 constexpr int kWorkEveryMs = 2;
 
 }  // namespace
@@ -154,7 +154,7 @@ void FakeLoop::serve(std::uint64_t id, std::uint32_t events) {
     peer.agent->pump(peer);
     flush(peer);
     if (peer.agent->running() > 0) busy_.insert(peer.agent);
-    // A new control connection ends the one before it.
+    // A new control connection ends the previous one.
     const bool took_over = new_here && peer.kind == FakePeer::Kind::Control;
     if (peer.ended || took_over || !peer.agent->alive()) some_ended_.insert(peer.agent);
 }

@@ -25,10 +25,10 @@ class FakeLoop;
 /// One stream of one connection to a fake agent.
 struct FakeStream {
     enum class Kind { Execution, Read, Write } kind = Kind::Execution;
-    std::size_t credit = agent::kInitialCredit;  ///< what may still be sent
+    std::size_t credit = agent::kInitialCredit;  ///< how many bytes may still be sent
     std::string name;                            ///< the execution's id, the file's path
-    std::uint64_t position = 0;                  ///< of what is sent next
-    std::uint64_t results = 0;                   ///< of an execution, the same
+    std::uint64_t position = 0;                  ///< of the next byte to send
+    std::uint64_t results = 0;                   ///< the same in an execution's results
     std::uint64_t begin = 0;                     ///< of a file being read
     std::uint64_t end = 0;                       ///< of a file being read
     std::shared_ptr<const std::string> content;  ///< of a file being read
@@ -64,17 +64,17 @@ public:
     FakeLoop(const FakeLoop&) = delete;
     FakeLoop& operator=(const FakeLoop&) = delete;
 
-    /// A new connection to the agent. Throws std::system_error (ECONNREFUSED) if it is dead.
+    /// Makes a connection to the agent. Throws std::system_error (ECONNREFUSED) if it is dead.
     Fd connect(const std::shared_ptr<FakeAgent>& agent);
     /// Ends the agent and its connections.
     void kill(FakeAgent& agent);
-    /// The agent reads nothing any more; and again.
+    /// Makes the agent stop reading; resume() ends that.
     void hang(FakeAgent& agent);
     void resume(FakeAgent& agent);
-    /// Ends its connections only.
+    /// Ends only its connections.
     void sever(FakeAgent& agent);
-    /// Runs `f` while no agent works. What else it needs is locked by the caller, which the checker
-    /// cannot see from here.
+    /// Runs `f` while no agent works. Other state that `f` uses is locked by the caller, which the
+    /// checker cannot see here.
     template <typename F>
     auto quiet(F f) const HEARTH_NO_THREAD_SAFETY_ANALYSIS {
         const MutexLock lock(mutex_);
@@ -95,13 +95,13 @@ private:
     Fd epoll_;
     Fd wake_;
     mutable Mutex mutex_;
-    // With all that hangs on it:
+    // Also guards everything reachable from these:
     std::uint64_t next_id_ HEARTH_GUARDED_BY(mutex_) = 1;
     std::map<std::uint64_t, std::unique_ptr<FakePeer>> peers_ HEARTH_GUARDED_BY(mutex_);
     std::map<const FakeAgent*, std::set<std::uint64_t>> ids_ HEARTH_GUARDED_BY(mutex_);
-    /// With executions that go on by themselves.
+    /// Agents with running executions.
     std::set<std::shared_ptr<FakeAgent>> busy_ HEARTH_GUARDED_BY(mutex_);
-    /// Their connections have ended, perhaps.
+    /// Agents with connections that may have ended.
     std::set<std::shared_ptr<FakeAgent>> some_ended_ HEARTH_GUARDED_BY(mutex_);
     std::jthread thread_;
 };

@@ -131,7 +131,7 @@ std::optional<SandboxUsage> FakeRuntime::used(const SandboxId& id) {
         SandboxUsage usage;
         usage.oom_kills = group_->oom_kills;
         usage.cpu_ns = group_->cpu_ns;
-        // Of the dead the count stays, as in a control group that is not removed yet.
+        // The count of a dead sandbox stays, as in a control group that is not removed yet.
         if (!agent->alive()) return usage.oom_kills > 0 ? std::optional(usage) : std::nullopt;
         usage.memory_bytes = usage.memory_peak_bytes = (1U << 20U) + agent->diskUsed();
         usage.processes = 1 + agent->running();
@@ -411,7 +411,7 @@ void FakeRuntime::kill(const SandboxId& id) {
 void FakeRuntime::noteClaim(const SandboxId& id) {
     const MutexLock lock(mutex_);
     const auto found = infos_.find(id);
-    if (found != infos_.end()) found->second.claimed = in_cluster_;  // elsewhere marks are enough
+    if (found != infos_.end()) found->second.claimed = in_cluster_;  // elsewhere marks suffice
 }
 
 void FakeRuntime::killForMemory(const SandboxId& id) {

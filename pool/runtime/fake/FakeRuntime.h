@@ -20,18 +20,18 @@ class FakeAgent;
 class FakeLoop;
 
 /// Sandboxes without containers, for tests and simulation (`hearth-fake`): each is an agent in
-/// this process that speaks the real protocol over real sockets. Executions echo: argv ["echo", …]
-/// or a command "echo …" prints its words, "cat" copies its input, "sleep N" ends after N seconds
-/// of the clock or when killed, "exit N" exits so, "flood N" writes N bytes, anything else prints
-/// itself. Code is run line by line, in "bash" and "python", which also knows contexts; besides
-/// those commands it knows "set NAME VALUE", "get NAME", "result JSON", "raise NAME MESSAGE" and
-/// "stubborn N", a sleep that heeds no interrupt. Modules "missing…" cannot be imported. Files are
-/// held in memory. Layers are known by their digests alone. The agents do not end themselves at
-/// their deadlines: with a ManualClock that would race with the server under test. Images whose
-/// name begins with "missing" are not there, those that begin with "far" only once they were
-/// fetched, and those that begin with "packed" must be unpacked once ("packed-broken" cannot be);
-/// those that begin with "plain" lack python.
-/// Faults are asked for by the methods below. Thread-safe.
+/// this process that speaks the real protocol over real sockets. Executions echo: argv
+/// ["echo", …] or a command "echo …" prints its words, "cat" copies its input, "sleep N" ends
+/// after N seconds of the clock or when killed, "exit N" exits with N, "flood N" writes N
+/// bytes, anything else prints itself. Code is run line by line, in "bash" and "python", which
+/// also has contexts; in addition to those commands it has "set NAME VALUE", "get NAME",
+/// "result JSON", "raise NAME MESSAGE" and "stubborn N", a sleep that ignores interrupts.
+/// Modules "missing…" cannot be imported. Files are held in memory. Layers are only their
+/// digests. The agents do not end themselves at their deadlines: with a ManualClock that would
+/// race with the server under test. Images whose name begins with "missing" do not exist;
+/// "far" images exist only after a fetch; "packed" images must be unpacked once
+/// ("packed-broken" cannot be); "plain" images lack python. Faults are caused by the methods
+/// below. Thread-safe.
 class FakeRuntime final : public ContainerRuntime {
 public:
     explicit FakeRuntime(const Clock& clock);
@@ -62,71 +62,71 @@ public:
     std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) override;
     RuntimeFacts facts() override;
 
-    /// The next `count` calls of create() throw.
+    /// Makes the next `count` calls of create() throw.
     void failCreates(unsigned count);
-    /// usage() throws from now on.
+    /// Makes usage() throw from now on.
     void failUsage();
-    /// usage() does not return from now on until letUse(), as of an Engine that hangs.
+    /// Makes usage() block from now on until letUse(), like an Engine that hangs.
     void holdUsage();
     void letUse();
-    /// The kernel has killed so often for memory in each sandbox that there is.
+    /// Sets how often the kernel has killed for memory in each existing sandbox.
     void oomKills(std::uint64_t kills) { group_->oom_kills = kills; }
-    /// Processor time that each sandbox has used since its start.
+    /// Sets the processor time that each sandbox has used since its start.
     void setCpu(std::chrono::nanoseconds used) {
         group_->cpu_ns = static_cast<std::uint64_t>(used.count());
     }
-    /// narrow() finds this much memory in use from now on; else the value of usage().
+    /// Makes narrow() find this much memory in use from now on, instead of the value of usage().
     void useMemory(std::uint64_t bytes);
-    /// freeze() fails from now on, and a plane that begins after this knows it.
+    /// Makes freeze() fail from now on; planes that begin later know it.
     void failFreezes() { cannot_freeze_ = true; }
-    /// A cluster places its sandboxes, for planes that begin after this: usage() is unknown, and
-    /// the agents tell it. `claim`: of the volume that its servers share.
+    /// Makes this a cluster's runtime, for planes that begin later: usage() is unknown, and the
+    /// agents report it. `claim`: the volume that its servers share.
     void beCluster(std::string claim = {}) {
         own_claim_ = std::move(claim);
         in_cluster_ = true;
         group_->agents_tell = true;
     }
-    /// The agents are of a version that does not tell it, or may not look.
+    /// Makes the agents stop reporting usage, like an older version or one without access.
     void letAgentsTellNothing() { group_->agents_tell = false; }
     bool inCluster() const override { return in_cluster_; }
     std::string ownClaim() const override { return own_claim_; }
-    /// Those that are frozen.
+    /// Sandboxes that are frozen.
     std::set<SandboxId> frozen() const;
-    /// The limits of the sandbox; nullopt if it does not exist.
+    /// Returns the limits of the sandbox; nullopt if it does not exist.
     std::optional<SandboxLimits> limitsOf(const SandboxId& id) const;
-    /// create() only accepts sandboxes from now on; they listen when letListen() is called.
+    /// Makes create() only accept sandboxes from now on; they listen after letListen().
     void acceptOnly();
-    /// Every sandbox that was only accepted now listens, and listeners are notified.
+    /// Makes every accepted sandbox listen, and notifies listeners.
     void letListen();
-    /// create() takes this long from now on (real time).
+    /// Makes create() take this long from now on (real time).
     void slowCreates(std::chrono::milliseconds by);
-    /// From now on trouble() says this.
+    /// Sets the result of trouble().
     void setTrouble(const std::string& trouble);
-    /// The sandbox's agent disappears as if its container had died; list() shows it until
+    /// Makes the sandbox's agent disappear as if its container had died; list() shows it until
     /// destroy().
     void kill(const SandboxId& id);
-    /// The same, because the kernel ended all of the container for memory.
+    /// The same, because the kernel ended the whole container for memory.
     void killForMemory(const SandboxId& id);
-    /// The sandbox's node takes no more work, and its news says so.
+    /// Makes the sandbox's node take no more work; its news reports that.
     void cordon(const SandboxId& id);
-    /// The sandbox's agent stops answering; and answers all that it was asked meanwhile.
+    /// Makes the sandbox's agent stop answering; after resume() it answers all earlier requests.
     void hang(const SandboxId& id);
     void resume(const SandboxId& id);
-    /// The connections to its agent end, and nothing else.
+    /// Ends the connections to its agent, and nothing else.
     void sever(const SandboxId& id);
-    /// destroy() of it throws, and a sweep leaves it, from now on; until the second call.
+    /// Makes destroy() of it throw and a sweep leave it, until a call with false.
     void resist(const SandboxId& id, bool resists = true);
-    /// A server's life begins: from now on a sweep spares what is made in it.
+    /// Begins the life of a server: from now on a sweep keeps the sandboxes made in it.
     void begin();
-    /// fetchImage() and unpacking do not return from now on until letFetch().
+    /// Makes fetchImage() and unpacking block from now on until letFetch().
     void holdFetches();
     void letFetch();
-    /// The fetched images that are still here; and the number of calls of fetchImage().
+    /// Returns the fetched images that still exist; fetches() counts the calls of fetchImage().
     std::set<std::string> fetched() const;
     std::size_t fetches() const;
-    /// How often an image was unpacked, or tried to be.
+    /// Returns how often an image was unpacked, including failures.
     std::size_t unpackings() const;
-    /// Those that go before the others.
+    /// Sandboxes that have priority.
     std::set<SandboxId> first() const;
     std::size_t running() const;
     std::size_t created() const;
@@ -147,7 +147,7 @@ private:
     std::atomic<bool> in_cluster_ = false;
     std::map<SandboxId, SandboxLimits> limits_ HEARTH_GUARDED_BY(mutex_);
     const std::shared_ptr<FakeGroup> group_ = std::make_shared<FakeGroup>();
-    std::uint64_t memory_used_ HEARTH_GUARDED_BY(mutex_) = 0;  // 0: as usage()
+    std::uint64_t memory_used_ HEARTH_GUARDED_BY(mutex_) = 0;  // 0: use usage()
     unsigned failing_ HEARTH_GUARDED_BY(mutex_) = 0;
     bool blind_ HEARTH_GUARDED_BY(mutex_) = false;
     bool accept_only_ HEARTH_GUARDED_BY(mutex_) = false;

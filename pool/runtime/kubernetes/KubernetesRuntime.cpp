@@ -25,12 +25,12 @@ constexpr auto kDial = std::chrono::seconds(5);
 constexpr std::chrono::milliseconds kCall{10'000};
 constexpr const char* kByNode = "node";
 constexpr const char* kLayersFolder = "layers";  // in the volume
-/// Stops a call before it begins.
+/// The stop flag of calls that must not begin.
 const std::atomic<bool> kAlways{true};
-/// The watch has told of a Pod's creation or end by then, or never will: it was both meanwhile.
+/// By then the watch has shown a Pod's creation or end, or never will: it missed both.
 constexpr auto kShownWithin = std::chrono::minutes(5);
 
-/// A refusal of a Pod, in words for the pool's condition.
+/// Converts the refusal of a Pod to an error for the pool's condition.
 Error refusal(const KubeError& error) {
     const bool ours =
         error.kind == KubeErrorKind::Invalid || error.kind == KubeErrorKind::BadRequest;
@@ -163,7 +163,7 @@ void KubernetesRuntime::nodeChanged(const std::string& node) {
     }
 }
 
-/// `nodes_` is made last: its first words may come before it is there.
+/// `nodes_` is set last, so its first report may come before the pointer is set.
 SandboxInfo KubernetesRuntime::infoOf(kubernetes::PodView view) const {
     if (nodes_) view.info.unfit = nodes_->unfit(view.node);
     return std::move(view.info);
@@ -174,7 +174,7 @@ void KubernetesRuntime::onNews(const std::function<void(const SandboxId&)>& news
     news_ = news;
 }
 
-/// A create whose answer is lost may have been one: the name tells.
+/// A create without an answer may have succeeded: a look-up by name shows it.
 kubernetes::KubeResult<Json> KubernetesRuntime::createPod(const Json& pod) {
     kubernetes::KubeResult<Json> made = client_.create(pods_, pod, limits());
     if (made || !made.error().ambiguous) return made;
@@ -244,7 +244,7 @@ void KubernetesRuntime::destroy(const SandboxId& id) {
     std::erase_if(ended_, [&](const auto& one) { return now - one.second > kShownWithin; });
     const auto made = made_.find(id);
     if (made != made_.end()) made_.erase(made);
-    // The watch still shows it, or has yet to show that it was made; and nobody ends it again.
+    // The watch still shows it, or will show its creation; so nobody ends it again.
     ended_[id] = now;
 }
 
@@ -257,7 +257,7 @@ void KubernetesRuntime::prepareVolume() {
                     "this server cannot write to " + options_.volume + ": " + error.message())
             .hint("mount a volume there that is writable for the server's user");
     }
-    // A tenant reads its layer there, and sees no other.
+    // A tenant reads its layer there, and cannot list others.
     std::filesystem::permissions(options_.volume + "/" + kLayersFolder,
                                  std::filesystem::perms::owner_all |
                                      std::filesystem::perms::group_exec |
@@ -390,7 +390,7 @@ RuntimeFacts KubernetesRuntime::facts() {
     return facts;
 }
 
-/// A call under way ends by its own limit, which is shorter than a server takes to stop.
+/// A running call ends by its own limit, which is shorter than the stop of a server.
 void KubernetesRuntime::finishWithin(std::chrono::milliseconds most) {
     last_call_ = clock_.now() + most;
 }

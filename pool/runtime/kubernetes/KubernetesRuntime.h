@@ -24,27 +24,27 @@
 
 namespace hearth::pool {
 
-/// Of a cluster, what a server must be told.
+/// The settings of a server in a cluster.
 struct KubernetesOptions {
     std::string instance;     ///< the label of this server's Pods
-    std::string agent_image;  ///< has the agent's folder at /hearth
-    /// The object with whose end its Pods go, as parseOwner() reads it; empty: none.
+    std::string agent_image;  ///< its agent folder is /hearth
+    /// The object whose deletion also deletes its Pods, as parseOwner() reads it; empty: none.
     std::string owner = {};
-    /// Where a volume is mounted that Pods mount, too, and its claim: layers lie in its folder
-    /// `layers`. Empty: sandboxes have none.
+    /// The mount point of a volume that Pods also mount, and its claim: layers are in its folder
+    /// `layers`. Empty: sandboxes have no layers.
     std::string volume = {};
     std::string volume_claim = {};
-    /// False while another replica may lead: nothing is made or destroyed then. Any thread.
+    /// False while another replica may lead: then nothing is made or destroyed. Any thread.
     std::function<bool()> may_write = [] { return true; };
 };
 
-/// The kubernetes runtime: each sandbox is a Pod. Nothing is asked of the API server but writes:
-/// what there is comes from a watch, and so do the agents' addresses and keys. Connections to
-/// agents are TCP to the Pod, sealed (agent::secure). Thread-safe.
+/// The kubernetes runtime: each sandbox is a Pod. The API server is only called for writes: a watch
+/// reports all Pods with their agents' addresses and keys. Connections to agents are TCP to the
+/// Pod, sealed (agent::secure). Thread-safe.
 class KubernetesRuntime final : public ContainerRuntime {
 public:
-    /// Waits until the Pods of the instance are known; throws Error(Unavailable) with the reason
-    /// where they cannot be. `key`: the server's, the same over restarts.
+    /// Waits until the Pods of the instance are known; throws Error(Unavailable) with the reason if
+    /// that is impossible. `key`: the server's, unchanged by restarts.
     KubernetesRuntime(KubernetesOptions options, std::unique_ptr<kubernetes::ClusterAccess> access,
                       agent::secure::ServerKey key, const Clock& clock, metrics::Log& log);
     ~KubernetesRuntime() override;
@@ -55,13 +55,13 @@ public:
     std::optional<SandboxInfo> find(const SandboxId& id) override;
     void onNews(const std::function<void(const SandboxId&)>& news) override;
     agent::AgentDialer dialer(const SandboxId& id) override;
-    /// The node is not ours to see: the agents tell it.
+    /// The server cannot see the node: the agents report their usage.
     std::optional<SandboxUsage> usage(const SandboxId& /*id*/) override { return std::nullopt; }
     std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
     std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) override;
-    /// The reference itself: the kubelet pulls.
+    /// Returns the reference itself, because the kubelet pulls.
     std::string resolveImage(const std::string& name) override { return name; }
-    /// A label of the Pod.
+    /// Sets a label of the Pod.
     void noteClaim(const SandboxId& id) override;
     std::vector<std::string> layers() override;
     void addLayer(const std::string& digest, int tar) override;
@@ -76,19 +76,19 @@ private:
     void heard(const kubernetes::ReflectorCondition& condition);
     void awaitFirstList();
     Json findOwner();
-    /// Makes the place of layers.
+    /// Creates the folder of layers.
     void prepareVolume();
     std::string keyOf(const SandboxId& id) const;
     void changed(const kubernetes::ObjectChange& change);
     void requireLead() const;
-    /// The runtime's news about every sandbox of a node.
+    /// Reports news about every sandbox of a node.
     void nodeChanged(const std::string& node);
     SandboxInfo infoOf(kubernetes::PodView view) const;
     agent::AgentLink dial(const SandboxId& id, agent::secure::Purpose purpose) const;
     std::optional<kubernetes::PodView> view(const SandboxId& id) const;
     kubernetes::CallLimits limits() const;
     kubernetes::KubeResult<Json> createPod(const Json& pod);
-    /// Where its layer is in the volume; empty: it has none.
+    /// The path of its layer in the volume; empty: none.
     std::string layerOf(const SandboxSpec& spec);
 
     const KubernetesOptions options_;
@@ -102,15 +102,15 @@ private:
     kubernetes::ObjectCache cache_;
     kubernetes::Reflector reflector_;
     std::atomic<bool> stopped_{false};
-    std::atomic<TimePoint> last_call_{TimePoint::max()};  ///< all calls have ended by then
+    std::atomic<TimePoint> last_call_{TimePoint::max()};  ///< all calls end by this time
     std::string version_;                                 ///< of the API server
     Json owner_;                                          ///< an ownerReferences entry, or null
 
     mutable Mutex mutex_;
     std::function<void(const SandboxId&)> news_ HEARTH_GUARDED_BY(mutex_);
-    /// Made since this runtime began, and when; those that the watch has shown have no time.
+    /// Sandboxes made since this runtime began, with the time; none once the watch has shown them.
     std::map<SandboxId, std::optional<TimePoint>> made_ HEARTH_GUARDED_BY(mutex_);
-    /// Destroyed, and when; the watch has not told it yet.
+    /// Destroyed sandboxes, with the time, until the watch reports it.
     std::map<SandboxId, TimePoint> ended_ HEARTH_GUARDED_BY(mutex_);
     bool followed_ HEARTH_GUARDED_BY(mutex_) = false;
     Condition following_;

@@ -49,14 +49,14 @@ ReflectorOptions NodeWatch::following() {
     return options;
 }
 
-/// Nodes report often; only a change of their fitness is news.
+/// Nodes report often; only a change of fitness is reported.
 void NodeWatch::tell(const ObjectChange& change) {
     const std::string before = change.before ? unfitness(*change.before) : "";
     const std::string now = change.now ? unfitness(*change.now) : "has gone";
     if (before == now) return;
     const std::string name = metadataText(change.now ? *change.now : *change.before, "name");
     log_.info("kubernetes.node", {{"node", name}, {"state", now.empty() ? "fit" : now}});
-    // One fit node makes the others unfit again: see unfit().
+    // The first fit node makes the others unfit again: see unfit().
     std::vector<std::string> names{name};
     for (const KubeObject& node : cache_.list()) {
         if (metadataText(*node, "name") != name) names.push_back(metadataText(*node, "name"));

@@ -14,20 +14,20 @@
 namespace hearth::pool::kubernetes {
 
 /// Follows the cluster's nodes and knows which take no more work: cordoned, not ready, or gone.
-/// Without the right to watch nodes (they belong to no namespace) every node counts as fit.
-/// Thread-safe; its thread ends with it.
+/// Without the right to watch nodes (they belong to no namespace), every node counts as fit.
+/// Thread-safe; its thread ends with the object.
 class NodeWatch {
 public:
-    /// References outlive it. `changed` is called by its thread with the name of a node whose
-    /// fitness may have changed.
+    /// References outlive it. Its thread calls `changed` with the name of a node whose fitness may
+    /// have changed.
     NodeWatch(KubernetesClient& client, const Clock& clock, metrics::Log& log,
               std::function<void(const std::string& node)> changed);
     ~NodeWatch();
     NodeWatch(const NodeWatch&) = delete;
     NodeWatch& operator=(const NodeWatch&) = delete;
 
-    /// Why nobody new should get a sandbox there, in words; empty: it is fit, or nothing is known.
-    /// Where no node is fit none is unfit: what is warm there is all that is left to serve from.
+    /// Returns why no new client should get a sandbox there; empty: it is fit, or unknown. If no
+    /// node is fit, none counts as unfit: only their warm sandboxes are left to serve clients.
     std::string unfit(const std::string& node) const;
 
 private:
@@ -42,7 +42,7 @@ private:
     std::jthread follower_;
 };
 
-/// The same of one node, from its object alone.
+/// The same for one node, from its object alone.
 std::string unfitness(const Json& node);
 
 }  // namespace hearth::pool::kubernetes

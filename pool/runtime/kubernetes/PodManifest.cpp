@@ -13,7 +13,7 @@ constexpr const char* kInside = "/.hearth";
 constexpr const char* kKeyFolder = "/.hearth-key";
 constexpr const char* kKeyFile = "/.hearth-key/identity";
 constexpr const char* kTold = "/dev/termination-log";
-/// A sandbox that waits to be claimed needs little of the processor; a node takes so many more.
+/// A sandbox that waits for a claim needs little processor time, so a node fits many more.
 constexpr std::uint32_t kIdleShare = 10;
 constexpr std::uint32_t kLeastMilliCpu = 10;
 
@@ -49,7 +49,7 @@ Json resources(const SandboxSpec& spec, const std::vector<std::string>& devices)
     Json least{{"cpu", milli(std::min(idle, limits.milli_cpu))},
                {"memory", bytes(limits.memory_bytes)}};
     if (spec.storage == Storage::Disk) {
-        // The kubelet counts both volumes and what the kernel writes of logs.
+        // The kubelet counts both volumes and the logs that it writes.
         const std::uint64_t disk = limits.workspace_bytes + limits.tmp_bytes + (16U << 20U);
         most["ephemeral-storage"] = bytes(disk);
     }
@@ -76,7 +76,7 @@ Json sandboxContainer(const SandboxSpec& spec, const PodPlaces& places) {
         {{{"name", "HEARTH_POD"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "metadata.uid"}}}}}},
          {{"name", "HEARTH_SANDBOX"}, {"value", places.id}},
          {{"name", "HEARTH_CPUS"}, {"value", std::to_string(wholeCpus(spec.limits))}}});
-    // Where NVIDIA's runtime is the node's default, an image could take all GPUs.
+    // If NVIDIA's runtime is the node's default, an image could take all GPUs.
     if (spec.gpus.empty()) {
         environment.push_back({{"name", "NVIDIA_VISIBLE_DEVICES"}, {"value", "void"}});
     }
@@ -96,7 +96,7 @@ Json sandboxContainer(const SandboxSpec& spec, const PodPlaces& places) {
                           volumeMount("workspace", "/workspace"), volumeMount("tmp", "/tmp")})}};
 }
 
-/// Adds the items of one list to another, or the fields of one object to another: ours stay.
+/// Adds the items of one list to another, or fields of one object to another; keeps existing ones.
 void add(Json& ours, const Json& theirs) {
     if (theirs.is_array()) {
         for (const Json& item : theirs) ours.push_back(item);
@@ -107,7 +107,7 @@ void add(Json& ours, const Json& theirs) {
     }
 }
 
-/// The template was checked when the pool was declared (readPodTemplate): it sets nothing of ours.
+/// The pool's declaration checked the template (readPodTemplate): it changes nothing set here.
 void addTemplate(Json& pod, const std::string& text) {
     const Json extra = text.empty() ? Json() : Json::parse(text, nullptr, false);
     if (!extra.is_object()) return;
@@ -131,7 +131,7 @@ void addTemplate(Json& pod, const std::string& text) {
     add(pod["spec"], spec);
 }
 
-/// A folder of a volume that the Pods of all pools share, each of which sees its own.
+/// Mounts a folder of the volume that the Pods of all pools share; each Pod sees only its folder.
 void addLayer(Json& spec, const PodPlaces& places) {
     Json& sandbox = spec["containers"][0];
     spec["volumes"].push_back(
@@ -143,7 +143,7 @@ void addLayer(Json& spec, const PodPlaces& places) {
     sandbox["env"].push_back({{"name", "HEARTH_LAYER"}, {"value", kLayerPlace}});
 }
 
-/// Empty for one of no pool.
+/// The pool's name; empty if it belongs to none.
 std::string poolOf(const SandboxSpec& spec) {
     const auto found = spec.labels.find("pool");
     return found == spec.labels.end() ? "" : found->second;

@@ -26,7 +26,7 @@ void shutPodsOff(KubernetesClient& client, const PodGroup& pods, const CallLimit
         {"spec", spec}};
     if (!owner.is_null()) policy["metadata"]["ownerReferences"] = Json::array({owner});
     KubeResult<Json> made = client.create(policies, policy, limits);
-    // Of an earlier version, or of the start before this one.
+    // The policy exists from an earlier version, or from the previous start.
     if (made.failed(KubeErrorKind::AlreadyExists)) {
         made = client.patch(policies, name, PatchKind::Merge, {{"spec", spec}}, {}, limits);
     }

@@ -13,9 +13,9 @@ struct PodGroup {
     Json owner;  ///< an ownerReferences entry; null: none
 };
 
-/// Shuts the instance's Pods off, before any of them is made: nothing goes out, and only the
-/// agents' port is open, where who comes must prove to be the server. Whether the cluster's network
-/// enforces policies cannot be asked. Throws Error(Unavailable) with what to do.
+/// Isolates the instance's Pods, before any of them is made: no outgoing traffic, and only the
+/// agents' port is open, where a client must prove to be the server. The API does not show whether
+/// the cluster's network enforces policies. Throws Error(Unavailable) with a hint.
 void shutPodsOff(KubernetesClient& client, const PodGroup& pods, const CallLimits& limits);
 
 }  // namespace hearth::pool::kubernetes

@@ -50,12 +50,12 @@ std::map<std::string, std::string> labelsOf(const Json& pod) {
     return labels;
 }
 
-/// What the kubelet tries again and again without an end; the next Pod of the pool tries it too.
+/// Failures that the kubelet retries without end; the next Pod of the pool tries the same.
 constexpr std::array<std::string_view, 5> kHopeless{
     "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError",
     "CreateContainerError"};
 
-/// A container that waits says why; a Pod without a node says it in a condition.
+/// A waiting container gives the reason; for a Pod without a node, a condition gives it.
 std::string troubleOf(const Json& pod, bool& hopeless) {
     for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
         for (const Json& each : below(pod, {"status", list})) {
@@ -78,7 +78,7 @@ std::string troubleOf(const Json& pod, bool& hopeless) {
 }
 
 /// The reason alone is not enough: containerd gives it to each container in which the kernel has
-/// ended any process for memory, however the container itself has ended.
+/// ended any process for memory, whatever ended the container itself.
 bool endedForMemory(const Json& container) {
     constexpr int kKilled = 128 + SIGKILL;
     return text(container, {"state", "terminated", "reason"}) == "OOMKilled" &&

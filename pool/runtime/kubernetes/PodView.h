@@ -9,15 +9,15 @@
 
 namespace hearth::pool::kubernetes {
 
-/// What the API server says of one of our Pods.
+/// The API server's data about one Pod of this server.
 struct PodView {
     SandboxInfo info;
     std::string node;  ///< empty: none yet
-    /// Where its agent is and what it must prove to be; none until both are known.
+    /// Its agent's address, and the identity it must prove; none until both are known.
     std::optional<agent::PodAgent> agent;
 };
 
-/// Nullopt for a Pod that is none of ours.
+/// Returns nullopt for a Pod that is not this server's.
 std::optional<PodView> viewOf(const Json& pod);
 
 }  // namespace hearth::pool::kubernetes

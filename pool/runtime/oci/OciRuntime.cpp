@@ -16,7 +16,7 @@
 namespace hearth::pool {
 namespace {
 
-/// Calls to the sandbox wait for the outcome.
+/// Calls to the sandbox wait for the result.
 constexpr auto kFreeze = std::chrono::milliseconds(100);
 
 const Fields::Wrong kRefuseFacts = [](const FieldError& error) {
@@ -135,7 +135,7 @@ bool OciRuntime::thaw(const SandboxId& id) {
     return sys::Freezer(cgroups_, names_.cgroup(id)).thaw();
 }
 
-/// Remembers what the image is called; gives its digest if it is unpacked.
+/// Remembers the image under this name; returns its digest if it is unpacked.
 std::optional<std::string> OciRuntime::keep(const std::string& name, image::Image image) {
     if (!image.unpacked) return std::nullopt;
     std::string digest = image.digest;
@@ -149,7 +149,7 @@ std::optional<std::string> OciRuntime::readyImage(const std::string& name) {
 }
 
 std::string OciRuntime::resolveImage(const std::string& name) {
-    // Images are unpacked one at a time: a caller of a ready image must not wait for that.
+    // Images are unpacked one at a time, and a caller of a ready image must not wait for that.
     if (std::optional<std::string> ready = readyImage(name)) return *std::move(ready);
     return keep(name, launcher_.prepareImage(name)).value();
 }
@@ -169,7 +169,7 @@ bool OciRuntime::sameImage(const std::string& image, const std::string& wanted) 
         return same;
     } catch (const Error& e) {
         if (e.code() == ErrorCode::Unavailable) throw;
-        return false;  // the pool's image is not there
+        return false;  // the pool's image is missing
     }
 }
 

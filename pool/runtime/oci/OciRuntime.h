@@ -43,7 +43,7 @@ public:
     std::vector<std::string> layers() override;
     void addLayer(const std::string& digest, int tar) override;
     void removeLayer(const std::string& digest) override;
-    /// Sandboxes made since this server started and not destroyed are kept in any case.
+    /// Sandboxes made since this server started and not destroyed are always kept.
     std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) override;
     RuntimeFacts facts() override;
 
@@ -55,7 +55,7 @@ private:
     LauncherClient& launcher_;
     sys::Cgroups cgroups_;
     Mutex mutex_;
-    /// By what pools call them.
+    /// By the pools' names for them.
     std::map<std::string, image::Image> resolved_ HEARTH_GUARDED_BY(mutex_);
 };
 

@@ -60,7 +60,7 @@ EngineAddress engineAddress(const Variables& variables) {
         return address;
     }
     if (!value.starts_with("tcp://")) refuse(value, "neither unix:// nor tcp://");
-    // As Docker reads them: any text, even "0", switches on.
+    // As in Docker: any text, even "0", switches it on.
     address.verify = !variables("DOCKER_TLS_VERIFY").value_or("").empty();
     address.tls = address.verify || !variables("DOCKER_TLS").value_or("").empty();
     if (address.tls) {

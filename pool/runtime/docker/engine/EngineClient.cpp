@@ -49,7 +49,7 @@ http::ClientRequest clientRequest(const EngineRequest& request, TimePoint until)
     return made;
 }
 
-/// A failure of the client in the words of this one.
+/// Converts a failure of the HTTP client to an exception of this class.
 [[noreturn]] void throwFailure(const EngineAddress& address, const http::ExchangeError& e) {
     const std::string name = address.text();
     const auto unavailable = [&](const std::string& why) {
@@ -172,7 +172,7 @@ auto EngineClient::ask(Call call) {
         return call(client);
     } catch (const http::ExchangeError& e) {
         if (e.code() == ErrorCode::Deadline) hung_ = true;
-        if (e.code() == ErrorCode::Unavailable) api_ = 0;  // another one may come back
+        if (e.code() == ErrorCode::Unavailable) api_ = 0;  // another Engine may answer next
         throwFailure(address_, e);
     }
 }

@@ -18,12 +18,12 @@ struct EngineRequest {
     std::string target;                       ///< path and query, encoded
     std::string body;                         ///< JSON; empty: none
     http::BodySource archive = {};            ///< instead of `body`: a tar, streamed
-    const std::atomic<bool>* stop = nullptr;  ///< ends it when it becomes true
+    const std::atomic<bool>* stop = nullptr;  ///< ends the call when it becomes true
 };
 
 struct EngineResponse {
     int status = 0;
-    std::string api_version;  ///< of the header Api-Version
+    std::string api_version;  ///< the header Api-Version
     std::string body;
 };
 
@@ -31,17 +31,17 @@ struct EngineResponse {
 inline constexpr int kOldestApi = 41;  // 1.41
 inline constexpr int kNewestApi = 51;
 
-/// The minor API version to use with an Engine whose newest is `told` ("1.47"). Throws
-/// Error(Unsupported) if it is too old, std::runtime_error if it is not a version.
+/// The minor API version to use with an Engine whose newest version is `told` ("1.47"). Throws
+/// Error(Unsupported) if it is too old, std::runtime_error if it is no version.
 int negotiateApi(const std::string& told);
 
-/// An Engine's refusal as what this program throws: Error for what a client may see (NotFound,
+/// Converts an Engine's refusal to an exception: Error for those that a client may see (NotFound,
 /// Conflict, DiskFull, Unsupported, Unavailable), std::runtime_error for the rest.
 [[noreturn]] void throwRefusal(const EngineRequest& request, const EngineResponse& response);
 
-/// The Docker Engine API. Each call is an own connection and ends by its deadline, also where the
-/// daemon hangs: Error(Deadline). After that the daemon is asked for a sign of life before
-/// anything else, so that a daemon that hangs costs a caller two seconds and no more. Thread-safe.
+/// The Docker Engine API. Each call has its own connection and ends by its deadline, even if the
+/// daemon hangs: Error(Deadline). After that, each call first checks whether the daemon answers, so
+/// a hanging daemon costs a caller only two seconds. Thread-safe.
 class EngineClient {
 public:
     explicit EngineClient(EngineAddress address);
@@ -51,27 +51,27 @@ public:
     Json get(const std::string& target, TimePoint until);
     /// nullopt if it does not exist.
     std::optional<Json> find(const std::string& target, TimePoint until);
-    /// `body` null: none. Gives null for an empty answer.
+    /// `body` null: no body. Returns null for an empty answer.
     Json post(const std::string& target, const Json& body, TimePoint until);
 
-    /// A connection that the Engine hands over to a stream, and what of it has come already.
+    /// A connection that the Engine turned into a stream, with the bytes received so far.
     struct Attachment {
         http::ClientConnection stream;
         std::string early;
     };
     Attachment attach(const std::string& target, const Json& body, TimePoint until);
 
-    /// Reads from what attach() gave; 0 at the end.
+    /// Reads from a stream of attach(); 0 at the end.
     std::size_t read(http::ClientConnection& stream, char* out, std::size_t size,
                      TimePoint until) const;
 
-    /// Throws Error where no Engine answers or its API is too old.
+    /// Throws Error if no Engine answers or its API is too old.
     void ping(TimePoint until);
     const EngineAddress& address() const noexcept { return address_; }
 
 private:
     EngineResponse send(const EngineRequest& request, TimePoint until);
-    /// Calls with a client of its own, and translates its failures into this class's.
+    /// Calls with its own client, and converts its failures to this class's.
     template <typename Call>
     auto ask(Call call);
     std::string prefix(TimePoint until);
@@ -82,14 +82,14 @@ private:
     std::atomic<bool> hung_{false};
 };
 
-/// Lets at most `places` callers in at once. Thread-safe.
+/// Limits concurrent callers to `places`. Thread-safe.
 class Gate {
 public:
     explicit Gate(unsigned places) : free_(places) {}
     Gate(const Gate&) = delete;
     Gate& operator=(const Gate&) = delete;
 
-    /// A place, given back at its end. The gate must outlive it.
+    /// A place, released by the destructor. The gate must outlive it.
     class Place {
     public:
         explicit Place(Gate& gate) : gate_(gate) {}
@@ -100,7 +100,7 @@ public:
     private:
         Gate& gate_;
     };
-    /// Throws Error(Deadline) if none gets free by `until`.
+    /// Throws Error(Deadline) if no place becomes free by `until`.
     Place enter(TimePoint until);
 
 private:

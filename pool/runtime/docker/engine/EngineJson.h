@@ -6,10 +6,10 @@
 
 #include "base/Json.h"
 
-/// A member of an Engine's answer; null if it is absent or has another type.
+/// Members of an Engine's answer; empty or 0 if absent or of another type.
 namespace hearth::pool::docker {
 
-/// The member, or an empty object.
+/// Returns the member, or an empty object.
 inline const Json& child(const Json& object, const char* key) {
     static const Json kNothing = Json::object();
     const auto found = object.is_object() ? object.find(key) : object.end();

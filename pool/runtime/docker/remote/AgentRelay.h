@@ -7,16 +7,16 @@
 
 namespace hearth::pool::docker {
 
-/// A program of the agent's that an exec has begun in a container, as uid 0 without a capability.
+/// A program of the agent that an exec started in a container, as uid 0 without capabilities.
 struct AgentRelay {
     http::ClientConnection stream;
     RawStream decoder;
-    std::string early;  ///< what it has said since it was ready
+    std::string early;  ///< its output since it was ready
 };
 
 /// Runs `/.hearth/agent MODE /.hearth/start` there and waits until it is ready. Throws
-/// Error(NotFound) or Error(Conflict) where the container does not run, Error(Unavailable) with the
-/// program's own words where it does not begin, Error(Deadline).
+/// Error(NotFound) or Error(Conflict) if the container does not run, Error(Unavailable) with the
+/// program's own words if it does not start, Error(Deadline).
 AgentRelay startRelay(EngineClient& engine, const std::string& container, const char* mode,
                       TimePoint until);
 

@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kMaxComplaint = 500;
 constexpr unsigned char kOut = 1;
 constexpr unsigned char kErr = 2;
-constexpr unsigned char kSystemErr = 3;  ///< the Engine's own words
+constexpr unsigned char kSystemErr = 3;  ///< messages of the Engine itself
 
 }  // namespace
 

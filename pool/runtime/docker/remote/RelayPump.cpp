@@ -19,17 +19,17 @@ namespace {
 
 constexpr std::size_t kRoom = 256U << 10U;
 constexpr std::size_t kPiece = 64U << 10U;
-constexpr int kRounds = 16;  ///< of one link, before the others have their turn
+constexpr int kRounds = 16;  ///< of one link, before the others take their turns
 constexpr std::uint64_t kWake = 0;
 
-/// Bytes on their way in one direction.
+/// A buffer of bytes in one direction.
 class Queue {
 public:
     explicit Queue(std::string bytes = {}) : bytes_(std::move(bytes)) {}
     bool empty() const { return at_ == bytes_.size(); }
     bool roomy() const { return bytes_.size() - at_ < kRoom; }
     std::string_view front() const { return std::string_view(bytes_).substr(at_); }
-    /// To append to.
+    /// The end, to append to.
     std::string& back() {
         if (at_ > kRoom) {
             bytes_.erase(0, at_);
@@ -51,8 +51,8 @@ private:
     std::size_t at_ = 0;
 };
 
-/// If a daemon's machine vanishes silently, its relays must end. Not needed for a Unix socket,
-/// whose other side is in the same kernel.
+/// Makes relays end if a daemon's machine vanishes silently. Not needed for a Unix socket, whose
+/// other side is in the same kernel.
 void noticeSilence(int fd) {
     const auto set = [fd](int level, int name, int value) {
         ::setsockopt(fd, level, name, &value, sizeof value);
@@ -67,7 +67,7 @@ void noticeSilence(int fd) {
 
 }  // namespace
 
-/// One relay. Only the pump's thread works on it.
+/// One relay. Used only by the pump's thread.
 class RelayPump::Link {
 public:
     Link(http::ClientConnection stream, RawStream decoder, std::string early, Fd near)
@@ -76,7 +76,7 @@ public:
           near_(std::move(near)),
           to_server_(std::move(early)) {}
 
-    /// Moves what can be moved without waiting. False when the link has ended.
+    /// Moves all bytes that can be moved without waiting. False when the link has ended.
     bool work(bool& again) {
         again = true;
         for (int round = 0; again && round < kRounds; ++round) {
@@ -146,7 +146,7 @@ private:
             ::send(near_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n > 0) to_server_.pop(static_cast<std::size_t>(n));
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
-            deaf_ = true;  // it may still have said something before it went
+            deaf_ = true;  // it may have sent something before it closed
             to_server_.clear();
         }
         return n > 0;
@@ -159,7 +159,7 @@ private:
     Queue to_engine_;
     bool server_ended_ = false;
     bool engine_ended_ = false;
-    bool deaf_ = false;  ///< nobody reads our end any more
+    bool deaf_ = false;  ///< the near side is closed for reading
     bool broken_ = false;
     bool read_wants_write_ = false;
     bool write_wants_read_ = false;
@@ -193,7 +193,7 @@ Fd RelayPump::carry(http::ClientConnection stream, RawStream decoder, std::strin
     const int near = ours.get();
     const auto link = std::make_shared<Link>(std::move(stream), std::move(decoder),
                                              std::move(early), std::move(ours));
-    // Writable at once: the first turn, also for what a TLS connection has already read.
+    // Writable at once, so the first turn also handles bytes that TLS has already read.
     link->near_watched = EPOLLOUT;
     std::uint64_t id = 0;
     {
@@ -221,11 +221,11 @@ std::shared_ptr<RelayPump::Link> RelayPump::find(std::uint64_t id) {
 
 bool RelayPump::serve(std::uint64_t id) {
     const std::shared_ptr<Link> link = find(id);
-    if (!link) return false;  // ended by an event of the same batch
+    if (!link) return false;  // ended by an earlier event of this batch
     bool again = false;
     const bool goes_on = link->work(again);
-    // A descriptor without wanted events is not watched at all: epoll would report a hang-up again
-    // and again.
+    // A descriptor without wanted events is not watched at all, because epoll would report a
+    // hang-up repeatedly.
     const auto watch = [&](int fd, std::uint32_t& watched, std::uint32_t wanted) {
         if (watched == wanted) return;
         epoll_event event{};

@@ -26,15 +26,15 @@ public:
     RelayPump(const RelayPump&) = delete;
     RelayPump& operator=(const RelayPump&) = delete;
 
-    /// Our end of a pair. Closing it ends the stream; the stream's end, or bytes in it that are no
-    /// raw stream, end the pair. `early` is what `decoder` has already given.
+    /// Returns the caller's end of a pair. Closing it ends the stream; the pair ends with the
+    /// stream, or at invalid bytes. `early`: bytes that `decoder` has already returned.
     Fd carry(http::ClientConnection stream, RawStream decoder, std::string early);
 
 private:
     class Link;
 
     void run(const std::stop_token& stop);
-    /// Lets a link work and watches what it waits for; true if it should work again at once.
+    /// Lets a link work, then watches its events; true if it should work again at once.
     bool serve(std::uint64_t id);
     std::shared_ptr<Link> find(std::uint64_t id);
 

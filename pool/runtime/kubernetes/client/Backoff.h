@@ -7,11 +7,11 @@
 
 namespace hearth::pool::kubernetes {
 
-/// Delays after failures in a row: 0.8 s, doubling to 30 s, each with full jitter, so that many
-/// clients of a server that comes back do not all call at once. Not thread-safe.
+/// Delays after consecutive failures: 0.8 s, doubling to 30 s, each with full jitter, so that many
+/// clients of a returning server do not all call at once. Not thread-safe.
 class Backoff {
 public:
-    /// `random` gives numbers from 0 to below 1.
+    /// `random` returns numbers from 0 to below 1.
     explicit Backoff(std::function<double()> random) : random_(std::move(random)) {}
 
     std::chrono::nanoseconds next() {

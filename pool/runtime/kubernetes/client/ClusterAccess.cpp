@@ -13,7 +13,7 @@ namespace {
 constexpr std::chrono::minutes kOldest{1};
 constexpr std::chrono::seconds kConnectTimeout{5};
 constexpr std::chrono::seconds kDeadPeer{30};
-/// A list that is not paged may be large: 10,000 Pods are some 100 MiB.
+/// An unpaged list may be large: 10,000 Pods are about 100 MiB.
 constexpr std::size_t kMostBody = 512U << 20U;
 
 std::string contents(const CredentialSource& source) {
@@ -79,7 +79,7 @@ void ClusterAccess::reread() {
     {
         const MutexLock lock(mutex_);
         before = read_;
-        read_at_ = clock_.now();  // others go on with what there is
+        read_at_ = clock_.now();  // other threads continue with the present values
     }
     try {
         Read read = readAll();
@@ -93,8 +93,8 @@ void ClusterAccess::reread() {
         const MutexLock lock(mutex_);
         take(std::move(read), std::move(context));
     } catch (const Error&) {
-        // A file may be half written or away for a moment. The next minute reads it again, and if
-        // the old credentials have ended, the API server's 401 says so.
+        // A file may be half written or missing for a moment. The next minute reads it again, and
+        // if the old credentials have expired, the API server answers 401.
     }
 }
 
@@ -112,7 +112,7 @@ ClusterCredentials ClusterAccess::credentials() {
 bool ClusterAccess::refused(const ClusterCredentials& used) {
     {
         const MutexLock lock(mutex_);
-        if (credentials_.version != used.version) return true;  // another caller has read them
+        if (credentials_.version != used.version) return true;  // another thread has read them
     }
     reread();
     const MutexLock lock(mutex_);

@@ -11,33 +11,33 @@
 
 namespace hearth::pool::kubernetes {
 
-/// What one request needs to reach the API server and be known there.
+/// The data that one request needs to reach the API server and authenticate there.
 struct ClusterCredentials {
     std::shared_ptr<const http::TlsContext> tls = {};
     std::string authorization = {};  ///< value of the header; empty: none, or a client certificate
     /// Grows when tls or authorization changes.
     std::uint64_t version = 0;
-    /// Grows when tls changes: connections of an older one are not used again.
+    /// Grows when tls changes: connections with an older version are not reused.
     std::uint64_t tls_version = 0;
 };
 
-/// The way to the API server, with credentials that are read again while the server runs: files of
-/// a ServiceAccount are replaced each hour or so. Thread-safe; no lock is held while files are
-/// read.
+/// The access to the API server, with credentials that are read again while the server runs: the
+/// files of a ServiceAccount are replaced about each hour. Thread-safe; no lock is held while files
+/// are read.
 class ClusterAccess {
 public:
     /// Reads everything once. Throws Error(InvalidArgument) for a file or a URL that cannot be
     /// used, and for a token that would cross a network in clear.
     ClusterAccess(ClusterConfig config, const Clock& clock);
 
-    /// Never older than a minute. A file that cannot be read any more leaves what was read before.
+    /// Returns credentials at most a minute old. An unreadable file leaves the earlier values.
     ClusterCredentials credentials();
-    /// To be called after a 401: reads the files now. False if there is nothing newer than `used`.
+    /// Called after a 401: reads the files now. False if there is nothing newer than `used`.
     bool refused(const ClusterCredentials& used);
 
     const ClusterConfig& config() const noexcept { return config_; }
-    /// Options of a client of this server: TLS, User-Agent, keepalive, and no proxy that is not
-    /// configured. No Authorization: it may change with each request.
+    /// Returns options for a client of this server: TLS, User-Agent, keepalive, and only a
+    /// configured proxy. No Authorization: it may change with each request.
     http::ClientOptions clientOptions(const ClusterCredentials& credentials) const;
 
 private:

@@ -14,7 +14,7 @@ struct KindOfReason {
     const char* reason;
     KubeErrorKind kind;
 };
-/// The reasons of apimachinery's metav1.StatusReason where the code says less.
+/// Reasons in apimachinery's metav1.StatusReason that say more than the code.
 constexpr KindOfReason kReasons[] = {{"AlreadyExists", KubeErrorKind::AlreadyExists},
                                      {"Expired", KubeErrorKind::Gone},
                                      {"Gone", KubeErrorKind::Gone},
@@ -53,7 +53,7 @@ Json objectAt(const Json& object, const char* key) {
     return found != object.end() && found->is_object() ? *found : Json::object();
 }
 
-/// The server waits for its own cache to reach a version; only the cause tells it from a timeout.
+/// The server waits for its cache to reach a version; only the cause differs from a timeout.
 bool saysTooLarge(const Json& details, const std::string& message) {
     const auto causes = details.find("causes");
     if (causes != details.end() && causes->is_array()) {

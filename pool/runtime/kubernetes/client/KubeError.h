@@ -13,13 +13,13 @@
 
 namespace hearth::pool::kubernetes {
 
-/// Outcomes of a call that callers treat differently.
+/// Outcomes of a call that callers handle differently.
 enum class KubeErrorKind {
     BadRequest,       ///< 400, 405, 406, 415 and other refusals of the request itself
-    Unauthorized,     ///< 401, also with credentials that were just read again
+    Unauthorized,     ///< 401, even with credentials that were just read again
     Forbidden,        ///< 403: RBAC, admission, or a quota that is full
     NotFound,         ///< 404: the object, or its kind
-    AlreadyExists,    ///< 409 of a create
+    AlreadyExists,    ///< 409 for a create
     Conflict,         ///< 409: another version, or a precondition that does not hold
     Gone,             ///< 410: the version or the continue token is too old
     Invalid,          ///< 422: validation, or a failed `test` of a JSON patch
@@ -27,10 +27,10 @@ enum class KubeErrorKind {
     Internal,         ///< 500 and other failures of the server
     Unavailable,      ///< 503
     Timeout,          ///< 504, or no answer in time
-    VersionTooLarge,  ///< 504 as the server has not seen that version yet
-    Unreachable,      ///< no connection, or it broke
-    Malformed,        ///< the answer is not what the API promises
-    Stopped,          ///< the caller gave up
+    VersionTooLarge,  ///< 504: the server has not seen that version yet
+    Unreachable,      ///< no connection, or a broken one
+    Malformed,        ///< the answer breaks the API's rules
+    Stopped,          ///< stopped by the caller
 };
 
 /// The names of the kinds, for logs and metrics.
@@ -44,24 +44,24 @@ struct KubeError {
     KubeErrorKind kind = KubeErrorKind::Internal;
     int status = 0;            ///< HTTP status, or the code of an ERROR event; 0: no answer
     std::string reason = {};   ///< of the Status, e.g. "Expired"; often empty
-    std::string message = {};  ///< for logs and conditions; from the server, so not to be trusted
+    std::string message = {};  ///< for logs and conditions; from the server, so untrusted
     std::optional<std::chrono::seconds> retry_after = {};
-    /// A write may have been carried out all the same: look before it is repeated.
+    /// A write may still have succeeded: check before repeating it.
     bool ambiguous = false;
 
-    /// "conflict (409): the object has been modified".
+    /// Returns for example "conflict (409): the object has been modified".
     std::string text() const;
 };
 
-/// Of an answer with a status of 400 or more; its body is a Status, or anything.
+/// The error of an answer with a status of 400 or more; its body may be a Status, or anything.
 KubeError errorOf(const http::ClientResponse& response);
-/// Of the Status in an ERROR event.
+/// The error of the Status in an ERROR event.
 KubeError errorOf(const Json& status);
-/// Of a call without an answer.
+/// The error of a call without an answer.
 KubeError errorOf(const http::ExchangeError& failure);
-/// Of a call for which this machine has no socket.
+/// The error of a call for which this machine has no socket.
 KubeError noSocket(const std::system_error& failure);
-/// Of an answer that cannot be understood.
+/// The error of an answer that cannot be understood.
 KubeError malformed(std::string message);
 
 /// A value or a KubeError.
@@ -76,7 +76,7 @@ public:
     const Value& value() const& { return std::get<0>(held_); }
     Value&& value() && { return std::get<0>(std::move(held_)); }
     const KubeError& error() const { return std::get<1>(held_); }
-    /// Whether it failed in that way.
+    /// True if it failed with this kind.
     bool failed(KubeErrorKind kind) const { return !*this && error().kind == kind; }
 
 private:

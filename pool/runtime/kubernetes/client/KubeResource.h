@@ -6,29 +6,29 @@
 
 namespace hearth::pool::kubernetes {
 
-/// A kind of objects of the API server, of one namespace or of all.
+/// A kind of API objects, in one namespace or in all.
 struct KubeResource {
     std::string group = {};  ///< empty: the core group
     std::string version = "v1";
     std::string plural = {};  ///< "pods"
     std::string ns = {};      ///< empty: all namespaces, or the resource has none
 
-    /// "/api/v1/namespaces/default/pods"; with parts below it: "NAME", "NAME" and "status".
+    /// Returns "/api/v1/namespaces/default/pods", then optional parts: "NAME", "NAME" and "status".
     std::string path(std::string_view name = {}, std::string_view subresource = {}) const;
-    /// For people: "pods in default", "nodes", "leases.coordination.k8s.io in hearth".
+    /// Text for people: "pods in default", "nodes", "leases.coordination.k8s.io in hearth".
     std::string text() const;
 };
 
-/// An object of the namespace with whose end others go: "configmaps/NAME", "deployments.apps/NAME".
+/// An object that owns others in its namespace: "configmaps/NAME", "deployments.apps/NAME".
 struct OwnerName {
     KubeResource resource;
     std::string name;
 };
-/// nullopt for a text of another shape. `ns`: where it is.
+/// Returns nullopt for a text of another form. `ns`: the owner's namespace.
 std::optional<OwnerName> parseOwner(std::string_view text, const std::string& ns);
 
-/// The query of a target; pairs with an empty value are left out. Everything but unreserved
-/// characters is encoded: a ';' as it is makes a Go server drop the whole parameter.
+/// The query of a target; pairs with an empty value are omitted. All characters except unreserved
+/// ones are encoded: a plain ';' makes a Go server drop the whole parameter.
 class KubeQuery {
 public:
     KubeQuery& add(std::string_view key, std::string_view value);

@@ -12,7 +12,7 @@
 namespace hearth::pool::kubernetes {
 namespace {
 
-/// One file while it is read; paths in it are relative to its folder.
+/// One file during its reading; relative paths in it start at its folder.
 class KubeconfigFile {
 public:
     explicit KubeconfigFile(const std::string& path) : path_(path) {
@@ -34,7 +34,7 @@ public:
 
     const Json& json() const { return json_; }
 
-    /// The `inside` of the entry that has this name in a list such as "clusters".
+    /// Returns the part `inside` of the entry with this name in a list such as "clusters".
     Json named(const char* list, const char* inside, const std::string& name) const {
         const auto entries = json_.find(list);
         if (entries != json_.end() && entries->is_array()) {
@@ -47,8 +47,8 @@ public:
         throw refuse("has no \"" + name + "\" in " + list);
     }
 
-    /// A field that names a file, or `field`-data, which holds its contents as base64 and comes
-    /// first where both are there.
+    /// Reads a field that names a file, or `field`-data, which has its contents as base64 and wins
+    /// if both exist.
     CredentialSource source(const Json& object, const std::string& field) const {
         const std::string data = textAt(object, (field + "-data").c_str());
         const std::string file = textAt(object, field.c_str());
@@ -96,7 +96,7 @@ void readUser(const KubeconfigFile& file, const Json& user, ClusterConfig& confi
         throw file.refuse("its user has only one of client-certificate and client-key");
     }
     config.token.text = textAt(user, "token");
-    // A file is kept up to date by somebody, so kubectl, too, prefers it.
+    // kubectl also prefers the file, because somebody keeps it up to date.
     const std::string token_file = textAt(user, "tokenFile");
     if (!token_file.empty()) config.token = {.file = file.absolute(token_file)};
 }

@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr const char* kJsonType = "application/json";
-/// How long a caller waits for a connection before it looks at its flag `stop` again.
+/// How often a caller that waits for a connection checks its flag `stop`.
 constexpr milliseconds kLookAtStop{200};
 
 std::string nameOf(const Json& object) {
@@ -146,7 +146,7 @@ KubeResult<Json> KubernetesClient::patch(const KubeResource& resource, const std
 
 KubeResult<Json> KubernetesClient::remove(const KubeResource& resource, const std::string& name,
                                           const DeleteOptions& options, const CallLimits& limits) {
-    if (name.empty()) return unnamed();  // the path would be that of all objects
+    if (name.empty()) return unnamed();  // an empty name would mean all objects
     Json body = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}};
     if (!options.uid.empty()) body["preconditions"]["uid"] = options.uid;
     if (!options.resource_version.empty()) {
@@ -173,7 +173,7 @@ KubeResult<Json> KubernetesClient::run(const Call& call, const CallLimits& limit
         return answer;
     } catch (const http::ExchangeError& e) {
         return errorOf(e);
-    } catch (const Error& e) {  // no JSON, or a token that no header may hold
+    } catch (const Error& e) {  // no JSON, or a token that is invalid in a header
         return malformed(e.what());
     } catch (const std::system_error& e) {  // no descriptor is left
         return noSocket(e);
@@ -210,7 +210,7 @@ std::unique_ptr<KubernetesClient::Connection> KubernetesClient::borrow(
                 throw ExchangeError(ExchangeError::Kind::Stopped, "the caller gave up");
             }
             if (clock.now() >= until) {
-                // As if it had not connected: nothing was sent.
+                // Reported as a failed connect, because nothing was sent.
                 throw ExchangeError(ExchangeError::Kind::Connect,
                                     "all connections to the API server are busy");
             }

@@ -19,7 +19,7 @@
 
 namespace hearth::pool::kubernetes {
 
-/// How long one call may take, all of it, and what else ends it.
+/// The time limit of one whole call, and a flag that ends it earlier.
 struct CallLimits {
     std::chrono::milliseconds timeout{30'000};
     const std::atomic<bool>* stop = nullptr;  ///< ends the call soon after it becomes true
@@ -29,20 +29,20 @@ struct CallLimits {
 struct ListQuery {
     std::string label_selector = {};
     std::string field_selector = {};
-    unsigned limit = 0;              ///< objects on a page; 0: all at once
-    std::string continue_from = {};  ///< ObjectPage::next of the page before
-    /// Empty: consistent; "0": whatever the server has cached; else not older than this.
+    unsigned limit = 0;              ///< objects per page; 0: all at once
+    std::string continue_from = {};  ///< ObjectPage::next of the previous page
+    /// Empty: consistent; "0": anything in the server's cache; else at least this version.
     std::string resource_version = {};
 };
 
 /// One page of a list.
 struct ObjectPage {
     std::vector<Json> items;
-    std::string resource_version;  ///< of the list: a watch begins here
+    std::string resource_version;  ///< the list's version: a watch begins here
     std::string next;              ///< empty on the last page
 };
 
-/// Formats of a patch. Custom resources take these two; a strategic merge they refuse (415).
+/// Formats of a patch. Custom resources accept these two and refuse a strategic merge (415).
 enum class PatchKind { Merge, Json };
 
 struct DeleteOptions {
@@ -57,7 +57,7 @@ struct DeleteOptions {
 /// nothing else is repeated here. Thread-safe; a few connections are kept open and shared.
 class KubernetesClient {
 public:
-    /// `access` must outlive it. More than `connections` calls at once wait for each other.
+    /// `access` must outlive it. More than `connections` concurrent calls wait for each other.
     explicit KubernetesClient(ClusterAccess& access, unsigned connections = 4);
     ~KubernetesClient();
     KubernetesClient(const KubernetesClient&) = delete;
@@ -65,39 +65,39 @@ public:
 
     KubeResult<Json> get(const KubeResource& resource, const std::string& name,
                          const CallLimits& limits = {});
-    /// One page.
+    /// Returns one page.
     KubeResult<ObjectPage> list(const KubeResource& resource, const ListQuery& query,
                                 const CallLimits& limits = {});
-    /// With metadata.name, or generateName. If the error is ambiguous, get() by name tells.
+    /// Needs metadata.name, or generateName. After an ambiguous error, check with get() by name.
     KubeResult<Json> create(const KubeResource& resource, const Json& object,
                             const CallLimits& limits = {});
-    /// As create(), with every check of the server, and nothing is made.
+    /// Like create(), with every check of the server, but nothing is created.
     KubeResult<Json> tryCreate(const KubeResource& resource, const Json& object,
                                const CallLimits& limits = {});
-    /// Of something below an object: "token" of a ServiceAccount, "eviction" of a Pod.
+    /// Creates something below an object: "token" of a ServiceAccount, "eviction" of a Pod.
     KubeResult<Json> createBelow(const KubeResource& resource, const std::string& name,
                                  const std::string& subresource, const Json& object,
                                  const CallLimits& limits = {});
-    /// Replaces the object of metadata.name, if metadata.resourceVersion is still its version. A
-    /// foreign object is patched instead: replacing it drops fields that are not known here.
+    /// Replaces the object of metadata.name, if metadata.resourceVersion is still its version. An
+    /// object that others define is patched instead: replacing it drops unknown fields.
     KubeResult<Json> replace(const KubeResource& resource, const Json& object,
                              const CallLimits& limits = {});
-    /// The same with its subresource status only.
+    /// The same for its subresource status only.
     KubeResult<Json> replaceStatus(const KubeResource& resource, const Json& object,
                                    const CallLimits& limits = {});
-    /// `patch` as its kind says: an object, or a list of operations.
+    /// `patch` has the form of its kind: an object, or a list of operations.
     KubeResult<Json> patch(const KubeResource& resource, const std::string& name, PatchKind kind,
                            const Json& patch, const std::string& subresource = {},
                            const CallLimits& limits = {});
-    /// Gives the object, which finalizers or grace may keep for a while, or a Status.
+    /// Returns the object, which finalizers or grace may keep for a while, or a Status.
     KubeResult<Json> remove(const KubeResource& resource, const std::string& name,
                             const DeleteOptions& options = {}, const CallLimits& limits = {});
-    /// Any other path, for example "/version".
+    /// Reads any other path, for example "/version".
     KubeResult<Json> getPath(const std::string& target, const CallLimits& limits = {});
 
     ClusterAccess& access() noexcept { return access_; }
     /// False after a server has refused to send a list as a stream (older than 1.27, or switched
-    /// off): none is asked for again.
+    /// off); streams are then not requested again.
     bool streamsLists() const noexcept { return streams_lists_; }
     void noStreamedLists() noexcept { streams_lists_ = false; }
 
@@ -127,7 +127,7 @@ private:
 /// The ownerReferences entry of an object; it does not delay the owner's end.
 KubeResult<Json> ownerReference(KubernetesClient& client, const OwnerName& owner);
 
-/// How documents of the API server are read: larger and deeper than those of our own clients.
+/// Limits for documents of the API server: larger and deeper than those of Hearth's clients.
 JsonLimits kubeJsonLimits();
 
 }  // namespace hearth::pool::kubernetes

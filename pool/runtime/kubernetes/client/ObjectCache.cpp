@@ -105,7 +105,7 @@ void ObjectCache::remove(const Json& object) {
         const std::string key = objectKey(object);
         const auto known = objects_.find(key);
         if (known == objects_.end()) return;
-        // What the event shows is the last state, unless it is of a successor that was never seen.
+        // The event has the last state, unless it belongs to a successor that was never seen.
         const bool same = metadataText(*known->second, "uid") == metadataText(object, "uid");
         drop(key, !same, changes);
         if (same) {

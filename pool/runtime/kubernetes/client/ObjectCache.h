@@ -15,10 +15,10 @@
 
 namespace hearth::pool::kubernetes {
 
-/// An object of the API server as it was last seen, shared by all readers, so never changed.
+/// The last seen state of an API object, shared by all readers and never changed.
 using KubeObject = std::shared_ptr<const Json>;
 
-/// "NAMESPACE/NAME", or "NAME" for an object that has no namespace.
+/// Returns "NAMESPACE/NAME", or "NAME" for an object without a namespace.
 std::string objectKey(const Json& object);
 /// metadata.uid, metadata.resourceVersion and others; empty if absent.
 std::string metadataText(const Json& object, const char* field);
@@ -33,45 +33,45 @@ struct ObjectChange {
     Kind kind = Kind::Added;
     KubeObject before;  ///< null for Added
     KubeObject now;     ///< null for Deleted
-    /// Of Deleted: a relist found it gone, so `before` may be older than its last state.
+    /// For Deleted: a relist found it gone, so `before` may be older than its last state.
     bool late = false;
 };
 
-/// The texts under which an index finds an object, e.g. the name of its node.
+/// Returns the texts under which an index finds an object, for example its node's name.
 using IndexKeys = std::function<std::vector<std::string>(const Json&)>;
-/// By metadata.ownerReferences[].uid.
+/// Indexes by metadata.ownerReferences[].uid.
 std::vector<std::string> ownerUids(const Json& object);
-/// By spec.nodeName.
+/// Indexes by spec.nodeName.
 std::vector<std::string> nodeName(const Json& object);
-/// By the value of one label.
+/// Indexes by the value of one label.
 IndexKeys labelValue(std::string label);
 
-/// The objects of one resource, as the last list and the events after it say.
-/// metadata.managedFields is left out: it is often half of an object, and nobody here reads it.
+/// The objects of one resource, according to the last list and the later events.
+/// metadata.managedFields is removed: it is often half of an object, and no code here reads it.
 ///
-/// Readers and subscribers are any threads. One thread at a time writes (replace, apply), and tells
-/// the subscribers of each change, in order, while no lock is held. A subscriber gets no call for
-/// what is there already: subscribe first, then list().
+/// Readers and subscribers may be any threads. One thread at a time writes (replace, apply), and
+/// reports each change to the subscribers, in order, while no lock is held. A subscriber gets no
+/// call for existing objects: subscribe first, then list().
 class ObjectCache {
 public:
-    /// Indexes by name, for find(). Their functions do not throw.
+    /// Named indexes for find(). Their functions must not throw.
     explicit ObjectCache(std::map<std::string, IndexKeys> indexes = {});
 
-    /// The subscription ends with the returned object. The callback neither blocks nor throws.
+    /// The subscription ends with the returned object. The callback must neither block nor throw.
     std::shared_ptr<void> subscribe(std::function<void(const ObjectChange&)> changed);
 
-    /// Makes the contents equal to a list: adds, updates, and deletes what is not in it. An object
-    /// with the key of another uid is a new one: the old one is deleted first.
+    /// Makes the contents equal to a list: adds, updates, and deletes objects that are missing in
+    /// it. A new uid under a known key means a new object: the old one is deleted first.
     void replace(std::vector<Json> items);
-    /// An object that was added or modified.
+    /// Stores an object that was added or modified.
     void put(Json object);
-    /// An object that was deleted, in its last state.
+    /// Removes an object that was deleted, given in its last state.
     void remove(const Json& object);
 
     /// Null if there is none.
     KubeObject get(const std::string& key) const;
     std::vector<KubeObject> list() const;
-    /// Those that the index finds under `value`. Throws std::out_of_range for an unknown index.
+    /// Returns objects that the index has under `value`. Throws std::out_of_range if it is unknown.
     std::vector<KubeObject> find(const std::string& index, const std::string& value) const;
     std::size_t size() const;
     /// True after the first replace().
@@ -80,7 +80,7 @@ public:
 private:
     using ByValue = std::unordered_map<std::string, std::map<std::string, KubeObject>>;
 
-    /// Stores it and adds what has changed to `changes`.
+    /// Stores the object and adds the changes to `changes`.
     void store(Json object, std::vector<ObjectChange>& changes) HEARTH_REQUIRES(mutex_);
     void drop(const std::string& key, bool late, std::vector<ObjectChange>& changes)
         HEARTH_REQUIRES(mutex_);

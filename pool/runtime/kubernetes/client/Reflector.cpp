@@ -14,13 +14,13 @@ using State = ReflectorCondition::State;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-/// A watch that lived for so long was no misunderstanding.
+/// A watch that lived this long was accepted by the server.
 constexpr seconds kLived{1};
-/// Health for so long makes the next failure the first one again.
+/// After this long without a failure, the delays start again from the first.
 constexpr seconds kHealthy{120};
-/// How long 500s may be about the watch before a list is tried.
+/// How long 500s may concern the watch before a list is tried.
 constexpr seconds kMostInternal{60};
-/// Streamed lists that broke off in a row before this reflector lists in pages.
+/// The number of consecutive broken streamed lists after which this reflector lists in pages.
 constexpr unsigned kMostUnfinished = 2;
 constexpr nanoseconds kAtOnce{0};
 
@@ -92,7 +92,7 @@ void Reflector::run(const std::stop_token& stop) {
 
 void Reflector::stop() noexcept {
     watch_.stop();
-    const MutexLock lock(mutex_);  // so that run() does not begin to wait in between
+    const MutexLock lock(mutex_);  // else run() could begin to wait in between
     wake_.notifyAll();
 }
 
@@ -105,7 +105,7 @@ bool Reflector::ready() const {
     return cache_.hasSynced() && condition().state != State::Missing;
 }
 
-/// A streamed list costs the server no copy of everything; servers before 1.27 have none.
+/// A streamed list saves the server a copy of everything; servers before 1.27 lack it.
 bool Reflector::streams() const {
     return next_ != Next::ListWhole && client_.streamsLists() &&
            unfinished_streams_ < kMostUnfinished;
@@ -146,7 +146,7 @@ nanoseconds Reflector::listFailed(const KubeError& error) {
     if (error.kind == Failure::Stopped) return kAtOnce;
     const bool at_version = next_ == Next::ListAtVersion;
     if (error.kind == Failure::Gone && next_ != Next::ListWhole) {
-        // A continue token that the server offers now would give a list of two times.
+        // The continue token that the server now offers would mix two versions in one list.
         next_ = at_version ? Next::ListLatest : Next::ListWhole;
         restarted(RestartReason::Expired);
         return kAtOnce;
@@ -157,7 +157,7 @@ nanoseconds Reflector::listFailed(const KubeError& error) {
     } else {
         restarted(reasonOf(error.kind));
     }
-    // The version may be from before the server's data were restored.
+    // The version may be older than a restore of the server's data.
     if (at_version && (error.kind == Failure::BadRequest || error.kind == Failure::Invalid)) {
         next_ = Next::ListLatest;
     }
@@ -210,7 +210,7 @@ nanoseconds Reflector::watch() {
     return end ? watchEnded(watched, end.value()) : watchFailed(watched, end.error());
 }
 
-/// Nothing else may come for minutes: the resource may be at rest.
+/// Reports health at once, because a quiet resource may have no events for minutes.
 void Reflector::opened(Watched& watched) {
     watched.opened = clock_.now();
     if (!watched.initial) follow();
@@ -250,7 +250,7 @@ void Reflector::apply(Watched& watched, WatchEvent event) {
     follow();
 }
 
-/// What happens while the server sends the objects comes among them, before the bookmark.
+/// Changes during the transfer arrive among the objects, before the bookmark.
 void Reflector::applyInitial(Watched& watched, WatchEvent event) {
     if (event.kind == WatchEvent::Kind::Bookmark) {
         if (!event.ends_initial) return;
@@ -279,7 +279,7 @@ nanoseconds Reflector::watchEnded(const Watched& watched, WatchEnd end) {
             return kAtOnce;
         case WatchEnd::Clean:
             restarted(RestartReason::Ended);
-            // A server that ends every watch at once is not called in a circle.
+            // A server that ends every watch at once must not be called in a tight loop.
             return lived(watched) || watched.events ? kAtOnce : backoff();
         default:
             restarted(RestartReason::Broken);
@@ -295,7 +295,7 @@ nanoseconds Reflector::watchFailed(const Watched& watched, const KubeError& erro
     }
     switch (error.kind) {
         case Failure::Gone:
-            // Usual after an API server has begun anew: all versions are too old.
+            // Usual after a restart of an API server: all versions are too old.
             return relist(RestartReason::Expired, settled_ ? kAtOnce : backoff());
         case Failure::VersionTooLarge:
             fail(error);
@@ -342,7 +342,7 @@ nanoseconds Reflector::backoff(const KubeError* error) {
     if (healthy_since_ && clock_.now() - *healthy_since_ >= kHealthy) backoff_.reset();
     healthy_since_.reset();
     nanoseconds delay = backoff_.next();
-    // A part of the jitter on top: clients that were turned away together come back apart.
+    // Adds a part of the jitter, so that clients refused together return at different times.
     if (error != nullptr && error->retry_after) delay = *error->retry_after + delay / 10;
     return delay;
 }

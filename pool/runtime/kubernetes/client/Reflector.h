@@ -24,19 +24,19 @@
 
 namespace hearth::pool::kubernetes {
 
-/// Why a reflector lists again or opens another watch; a label of metrics.
+/// The reason for another list or watch; a label of metrics.
 enum class RestartReason { Ended, Broken, Silent, Expired, Ahead, Refused, Throttled, Unreadable };
 inline constexpr Texts<RestartReason, 8> kRestartReasons{
     {"ended", "broken", "silent", "expired", "ahead", "refused", "throttled", "unreadable"}};
 
-/// How well the cache follows the API server.
+/// The state of the cache compared with the API server.
 struct ReflectorCondition {
     enum class State {
-        Starting,      ///< no list has come yet
-        Following,     ///< the cache is as the server says
+        Starting,      ///< no list has arrived yet
+        Following,     ///< the cache matches the server
         Missing,       ///< the kind does not exist: its CRD is not installed
         Forbidden,     ///< RBAC lacks a verb
-        Unauthorized,  ///< the credentials are not accepted
+        Unauthorized,  ///< the credentials are refused
         Behind,        ///< the server is away, slow, or not understood
     };
     State state = State::Starting;
@@ -51,16 +51,16 @@ struct ReflectorCondition {
 struct ReflectorOptions {
     std::string label_selector = {};
     std::string field_selector = {};
-    unsigned page = 500;  ///< objects on a page of a list
-    /// The server ends each watch after a random time in between.
+    unsigned page = 500;  ///< objects per page of a list
+    /// The server ends each watch after a random time between these two.
     std::chrono::seconds shortest_watch{300};
     std::chrono::seconds longest_watch{600};
-    /// A watch that is silent for so much longer than its time is given up.
+    /// A watch that is silent this much longer than its time is given up.
     std::chrono::milliseconds patience{30'000};
     std::chrono::milliseconds list_timeout{60'000};
-    /// How long the server may take to begin a watch. It answers before there is any event.
+    /// The time limit for the beginning of a watch. The server answers before the first event.
     std::chrono::milliseconds answer_timeout{30'000};
-    /// Numbers from 0 to below 1; empty: the kernel's.
+    /// Returns numbers from 0 to below 1; empty: uses the kernel's.
     std::function<double()> random = {};
     /// Called by the thread of step(), for metrics; may be empty.
     std::function<void(RestartReason)> on_restart = {};
@@ -69,11 +69,11 @@ struct ReflectorOptions {
 };
 
 /// Keeps a cache equal to one resource of the API server: lists it, watches from the version of the
-/// list, and lists again only where a watch cannot go on. Objects that were deleted in between are
-/// found by the difference. A version is never compared, except for equality.
+/// list, and lists again only if a watch cannot continue. Comparing lists finds objects that were
+/// deleted in between. Versions are only compared for equality.
 ///
-/// One thread calls step() or run(); stop() and condition() may be called by any. The rules are
-/// those of client-go's reflector, and of "Efficient detection of changes" in Kubernetes' API
+/// One thread calls step() or run(); any thread may call stop() and condition(). The rules come
+/// from client-go's reflector and from "Efficient detection of changes" in Kubernetes' API
 /// concepts.
 class Reflector {
 public:
@@ -81,7 +81,7 @@ public:
     Reflector(KubernetesClient& client, KubeResource resource, ObjectCache& cache,
               const Clock& clock, ReflectorOptions options = {});
 
-    /// One list, or one watch to its end; gives the time to wait before the next call.
+    /// Does one list, or one watch to its end; returns the delay before the next call.
     std::chrono::nanoseconds step();
     /// Steps until a stop is requested, or stop() is called.
     void run(const std::stop_token& stop);
@@ -89,24 +89,24 @@ public:
     void stop() noexcept;
 
     ReflectorCondition condition() const;
-    /// The cache has been filled, and the kind still exists.
+    /// True if the cache has been filled, and the kind still exists.
     bool ready() const;
 
 private:
-    /// What step() does next.
+    /// The next action of step().
     enum class Next {
         ListLatest,     ///< consistent, in pages
-        ListAtVersion,  ///< not older than version_; from the server's cache
+        ListAtVersion,  ///< at least version_; from the server's cache
         ListWhole,      ///< consistent, on one page: the pages expired while they were read
         Watch,
     };
-    /// What one watch has brought so far.
+    /// The results of one watch so far.
     struct Watched {
         std::optional<TimePoint> opened = {};                     ///< when the stream began
-        bool events = false;                                      ///< any line was understood
-        bool unreadable = false;                                  ///< a line was not
+        bool events = false;                                      ///< some line was understood
+        bool unreadable = false;                                  ///< a line was not understood
         std::optional<KubeError> failure = {};                    ///< of an ERROR event
-        std::optional<std::map<std::string, Json>> initial = {};  ///< by key, of a streamed list
+        std::optional<std::map<std::string, Json>> initial = {};  ///< of a streamed list, by key
     };
     using Delay = std::chrono::nanoseconds;
 
@@ -116,7 +116,7 @@ private:
     Delay watch();
     std::string watchTarget(bool streamed, std::chrono::seconds length) const;
     void opened(Watched& watched);
-    /// False ends the watch.
+    /// False: ends the watch.
     bool take(Watched& watched, std::string_view line);
     void apply(Watched& watched, WatchEvent event);
     void applyInitial(Watched& watched, WatchEvent event);
@@ -124,10 +124,10 @@ private:
     Delay watchFailed(const Watched& watched, const KubeError& error);
     Delay internalError(const KubeError& error);
     Delay relist(RestartReason reason, Delay delay);
-    /// After a list: `version` is its own.
+    /// Called after a list; `version` is the list's.
     void listed(std::vector<Json> items, std::string version);
 
-    /// The next delay after a failure, not shorter than the server asks for.
+    /// Returns the delay after a failure, at least as long as the server demands.
     Delay backoff(const KubeError* error = nullptr);
     bool lived(const Watched& watched) const;
     void restarted(RestartReason reason) const;
@@ -143,15 +143,15 @@ private:
     const ReflectorOptions options_;
     WatchConnection watch_;
 
-    // Of the thread of step().
+    // Used by the thread of step():
     Next next_ = Next::ListLatest;
     std::string version_;
     Backoff backoff_;
-    std::optional<TimePoint> healthy_since_;   ///< no failure from then on
-    std::optional<TimePoint> internal_since_;  ///< the first of the 500s in a row
-    unsigned ahead_ = 0;                       ///< answers in a row that version_ is too large
-    unsigned unfinished_streams_ = 0;          ///< streamed lists in a row that broke off
-    bool settled_ = false;  ///< since the list a watch has lived, or brought something
+    std::optional<TimePoint> healthy_since_;   ///< no failure since then
+    std::optional<TimePoint> internal_since_;  ///< the first of consecutive 500s
+    unsigned ahead_ = 0;                       ///< consecutive answers that version_ is too large
+    unsigned unfinished_streams_ = 0;          ///< consecutive streamed lists that broke off
+    bool settled_ = false;  ///< after the list, a watch has lived, or has had an event
 
     mutable Mutex mutex_;
     Condition wake_;

@@ -7,13 +7,13 @@
 namespace hearth::pool::kubernetes {
 namespace {
 
-/// Larger than any object that etcd takes (1.5 MiB as stored, more as JSON).
+/// Larger than any object that etcd accepts (1.5 MiB as stored, more as JSON).
 constexpr std::size_t kMostLine = 16U << 20U;
 constexpr std::size_t kMostRefusal = 1U << 20U;
 
 }  // namespace
 
-/// One request and what has come of it.
+/// One request with its progress.
 struct WatchConnection::Exchange {
     http::ClientRequest request;
     http::LineReader lines;
@@ -49,7 +49,7 @@ KubeResult<WatchEnd> WatchConnection::run(const std::string& target, const Limit
         if (stop_) return WatchEnd::Stopped;
         if (!exchange.streams()) return errorOf(e);
         return e.kind() == http::ExchangeError::Kind::Late ? WatchEnd::Silent : WatchEnd::Abrupt;
-    } catch (const Error& e) {  // a token that no header may hold
+    } catch (const Error& e) {  // a token that is invalid in a header
         if (exchange.streams()) throw;
         return malformed(e.what());
     } catch (const std::system_error& e) {  // no descriptor is left

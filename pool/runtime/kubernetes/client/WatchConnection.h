@@ -15,18 +15,18 @@
 
 namespace hearth::pool::kubernetes {
 
-/// How a stream that had begun came to its end.
+/// The end of a stream that had begun.
 enum class WatchEnd {
     Clean,     ///< the server ended it between two lines
-    Abrupt,    ///< the connection broke, or the last line is not whole
-    Silent,    ///< nothing came for too long
+    Abrupt,    ///< the connection broke, or the last line is incomplete
+    Silent,    ///< no bytes for too long
     LongLine,  ///< a line exceeds the bound
-    Refused,   ///< on_line wanted no more
+    Refused,   ///< on_line returned false
     Stopped,   ///< stop() was called
 };
 
-/// The connection of one watch: one resource has one, and a stream of lines at a time. run() is
-/// called by one thread, stop() by any.
+/// The connection of one watch. Each resource has one, with one stream of lines at a time. One
+/// thread calls run(), any thread stop().
 class WatchConnection {
 public:
     /// `access` must outlive it.
@@ -34,18 +34,18 @@ public:
 
     struct Limits {
         std::chrono::milliseconds answer{30'000};  ///< until the stream begins, or is refused
-        std::chrono::milliseconds silence{0};      ///< the longest pause between two bytes of it
+        std::chrono::milliseconds silence{0};      ///< the longest pause between two bytes
     };
     struct Listener {
         std::function<void()> on_open;                  ///< a stream begins
-        std::function<bool(std::string_view)> on_line;  ///< false ends it
+        std::function<bool(std::string_view)> on_line;  ///< false ends the stream
     };
 
-    /// Gets `target` as a stream. An error if no stream began; a 401 makes it try once more with
-    /// credentials that were read anew. Exceptions of the listener pass through.
+    /// Gets `target` as a stream. Returns an error if no stream began; after a 401, tries once more
+    /// with credentials that were read again. Exceptions of the listener pass through.
     KubeResult<WatchEnd> run(const std::string& target, const Limits& limits,
                              const Listener& listener);
-    /// Ends run() soon, also one that has not begun. For good.
+    /// Ends run() soon, also a later one. Permanent.
     void stop() noexcept;
     bool stopped() const noexcept { return stop_; }
     /// The flag that stop() sets, for other calls of the same thread.
@@ -61,7 +61,7 @@ private:
     ClusterAccess& access_;
     std::atomic<bool> stop_{false};
     std::uint64_t tls_version_ = 0;
-    Mutex mutex_;  ///< only run() changes client_, so it reads it without
+    Mutex mutex_;  ///< run() alone changes client_, so it reads without the lock
     std::optional<http::HttpClient> client_;
 };
 

@@ -13,13 +13,13 @@ namespace hearth::pool::kubernetes {
 struct WatchEvent {
     enum class Kind { Added, Modified, Deleted, Bookmark, Failure };
     Kind kind = Kind::Added;
-    Json object;          ///< of Failure: a Status
+    Json object;          ///< a Status for Failure
     std::string version;  ///< metadata.resourceVersion; empty only for Failure
     /// A bookmark that ends the initial events of a streamed list.
     bool ends_initial = false;
 };
 
-/// nullopt for a line that is no event that we know: nobody can tell what it would have changed.
+/// Returns nullopt for a line that is no known event: its change cannot be known.
 std::optional<WatchEvent> parseWatchEvent(std::string_view line);
 
 }  // namespace hearth::pool::kubernetes

@@ -134,7 +134,7 @@ Json LeaderLease::claimed(const Json& before) const {
                     {"labels", {{"app.kubernetes.io/managed-by", "hearth"}}}}},
                   {"spec", {{"leaseTransitions", 0}}}};
     }
-    // The milliseconds since 1970 exceed every number before, also where the Lease was deleted.
+    // Milliseconds since 1970 exceed every earlier number, even if the Lease was deleted.
     const auto now = static_cast<std::uint64_t>(toUnixMillis(clock_.wall()));
     const Json& transitions = valueAt(record, "/spec/leaseTransitions");
     const std::int64_t past = transitions.is_number_integer() ? transitions.get<std::int64_t>() : 0;
@@ -166,7 +166,7 @@ LeaderLease::Standing LeaderLease::take(const Json& before) {
     if (got) return lead(std::move(got).value(), asked);
     if (!got.failed(KubeErrorKind::Conflict) && !got.failed(KubeErrorKind::AlreadyExists)) {
         log_.warn("leader.not_taken", {{"lease", options_.name}, {"why", got.error().text()}});
-        // The write may have been carried out all the same.
+        // The write may still have succeeded.
         const KubeResult<Json> seen = client_.get(leases(options_.ns), options_.name, limits);
         if (seen && holderOf(seen.value()) == options_.identity) return lead(seen.value(), asked);
     }
@@ -188,7 +188,7 @@ LeaderLease::Standing LeaderLease::renew() {
     const TimePoint asked = clock_.now();
     const CallLimits limits{.timeout = kCall, .stop = &stopped_};
     KubeResult<Json> got = client_.replace(leases(options_.ns), renewed(record_), limits);
-    if (got.failed(KubeErrorKind::NotFound)) {  // somebody deleted it; the term stays the same
+    if (got.failed(KubeErrorKind::NotFound)) {  // somebody deleted it; the term stays
         Json again = renewed(record_);
         for (const char* key : {"resourceVersion", "uid"}) again["metadata"].erase(key);
         got = client_.create(leases(options_.ns), again, limits);
@@ -261,7 +261,7 @@ void LeaderLease::release() {
     Json free = renewed(record_);
     {
         const MutexLock lock(mutex_);
-        renewed_.reset();  // another may lead before the answer comes
+        renewed_.reset();  // another may lead before the answer
     }
     free["spec"]["holderIdentity"] = "";
     free["spec"]["leaseDurationSeconds"] = 1;

@@ -22,27 +22,27 @@ namespace hearth::pool::kubernetes {
 struct LeaseOptions {
     std::string name;
     std::string ns;
-    std::string identity;    ///< of this process, and of no other one
-    std::string owner = {};  ///< with whose end the Lease goes (parseOwner); empty: none
-    std::string address;     ///< HOST:PORT where this replica serves clients once it leads
-    std::chrono::seconds duration{15};   ///< without a renewal for so long, others may take it
+    std::string identity;    ///< unique to this process
+    std::string owner = {};  ///< the owner of the Lease (parseOwner); empty: none
+    std::string address;     ///< HOST:PORT where this replica serves clients when it leads
+    std::chrono::seconds duration{15};   ///< after this long without a renewal, others may take it
     std::chrono::seconds fresh_for{10};  ///< after a renewal; shorter than `duration`
     std::chrono::milliseconds every{2'000};
 };
 
-/// Who holds the Lease, as this replica last saw it.
+/// The holder of the Lease, as this replica last saw it.
 struct LeaseHolder {
-    std::string identity;  ///< empty: nobody, or not known
+    std::string identity;  ///< empty: none, or unknown
     std::string address;
     std::uint64_t epoch = 0;
 
     bool operator==(const LeaseHolder&) const = default;
 };
 
-/// Which of several replicas leads, by a Lease (coordination.k8s.io/v1). Its epoch is higher than
-/// that of every leader before: agents refuse whoever comes with a lower one, so a leader that does
-/// not know yet that it was replaced harms nothing. Expiry is judged by this machine's clock alone,
-/// from when a change was seen here. Rules after client-go's leaderelection; the number is ours.
+/// Decides which of several replicas leads, by a Lease (coordination.k8s.io/v1). Its epoch exceeds
+/// every earlier leader's: agents refuse a server with a lower one, so a replaced leader that does
+/// not know it yet does no harm. Only this machine's clock decides about expiry, from the first
+/// sight of a change. Rules as in client-go's leaderelection; the epoch is Hearth's addition.
 ///
 /// A leader that cannot renew, because the API server is away, stays the leader until it sees
 /// another: claims need no API server. It is not `fresh()` then, and must destroy nothing.
@@ -58,41 +58,41 @@ public:
     LeaderLease(const LeaderLease&) = delete;
     LeaderLease& operator=(const LeaderLease&) = delete;
 
-    /// Looks once, and takes or renews the Lease if it may. Deposed is final.
+    /// Checks the Lease once, and takes or renews it if allowed. Deposed is final.
     Standing step();
-    /// How long to wait for the next step(): `every`, or less where another's Lease expires before,
-    /// or our own is no longer fresh.
+    /// The wait before the next step(): `every`, or less if another's Lease expires earlier, or
+    /// this one stops being fresh.
     std::chrono::milliseconds pause() const;
-    /// Steps until this replica leads, or a stop: then false. `changed` is called with each new
-    /// holder that is another replica.
+    /// Steps until this replica leads, or until a stop: then false. `changed` is called with each
+    /// new holder that is another replica.
     bool awaitTurn(const std::stop_token& stop,
                    const std::function<void(const LeaseHolder&)>& changed);
-    /// Renews in a thread of its own; `deposed` is called there, once, with the reason.
+    /// Renews in its own thread, which calls `deposed` once with the reason.
     void keep(std::function<void(const std::string& why)> deposed);
-    /// A clean end: another replica need not wait for the expiry. Ends keep().
+    /// Ends cleanly, so another replica need not wait for the expiry. Ends keep().
     void release();
 
     LeaseHolder holder() const;
-    /// Of our own term; 0 before.
+    /// The epoch of this replica's term; 0 before.
     std::uint64_t epoch() const { return epoch_; }
-    /// Whether it is certain that no other replica leads.
+    /// True if it is certain that no other replica leads.
     bool fresh() const;
-    /// `changed` is called by the thread of step(), which it must not hold up, each time fresh()
-    /// has become another. Ends with the returned object.
+    /// The thread of step() calls `changed` after each change of fresh(); it must not block. Ends
+    /// with the returned object.
     std::shared_ptr<void> subscribe(std::function<void()> changed);
 
 private:
     Standing follow();
     Standing renew();
     void tellIfChanged();
-    /// Puts us into the object, which may be null: there is none yet.
+    /// Returns the object with this replica as holder; `before` may be null: there is none yet.
     Json claimed(const Json& before) const;
     Json renewed(Json record) const;
     Standing take(const Json& before);
     Standing lead(Json record, TimePoint asked);
     Standing depose(const std::string& why);
     void observe(const Json& record);
-    /// When others may take it, from what was observed of it.
+    /// The time when others may take it, from its observed changes.
     TimePoint expiry(const Json& record) const;
     void wait(const std::stop_token& stop);
 
@@ -103,14 +103,14 @@ private:
     std::atomic<bool> stopped_{false};
     std::atomic<std::uint64_t> epoch_{0};
 
-    // Of the thread of step().
+    // Used by the thread of step():
     Standing standing_ = Standing::Follower;
-    Json record_;             ///< as we last wrote it
-    std::string version_;     ///< resourceVersion that was observed last
-    TimePoint observed_{};    ///< and when that was first seen
-    TimePoint expires_{};     ///< another's Lease; the start of time where none is known
-    bool was_fresh_ = false;  ///< as subscribers know it
-    std::string why_;         ///< it was deposed
+    Json record_;             ///< as last written by this replica
+    std::string version_;     ///< the last observed resourceVersion
+    TimePoint observed_{};    ///< the time when it was first seen
+    TimePoint expires_{};     ///< of another's Lease; the clock's start if none is known
+    bool was_fresh_ = false;  ///< as last reported to subscribers
+    std::string why_;         ///< the reason why it was deposed
     std::string trouble_;     ///< the last failure, logged once
 
     Subscribers subscribers_;
