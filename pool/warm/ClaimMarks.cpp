@@ -37,9 +37,9 @@ char* ClaimMarks::slot(std::size_t index) const {
     return memory_ + index * kSlotSize;
 }
 
-/// Grows to `slots` and takes the new ones in: empty, or an id that an earlier server left.
+/// Grows to `slots` and reads the new ones: empty, or an id that an earlier server left.
 void ClaimMarks::resize(std::size_t slots) {
-    // Reserved first: a store to a page that tmpfs has no room for would be a SIGBUS.
+    // Reserved first: a store to a page without room in tmpfs would raise SIGBUS.
     const int error = ::posix_fallocate(file_.get(), 0, static_cast<off_t>(slots * kSlotSize));
     if (error != 0) throwErrno(error, "fallocate", path_);
     void* memory = memory_ == nullptr
@@ -51,7 +51,7 @@ void ClaimMarks::resize(std::size_t slots) {
     for (std::size_t i = slots; i-- > slots_;) {
         const char* text = slot(i);
         const std::string id(text, ::strnlen(text, kSlotSize));
-        // A slot without a valid id was being written when its server died: no frame was sent.
+        // A slot with an invalid id was being written when its server died: no frame was sent.
         if (!isId(id, "sb_") || !taken_.emplace(id, i).second) free_.push_back(i);
     }
     slots_ = slots;
@@ -65,8 +65,8 @@ void ClaimMarks::set(const SandboxId& id) {
     const std::size_t index = free_.back();
     char* text = slot(index);
     std::memset(text, 0, kSlotSize);
-    id.copy(text, id.size());  // shorter than the slot, which is empty
-    // The caller sends the bind next: the compiler must not move the mark after it.
+    id.copy(text, id.size());  // shorter than the slot, whose rest is zero
+    // The caller then sends the bind; the compiler must not move the mark after it.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     free_.pop_back();
     taken_.emplace(id, index);

@@ -11,23 +11,23 @@
 
 namespace hearth::pool {
 
-/// The server's own word that it has begun to bind a sandbox, written before the frame is sent.
-/// After a restart a sandbox is warm only if its agent says unbound and no mark exists, so a lying
+/// The server's record that it has begun to bind a sandbox, written before the frame is sent. After
+/// a restart a sandbox is warm only if its agent reports unbound and no mark exists, so a lying
 /// agent cannot be handed out twice.
 ///
-/// One file on tmpfs, mapped: a row of slots of 64 bytes, each empty or a sandbox id. A mark is a
-/// store to memory, which outlives the process as the file does; making a file for each took 60 to
-/// 90 us on the way of every claim. Thread-safe.
+/// One file on tmpfs, mapped into memory: slots of 64 bytes, each empty or a sandbox id. A mark is
+/// a store to memory, which survives the process as the file does; creating a file per mark took 60
+/// to 90 us of every claim. Thread-safe.
 class ClaimMarks {
 public:
-    /// Opens or makes the file; existing marks stay. Throws std::system_error.
+    /// Opens or creates the file; existing marks stay. Throws std::system_error.
     explicit ClaimMarks(const std::string& path);
     ~ClaimMarks();
     ClaimMarks(const ClaimMarks&) = delete;
     ClaimMarks& operator=(const ClaimMarks&) = delete;
 
-    /// Throws std::system_error if the mark cannot be made (no memory left for the file); the
-    /// sandbox must then not be bound.
+    /// Throws std::system_error if the mark cannot be made (no memory for the file); the sandbox
+    /// must then not be bound.
     void set(const SandboxId& id);
     void clear(const SandboxId& id);
     bool exists(const SandboxId& id) const;

@@ -6,8 +6,8 @@
 
 namespace hearth::pool {
 
-/// All sandboxes of an instance: those that the runtime runs, the pools' view of them, and the
-/// marks of claimed ones. All of it outlives this struct's holders.
+/// All sandboxes of an instance: the runtime that has them, the pools' view of them, and the marks
+/// of claimed ones. All of it outlives the holders of this struct.
 struct Fleet {
     SandboxRuntime& runtime;
     WarmPool& warm;

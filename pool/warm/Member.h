@@ -15,30 +15,30 @@
 
 namespace hearth::pool {
 
-/// A sandbox goes forward only; no edge leads back to Ready.
+/// The phase of a sandbox; it only goes forward, except that an undone claim returns to Ready.
 enum class Phase { Creating, Warming, Ready, Claimed, Draining, Failed };
 
 inline constexpr Texts<Phase, 6> kPhases{
     {"Creating", "Warming", "Ready", "Claimed", "Draining", "Failed"}};
-/// Not claimed by anybody yet, and not on its way out: it may be retired.
+/// True for a sandbox that is neither claimed nor being removed: it may be retired.
 constexpr bool isWarm(Phase phase) noexcept {
     return phase == Phase::Creating || phase == Phase::Warming || phase == Phase::Ready;
 }
 
-/// The times that the steps of a start took.
+/// The durations of the steps of a start.
 struct StartTimes {
-    std::chrono::nanoseconds create{0};  ///< until its agent could be connected to
-    std::chrono::nanoseconds warm{0};    ///< until it had answered
-    std::uint64_t cpu_ns = 0;            ///< processor time that it used for them
+    std::chrono::nanoseconds create{0};  ///< until its agent accepted connections
+    std::chrono::nanoseconds warm{0};    ///< until the agent had answered
+    std::uint64_t cpu_ns = 0;            ///< processor time used for both
 };
 
-/// One sandbox of a pool. What stands under "fixed" never changes after the member is made; the
-/// rest belongs to WarmPool and is read through snapshots.
+/// One sandbox of a pool. The fields under "fixed" never change after the member is made; the
+/// others belong to WarmPool and are read from snapshots.
 struct Member {
     // fixed
     SandboxId id;
     std::string pool;
-    std::string template_hash;  ///< of the spec it was made from
+    std::string template_hash;  ///< of the spec that it was made from
     std::int64_t generation = 0;
     std::string image;
     SandboxLimits limits;
@@ -46,8 +46,8 @@ struct Member {
     std::vector<std::string> gpus;  ///< uuids of its devices
     WallTime created{};
     TimePoint created_at{};
-    /// Found at the start, and its agent has not answered yet: Claimed until it is known what it
-    /// is.
+    /// Found at the start, and its agent has not answered yet: counts as Claimed until its state is
+    /// known.
     bool unasked = false;
 
     // guarded by WarmPool's mutex

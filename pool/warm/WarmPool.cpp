@@ -109,7 +109,7 @@ bool WarmPool::giveBack(const SandboxId& id) {
     const MutexLock lock(mutex_);
     Member* member = locate(id);
     if (member == nullptr || member->phase != Phase::Claimed) return false;
-    move(*member, Phase::Ready);  // while it is known who had it
+    move(*member, Phase::Ready);  // first, because the counts need its tenant
     member->workspace.clear();
     member->tenant.clear();
     shelves_[member->pool].ready.push_front(member);
@@ -131,7 +131,7 @@ bool WarmPool::reconnected(const SandboxId& id, std::shared_ptr<agent::AgentClie
     if (member == nullptr || (member->phase != Phase::Claimed && member->phase != Phase::Ready)) {
         return false;
     }
-    member->agent.swap(agent);  // the old one ends outside the lock
+    member->agent.swap(agent);  // the old agent ends outside the lock
     return true;
 }
 
@@ -156,7 +156,7 @@ bool WarmPool::fail(const SandboxId& id) {
 }
 
 void WarmPool::remove(const SandboxId& id) {
-    std::shared_ptr<agent::AgentClient> last;  // ends outside the lock
+    std::shared_ptr<agent::AgentClient> last;  // ends after the unlock
     const MutexLock lock(mutex_);
     const auto found = members_.find(id);
     if (found == members_.end()) return;

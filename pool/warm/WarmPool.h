@@ -26,80 +26,80 @@ struct PoolCounts {
     std::size_t total() const { return creating + warming + ready + claimed + draining + failed; }
 };
 
-/// A pool's unclaimed sandboxes, seen from one template.
+/// A pool's unclaimed sandboxes, compared with one template.
 struct WarmStock {
-    std::size_t fresh = 0;            ///< made of that template: being made, warming or ready
-    std::size_t fresh_ready = 0;      ///< of these, ready
-    std::size_t ready = 0;            ///< of any template
-    std::optional<TimePoint> oldest;  ///< when the one that is ready longest was made
+    std::size_t fresh = 0;            ///< made from that template: creating, warming or ready
+    std::size_t fresh_ready = 0;      ///< the ready ones of these
+    std::size_t ready = 0;            ///< from any template
+    std::optional<TimePoint> oldest;  ///< when the longest-ready sandbox was made
 };
 
-/// The members of every pool, and the list of those that are ready, oldest first. Mechanism only:
-/// no policy, no I/O under its lock. Thread-safe.
+/// The members of every pool, and the list of ready ones, oldest first. Mechanism only: no policy,
+/// no I/O under its lock. Thread-safe.
 class WarmPool {
 public:
-    /// A member that is being created: from now on it counts, so nobody creates it twice.
+    /// Adds a member that is being created; it counts at once, so nobody creates it twice.
     void add(Member member);
-    /// The same, if all members together are then promised no more than `most` of the disk.
+    /// The same, if the disk promised to all members then is at most `most`.
     bool addWithin(Member member, std::uint64_t most);
     /// The disk promised to all members together.
     std::uint64_t promisedDisk() const;
-    /// Creating → Warming → Ready. False if the member has gone or moved on meanwhile.
+    /// Creating → Warming → Ready. False if the member was removed or is in another phase.
     bool warming(const SandboxId& id);
     bool ready(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent, WallTime at,
                const StartTimes& took = {});
-    /// An adopted member that already serves a workspace. It replaces an `unasked` one of its id in
-    /// one step, so that it is never missing. False if another is there, or its end was requested.
+    /// Adds a member that already serves a workspace. Replaces an `unasked` member with its id in
+    /// one step, so it is never missing. False if another is there, or its end was requested.
     bool adopt(Member member);
-    /// Its agent answers on a new connection. False if it is neither Ready nor Claimed.
+    /// Sets the agent of a new connection. False if the member is neither Ready nor Claimed.
     bool reconnected(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent);
 
     /// Takes the oldest ready sandbox of the pool whose agent is connected, and makes it Claimed;
     /// nullopt if there is none.
     std::optional<Member> claim(const std::string& pool, const std::string& workspace,
                                 const std::string& tenant);
-    /// Claimed → Ready again, before others: for a claim that was cancelled before its sandbox was
-    /// marked or got any data, so that it cannot be distinguished from one never claimed. False if
-    /// it has moved on meanwhile.
+    /// Claimed → Ready again, first in line: for a claim that was cancelled before its sandbox was
+    /// marked or received any data, so it cannot be distinguished from one never claimed. False if
+    /// it is in another phase now.
     bool giveBack(const SandboxId& id);
     /// Creating, Warming or Ready → Draining; true for the first caller, who must end it. False for
-    /// a claimed sandbox: it ends with its workspace (drain), never under its claim.
+    /// a claimed sandbox: it ends with its workspace (drain), never during its claim.
     bool retire(const SandboxId& id);
     /// → Draining, from any phase; true for the first caller, who must end it. Only for the end of
-    /// a workspace: everything else uses retire.
+    /// a workspace: other callers use retire().
     bool drain(const SandboxId& id);
-    /// → Failed, from any phase but Draining; true for the first caller.
+    /// → Failed, from any phase except Draining; true for the first caller.
     bool fail(const SandboxId& id);
-    /// Forgets the member: nothing of it exists any more.
+    /// Forgets the member: nothing of the sandbox exists any more.
     void remove(const SandboxId& id);
-    /// How many members have been removed.
+    /// Returns how many members have been removed.
     std::uint64_t removals() const;
-    /// Blocks until there are more removals than `seen`, at most for `most`.
+    /// Blocks until there are more removals than `seen`, but at most for `most`.
     void awaitRemoval(std::uint64_t seen, std::chrono::milliseconds most) const;
 
     std::optional<Member> find(const SandboxId& id) const;
     std::vector<Member> members(const std::string& pool) const;
     std::vector<Member> all() const;
     PoolCounts counts(const std::string& pool) const;
-    /// How many sandboxes of the pool each of these tenants has claimed, in their order. The cost
-    /// grows with the tenants, not with the pool.
+    /// Returns how many sandboxes of the pool each of these tenants has claimed, in their order.
+    /// The cost depends on the number of tenants, not on the pool's size.
     std::vector<std::size_t> claimedBy(const std::string& pool,
                                        const std::vector<std::string>& tenants) const;
-    /// As counts(), at a cost that does not grow with the pool.
+    /// Compares the pool's unclaimed sandboxes with a template; the pool's size adds no cost.
     WarmStock stock(const std::string& pool, const std::string& template_hash) const;
-    /// The languages of the pool's image, as its newest agent reported; nullopt while there is
-    /// none. Constant time.
+    /// Returns the languages of the pool's image, as its newest agent reported; nullopt while there
+    /// is no agent. Constant time.
     std::optional<std::vector<std::string>> languages(const std::string& pool) const;
 
 private:
-    /// One pool's part.
+    /// The data of one pool.
     struct Shelf {
         PoolCounts counts;
         std::deque<Member*> ready;                   ///< oldest first
-        std::map<std::string, PoolCounts> made;      ///< by template, as long as there is any of it
-        std::map<std::string, std::size_t> claimed;  ///< by tenant, of those that have any
-        std::size_t agents = 0;                      ///< of members that reported their languages
-        std::vector<std::string> languages;          ///< as the newest reported
+        std::map<std::string, PoolCounts> made;      ///< by template, while it has any members
+        std::map<std::string, std::size_t> claimed;  ///< by tenant, without zeros
+        std::size_t agents = 0;                      ///< members that reported their languages
+        std::vector<std::string> languages;          ///< from the newest agent
     };
 
     Member* locate(const SandboxId& id) HEARTH_REQUIRES(mutex_);
