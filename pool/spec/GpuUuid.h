@@ -5,7 +5,7 @@
 
 namespace hearth::pool {
 
-/// The most devices of one sandbox.
+/// The most devices that one sandbox can have.
 inline constexpr std::size_t kMostGpus = 16;
 
 /// True for "GPU-" or "MIG-" and a uuid in lower-case hex, as drivers since 470 name devices.

@@ -9,7 +9,7 @@
 
 namespace hearth::pool {
 
-/// The rule for languages' names in an image's table: they appear in answers, metrics and
+/// The rule for language names in an image's table: they appear in answers, metrics and
 /// manifests.
 inline constexpr const char* kLanguageNameRule = "1 to 32 of a-z, 0-9 and + # . _ -";
 
@@ -20,14 +20,14 @@ inline bool isLanguageName(std::string_view name) {
     });
 }
 
-/// An image has at most so many.
+/// The most languages of an image.
 inline constexpr std::size_t kMostLanguages = 64;
 
-/// A common name of a language beside its own.
+/// Another common name of a language.
 struct LanguageAlias {
     std::string_view alias;
     std::string_view language;
-    bool distinct = false;  ///< an image that names both means two programs by them
+    bool distinct = false;  ///< an image with both names means two different programs
 };
 
 inline constexpr std::array<LanguageAlias, 12> kLanguageAliases{{
@@ -45,15 +45,15 @@ inline constexpr std::array<LanguageAlias, 12> kLanguageAliases{{
     {"shell", "sh", true},
 }};
 
-/// The language that a name stands for in the table, whatever an image has; else the name.
+/// Returns the language that a name means in the table, for any image; else the name itself.
 inline std::string_view canonicalLanguage(std::string_view name) {
     const auto at = std::find_if(kLanguageAliases.begin(), kLanguageAliases.end(),
                                  [&](const LanguageAlias& each) { return each.alias == name; });
     return at == kLanguageAliases.end() ? name : at->language;
 }
 
-/// The name by which an image that has the languages `known` calls the one asked for; empty if it
-/// has it under none.
+/// Returns the name that an image with the languages `known` has for `asked`; empty if it has
+/// none.
 inline std::string languageAmong(std::string_view asked, const std::vector<std::string>& known) {
     const auto has = [&](std::string_view name) {
         return std::find(known.begin(), known.end(), name) != known.end();

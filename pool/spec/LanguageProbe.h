@@ -5,7 +5,7 @@
 namespace hearth::pool {
 
 /// The definition of a language for images without a table: code in `file`, run by `program`, with
-/// one of the drivers that come with the agent (pool/agent/protocol/PROTOCOL.md) if there is one.
+/// one of the agent's drivers (pool/agent/protocol/PROTOCOL.md) if there is one.
 struct LanguageProbe {
     const char* language;
     const char* file;
@@ -16,7 +16,7 @@ struct LanguageProbe {
 };
 
 /// The first existing program defines the language. `python` may be older than version 3.6, which
-/// the drivers need.
+/// the drivers require.
 inline constexpr std::array<LanguageProbe, 6> kLanguageProbes{{
     {"python", "main.py", "python3", "/.hearth/python/run.py", "/.hearth/python/zygote.py",
      "/.hearth/python/context.py"},
@@ -27,7 +27,7 @@ inline constexpr std::array<LanguageProbe, 6> kLanguageProbes{{
     {"sh", "main.sh", "sh"},
 }};
 
-/// Where programs are searched, in addition to the image's PATH.
+/// The folders that are searched for programs, in addition to the image's PATH.
 inline constexpr const char* kUsualPath =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 

@@ -8,7 +8,7 @@
 
 namespace hearth::pool {
 
-/// Where a workspace's files live: a loop-mounted ext4 image (hard size, cheap to end) or a tmpfs
+/// The place of a workspace's files: a loop-mounted ext4 image (hard size, cheap to end) or a tmpfs
 /// (counts as the sandbox's memory).
 enum class Storage { Disk, Memory };
 
@@ -23,12 +23,12 @@ struct SandboxLimits {
     bool operator==(const SandboxLimits&) const = default;
 };
 
-/// How many threads at once are of use: for the variables that numeric libraries read.
+/// How many threads are useful at once: for the variables that numeric libraries read.
 inline std::uint32_t wholeCpus(const SandboxLimits& limits) {
     return std::max(1U, (limits.milli_cpu + 999) / 1000);
 }
 
-/// A limit that cannot be set because the sandbox uses more already.
+/// A limit that cannot be set because the sandbox already uses more.
 struct LimitInUse {
     enum class Of { Memory, Processes };
     Of of = Of::Memory;
@@ -37,21 +37,21 @@ struct LimitInUse {
     bool operator==(const LimitInUse&) const = default;
 };
 
-/// Where a sandbox has its layer, which it shares read-only with all others that have the same.
+/// The path of a sandbox's layer, which it shares read-only with others that have the same.
 inline constexpr const char* kLayerPlace = "/.hearth/layer";
 
-/// Everything a runtime needs to make one sandbox; nothing in it depends on which runtime it is.
+/// Everything a runtime needs to make one sandbox; independent of the kind of runtime.
 struct SandboxSpec {
-    std::string image;         ///< a name under `<data>/images`
+    std::string image;         ///< a name under `<data>/images`, or a reference in other runtimes
     std::string image_digest;  ///< the manifest digest to use ("sha256:…"); empty: the current one
     SandboxLimits limits;
     Storage storage = Storage::Disk;
-    std::string layer;  ///< digest of what is mounted at kLayerPlace; empty: nothing
-    /// uuids of the devices it gets (GpuHost); in a cluster, for each the resource to ask for.
+    std::string layer;  ///< digest of the layer at kLayerPlace; empty: none
+    /// uuids of its devices (GpuHost); in a cluster, the resource to request for each.
     std::vector<std::string> gpus;
     std::string runtime_class = {};  ///< of a cluster; empty: its default
-    std::string pod_template = {};  ///< what its Pod gets besides, as JSON; only a cluster reads it
-    /// Kept with the sandbox and given back by list(), also after a restart: pool, generation.
+    std::string pod_template = {};  ///< additions to its Pod, as JSON text; only a cluster reads it
+    /// Stored with the sandbox and returned by list(), also after a restart: pool, generation.
     std::map<std::string, std::string> labels;
 };
 
@@ -61,7 +61,7 @@ using SandboxId = std::string;
 /// A sandbox with parts that could not be removed.
 struct Leftover {
     SandboxId id;
-    std::string why;  ///< in words for an operator
+    std::string why;  ///< the reason, for an operator
 
     bool operator==(const Leftover&) const = default;
 };
