@@ -33,7 +33,7 @@ void readDockerList(const std::string& text, Archive& archive) {
     }
 }
 
-/// The program for what begins like this; empty if it is not compressed.
+/// The program for data with this beginning; empty if it is not compressed.
 std::string compressor(std::string_view block) {
     struct Magic {
         std::string_view begin;
@@ -50,7 +50,7 @@ std::string compressor(std::string_view block) {
     return {};
 }
 
-/// Looks at the names in an archive, and keeps the list of images.
+/// Reads the names in an archive, and keeps the list of images.
 class Names final : public tar::TarSink {
 public:
     bool member(const tar::TarMember& member) override {
@@ -95,7 +95,7 @@ Archive inspectArchive(const std::string& path) {
     std::array<char, tar::TarReader::kBlock> bytes{};
     const std::string_view block(bytes.data(), bytes.size());
     off_t at = 0;
-    // Up to the end, or to the first thing that no archive of an image holds.
+    // Reads up to the end, or to the first entry that no image archive has.
     while (::pread(fd.get(), bytes.data(), bytes.size(), at) == std::ssize(bytes)) {
         if (at == 0) names.found.program = compressor(block);
         if (!names.found.program.empty()) {

@@ -70,7 +70,7 @@ std::string pathOf(const std::vector<std::string>& env) {
     return {};
 }
 
-/// In the tree: where a program is; empty if it is not there.
+/// Runs in the tree: the path of a program; empty if it is missing.
 std::string find(const std::string& program, const std::string& path) {
     for (std::size_t at = 0; at <= path.size();) {
         const std::size_t colon = std::min(path.find(':', at), path.size());
@@ -87,7 +87,7 @@ std::string find(const std::string& program, const std::string& path) {
     return {};
 }
 
-/// In the tree: the image's own table; null if it has none.
+/// Runs in the tree: the image's own table; null if it has none.
 Json ownTable() {
     const Fd fd(::open("/etc/hearth/languages.json", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat status {};
@@ -99,7 +99,7 @@ Json ownTable() {
     return table.is_object() ? table : Json(nullptr);
 }
 
-/// No sandbox of an image with another name in its table could ever be used.
+/// A sandbox of an image with another name in its table could never be used.
 void checkNames(const Json& table) {
     if (table.size() > kMostLanguages) {
         throw Error(ErrorCode::InvalidArgument, "the image's /etc/hearth/languages.json has " +
@@ -115,7 +115,7 @@ void checkNames(const Json& table) {
     }
 }
 
-/// Its words, without the empty ones.
+/// Returns the command's words, without empty ones.
 Json command(const std::string& program, const char* driver, const char* argument) {
     Json words = Json::array({program});
     for (const char* word : {driver, argument}) {

@@ -9,26 +9,26 @@
 
 namespace hearth::pool::image {
 
-/// The facts of an image that its sandboxes inherit. Kept by digest beside the unpacked tree.
+/// The facts of an image that its sandboxes inherit. Stored by digest beside the unpacked tree.
 struct ImageFacts {
-    std::vector<std::string> env;  ///< "NAME=value", without what takeableEnv() leaves out
+    std::vector<std::string> env;  ///< "NAME=value", only those that takeableEnv() keeps
     std::string workdir;
     /// `{"python": {"file": "main.py", "run": ["/usr/bin/python3", "{file}"]}}`: the image's own
-    /// table, /etc/hearth/languages.json, else what was found in it.
+    /// table, /etc/hearth/languages.json, else the languages that were found in it.
     Json languages = Json::object();
 };
 
-/// The variables of an image's configuration that its executions get. Dropped are those that steer
-/// loaders, start-up files of interpreters or GPU runtimes (LD_*, NVIDIA_*, PYTHONSTARTUP and the
-/// like), those that Hearth sets itself, malformed ones, and everything beyond 32 KiB in all.
+/// Returns the variables of an image's configuration that its executions get. Drops variables that
+/// steer loaders, start-up files of interpreters or GPU runtimes (LD_*, NVIDIA_*, PYTHONSTARTUP
+/// etc.), variables that Hearth sets, malformed ones, and all beyond 32 KiB in total.
 std::vector<std::string> takeableEnv(const std::vector<std::string>& env);
 
-/// Looks into an unpacked tree from a child process whose root it is, so that links resolve as in a
+/// Examines an unpacked tree from a child process that has it as root, so links resolve as in a
 /// sandbox. Only for root in a process with one thread.
 ImageFacts probeImage(const std::string& tree, const ImageConfig& config);
 
 Json encodeFacts(const ImageFacts& facts);
-/// Empty facts for what encodeFacts() did not write.
+/// Returns empty facts for a text that encodeFacts() did not write.
 ImageFacts decodeFacts(const std::string& text);
 
 }  // namespace hearth::pool::image

@@ -31,7 +31,7 @@
 namespace hearth::pool::image {
 namespace {
 
-/// Nobody else is this user; another one for each process.
+/// No login has this uid; each process uses its own, counted from here.
 constexpr uid_t kImportUid = 3'100'000'000;
 constexpr auto kCopyLimit = std::chrono::seconds(3600);
 constexpr auto kInspectLimit = std::chrono::seconds(60);
@@ -46,7 +46,7 @@ Error invalid(const std::string& why) {
     return Error(ErrorCode::InvalidArgument, why);
 }
 
-/// The words of skopeo's error: behind `msg="` of its last line, without the quote.
+/// The text of skopeo's error: after `msg="` of its last line, without the quote.
 std::string reasonOf(const std::string& said) {
     std::string line;
     std::size_t at = 0;
@@ -98,7 +98,7 @@ std::string reasonOf(const std::string& said) {
     throw error;
 }
 
-/// Of the user that skopeo is where a claim has it run: the parent of skopeo names it.
+/// The unprivileged uid of one skopeo process, derived from its parent's pid.
 uid_t strangerOf(pid_t parent) {
     return kImportUid + static_cast<uid_t>(parent);
 }
@@ -123,25 +123,25 @@ sys::Outcome skopeo(const ImportRequest& request, std::vector<std::string> words
                 ::setresuid(uid, uid, uid) != 0) {
                 throwErrno("become nobody");
             }
-            ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user takes it away
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the change of user resets it
         };
     }
     return sys::supervise(program);
 }
 
-/// The source of the copy in skopeo's words, and its name.
+/// The source of the copy as skopeo spells it, and its name.
 struct Copy {
     std::string from;
     std::string reference;
     std::string digest;  ///< at the source
 };
 
-/// The digest first, then exactly that: a tag may move in between.
+/// Reads the digest first and copies exactly that, because a tag may move in between.
 Copy fromRegistry(const ImageSource& source, const ImportRequest& request) {
     const Reference asked = *parseReference(source.place);
     Copy copy{"docker://" + source.place, asked.text(), asked.digest};
     if (asked.digest.empty()) {
-        // Without the word the registries' own configuration counts.
+        // Without the option, the registries' own configuration decides.
         std::vector<std::string> words{"inspect", "--raw"};
         if (request.insecure) words.emplace_back("--tls-verify=false");
         words.push_back(copy.from);
@@ -189,7 +189,7 @@ Copy fromArchive(const ImageSource& source, const std::string& file, const Impor
     return copy;
 }
 
-/// `file`: the archive as skopeo can read it.
+/// `file`: the archive in a form that skopeo can read.
 Copy whatToCopy(const ImageSource& source, const std::string& file, const ImportRequest& request) {
     switch (source.kind) {
         case Kind::Registry:
@@ -207,7 +207,7 @@ Copy whatToCopy(const ImageSource& source, const std::string& file, const Import
     return fromArchive(source, file, request);
 }
 
-/// The content of a compressed archive, in a file without a name.
+/// Unpacks a compressed archive into a file without a name.
 Fd decompressed(const ImageSource& source, const std::string& program, const std::string& images,
                 const ImportRequest& request, const ImportProgress& progress) {
     const std::string path = images + "/.archive-" + std::to_string(::getpid());
@@ -285,7 +285,7 @@ std::uint64_t storedBytes(const std::string& path) {
     return bytes;
 }
 
-/// A directory that is gone when this object is, unless it was put in its place.
+/// A directory that its destructor removes, unless it was moved to its final place.
 class Beside {
 public:
     explicit Beside(std::string path) : path_(std::move(path)) {
@@ -303,7 +303,7 @@ public:
     }
     const std::string& path() const { return path_; }
 
-    /// The earlier image is under path() afterwards, and is removed with it.
+    /// Afterwards an earlier image is at path(), and is removed with it.
     void swap(const std::string& place) const {
         if (::syscall(SYS_renameat2, AT_FDCWD, path_.c_str(), AT_FDCWD, place.c_str(),
                       RENAME_EXCHANGE) == 0) {
@@ -317,7 +317,7 @@ private:
     std::string path_;
 };
 
-/// Keeps builds and imports of one name apart; sandbox_images/build takes the same lock.
+/// Excludes concurrent builds and imports of one name; sandbox_images/build takes the same lock.
 Fd lockName(const std::string& images, const std::string& name, const ImportProgress& progress) {
     const std::string path = images + "/." + name + ".lock";
     Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
@@ -330,8 +330,8 @@ Fd lockName(const std::string& images, const std::string& name, const ImportProg
     return fd;
 }
 
-/// skopeo makes files with its own uid and umask; only root may change them, and everybody may
-/// read. skopeo has ended, and no other process has its uid.
+/// Gives files that skopeo made to root: only root may change them, and everybody may read. skopeo
+/// has ended, and no other process has its uid.
 void settle(const std::string& path) {
     if (::lchown(path.c_str(), 0, 0) != 0) throwErrno("chown", path);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
@@ -405,7 +405,7 @@ ImportResult importImage(const std::string& data_dir, const ImportRequest& reque
         const std::string program = inspectArchive(file).program;
         if (!program.empty()) {
             plain = decompressed(source, program, images, request, progress);
-            // skopeo opens it by way of this process.
+            // skopeo opens it through this process.
             file = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(plain.get());
         }
     }
@@ -419,7 +419,7 @@ ImportResult importImage(const std::string& data_dir, const ImportRequest& reque
     try {
         result.before = store.find(name).digest;
     } catch (const Error&) {
-        result.before.clear();  // new, or too damaged to matter
+        result.before.clear();  // new, or too damaged to be read
     }
     if (request.on_demand && !result.before.empty() &&
         store.find(name).source_digest == copy.digest) {
@@ -435,7 +435,7 @@ ImportResult importImage(const std::string& data_dir, const ImportRequest& reque
         ::lchown(beside.path().c_str(), strangerOf(::getpid()), strangerOf(::getpid())) != 0) {
         throwErrno("chown", beside.path());
     }
-    // umoci understands no other compression.
+    // umoci supports no other compression.
     std::vector<std::string> words{"copy", "--quiet", "--dest-compress-format", "gzip"};
     if (request.insecure) words.emplace_back("--src-tls-verify=false");
     if (source.kind == Kind::Daemon && !request.docker_host.empty()) {

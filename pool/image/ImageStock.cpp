@@ -34,7 +34,7 @@ ImageStock imageStock(const std::string& data_dir) noexcept {
             ++stock.images;
             stock.bytes += bytesBelow(at->path());
         }
-    } catch (const std::exception&) {  // a name too long for memory: what was counted stands
+    } catch (const std::exception&) {  // a name too long for memory: returns the count so far
     }
     return stock;
 }

@@ -6,13 +6,13 @@
 
 namespace hearth::pool::image {
 
-/// The images of a store as layouts; unpacked trees are not counted.
+/// The images of a store, counted as layouts; unpacked trees are not counted.
 struct ImageStock {
     std::size_t images = 0;
     std::uint64_t bytes = 0;
 };
 
-/// Looks at what is there, without a lock: what comes or goes meanwhile counts or not. Never
+/// Counts without a lock, so an image that comes or goes meanwhile may count or not. Never
 /// throws.
 ImageStock imageStock(const std::string& data_dir) noexcept;
 

@@ -34,7 +34,7 @@ bool isHex(const std::string& name) {
 bool Image::is(const std::string& wanted) const {
     if (wanted == name || wanted == digest) return true;
     if (!source_digest.empty() && wanted == source_digest) return true;
-    // "python@sha256:…" with the name that it has here is no reference of anybody else's.
+    // "python@sha256:…" with the image's name here names only this image.
     const std::size_t at = wanted.find('@');
     const std::optional<Reference> asked = parseReference(wanted);
     if (!asked) return false;
@@ -83,7 +83,7 @@ std::optional<std::string> ImageStore::rootfs(const std::string& digest) const {
     struct stat status {};
     std::string path = rootfsPath(digest);
     if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return std::nullopt;
-    if (!hasMountPoints(path)) return std::nullopt;  // it was emptied: it is unpacked anew
+    if (!hasMountPoints(path)) return std::nullopt;  // it was emptied: it is unpacked again
     return path;
 }
 
@@ -124,7 +124,7 @@ void ImageStore::prepareLayout(const std::string& path, const Layout& layout,
                                const UnpackLimits& limits, const Unpacked& told) const {
     if (rootfs(layout.digest)) return;
     clearUnfinished();
-    // Nobody but root sees the tree before it is hardened.
+    // Only root can see the tree before it is hardened.
     const std::string hex = layout.digest.substr(kHexAt);
     const std::string parent = data_dir_ + "/rootfs/" + std::string(kUnfinished) + hex;
     const std::string tree = parent + "/rootfs";
@@ -136,11 +136,11 @@ void ImageStore::prepareLayout(const std::string& path, const Layout& layout,
         hardenRootfs(tree);
         const ImageFacts facts = probeImage(tree, readImageConfig(path, layout));
         sys::writeFile(rootfsPath(layout.digest) + ".json", dumpJson(encodeFacts(facts)), 0644);
-        // On the disk before it gets its name: after a power cut it is whole or not there.
+        // Synced before it gets its name: after a power cut it is complete or missing.
         const Fd fd(::open(tree.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         if (!fd || ::syncfs(fd.get()) != 0) throwErrno("sync", tree);
         const std::string final_path = rootfsPath(layout.digest);
-        sys::removeTree(final_path);  // what is left of one that was emptied
+        sys::removeTree(final_path);  // the rest of an emptied tree
         if (::rename(tree.c_str(), final_path.c_str()) != 0) throwErrno("rename", final_path);
     } catch (...) {
         sys::removeTree(parent);
@@ -157,7 +157,7 @@ std::vector<Image> ImageStore::images() const {
         try {
             images.push_back(read(name));
         } catch (const Error&) {
-            continue;  // half-copied or foreign: not an image that can be offered
+            continue;  // half-copied or foreign: no usable image
         }
     }
     return images;
@@ -180,7 +180,7 @@ std::vector<std::string> ImageStore::forget(const std::vector<std::string>& want
     for (const Image& image : images()) {
         const auto means = [&](const std::string& each) { return image.is(each); };
         if (!image.on_demand || std::any_of(wanted.begin(), wanted.end(), means)) continue;
-        // Aside first: a half-removed layout never has the name of an image.
+        // Moved aside first: a half-removed layout never has the name of an image.
         const std::string aside = data_dir_ + "/images/." + image.name + std::string(kImport);
         sys::removeTree(aside);
         const std::string place = layoutPath(image.name);
@@ -199,8 +199,8 @@ std::vector<std::string> ImageStore::unreferenced() const {
         try {
             needed.insert(readLayout(layoutPath(name), name).digest.substr(kHexAt));
         } catch (const Error& e) {
-            if (e.code() == ErrorCode::NotFound) continue;  // not built to its end
-            return {};  // its needs are unknown, so nothing is certain to be unreferenced
+            if (e.code() == ErrorCode::NotFound) continue;  // an incomplete build
+            return {};  // its needs are unknown, so any tree may be needed
         }
     }
     std::vector<std::string> list;
@@ -222,7 +222,7 @@ std::vector<std::string> ImageStore::collect(const InUse& in_use) const {
     };
     for (const std::string& hex : unreferenced()) {
         if (used(hex) || !putAside(hex)) continue;
-        // A sandbox may have begun in between: it keeps its tree.
+        // A sandbox may have started in between: it keeps its tree.
         if (used(hex)) {
             putBack(hex);
         } else {

@@ -61,7 +61,7 @@ void LayerStore::add(const std::string& digest, int tar, const LayerLimits& limi
     sys::makeDirectory(unfinished, 0700);
     try {
         unpackLayer(tar, unfinished, limits);
-        // On the disk before it gets its name: after a power cut it is whole or not there.
+        // Synced before it gets its name: after a power cut it is complete or missing.
         const Fd fd(::open(unfinished.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         if (!fd || ::fchmod(fd.get(), 0755) != 0) throwErrno("chmod", unfinished);
         if (::syncfs(fd.get()) != 0) throwErrno("sync", unfinished);
@@ -80,7 +80,7 @@ void LayerStore::add(const std::string& digest, int tar, const LayerLimits& limi
 void LayerStore::remove(const std::string& digest) const {
     requireDigest(digest);
     if (!find(digest)) return;
-    // Aside first: half a layer never has a layer's name.
+    // Moved aside first: a half-removed layer never has a layer's name.
     const std::string old = directory_ + "/" + std::string(kOld) + digest.substr(kHexAt);
     sys::removeTree(old);
     if (::rename(path(digest).c_str(), old.c_str()) != 0) throwErrno("rename", old);

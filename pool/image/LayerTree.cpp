@@ -107,7 +107,7 @@ public:
     }
 
 private:
-    /// The directory of these parts, made where it is missing; open until the next call.
+    /// Opens the directory with these parts, made if missing; open until the next call.
     int enter(const std::vector<std::string>& parts) {
         if (parts == inside_ && directory_) return directory_.get();
         Fd at(::openat(root_.get(), ".", kWalk));
@@ -137,7 +137,7 @@ private:
         executable_ = (member.mode & 0111U) != 0;
     }
 
-    /// `depth` is that of the directory which holds it.
+    /// `depth` belongs to the directory that contains the link.
     static void link(const tar::TarMember& member, int at, const std::string& name,
                      std::size_t depth) {
         if (member.target.empty() || member.target.starts_with('/')) {
@@ -165,7 +165,7 @@ private:
     const std::string path_;
     const Fd root_;
     Fd directory_;
-    std::vector<std::string> inside_;  ///< what directory_ is
+    std::vector<std::string> inside_;  ///< the path of directory_
     Fd file_;
     bool executable_ = false;
     std::uint64_t entries_ = 0;

@@ -29,7 +29,7 @@ std::vector<std::string> texts(const Json& object, const char* key) {
     return list;
 }
 
-/// A small blob, checked against the digest in its name.
+/// Reads a small blob and checks it against the digest in its name.
 std::string blob(const std::string& path, const std::string& name, const std::string& digest,
                  const char* what) {
     const auto content = sys::readFile(path + "/blobs/sha256/" + digest.substr(kHexAt), kMaxJson);
@@ -39,7 +39,7 @@ std::string blob(const std::string& path, const std::string& name, const std::st
     return *content;
 }
 
-/// Manifests that hold no JSON of an image are left alone here: they are only names for a digest.
+/// Manifests without an image's JSON are not refused here: they are only names for a digest.
 void readManifest(const std::string& manifest, Layout& layout) {
     const Json json = Json::parse(manifest, nullptr, false);
     if (!json.is_object()) return;

@@ -14,7 +14,7 @@ struct Layout {
     std::string digest;  ///< of the manifest, "sha256:…"
     std::string tag;     ///< its name in the index; may be empty
     std::string config;  ///< the digest of the image's configuration; empty if there is none
-    std::uint64_t stored_bytes = 0;  ///< of all layers as they are stored
+    std::uint64_t stored_bytes = 0;  ///< all layers as they are stored
     std::size_t layers = 0;
 };
 
@@ -23,7 +23,7 @@ struct ImageConfig {
     std::vector<std::string> env;  ///< "NAME=value"
     std::string workdir;
     std::string user;
-    std::vector<std::string> entrypoint;  ///< never run, only told
+    std::vector<std::string> entrypoint;  ///< never run, only shown
     std::string architecture;
     std::string created;
 };
@@ -32,8 +32,8 @@ struct ImageConfig {
 /// Throws Error(NotFound) if there is no layout, Error(InvalidArgument) if it is not understood.
 Layout readLayout(const std::string& path, const std::string& name);
 
-/// The configuration of that image; empty settings where it has none. Throws
-/// Error(InvalidArgument) if it is damaged.
+/// Returns the image's configuration; empty settings if it has none. Throws Error(InvalidArgument)
+/// if it is damaged.
 ImageConfig readImageConfig(const std::string& path, const Layout& layout);
 
 }  // namespace hearth::pool::image

@@ -5,7 +5,7 @@
 
 namespace hearth::pool::image {
 
-/// True if a program's output has one of these texts in it.
+/// True if a program's output contains one of these texts.
 inline bool holdsOneOf(const std::string& said, std::initializer_list<const char*> words) {
     for (const char* word : words) {
         if (said.find(word) != std::string::npos) return true;

@@ -19,7 +19,7 @@ bool isWord(char c) {
     return isLower(c) || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-';
 }
 
-/// Parts between slashes; the first may be a host with a port.
+/// Checks the parts between slashes; the first may be a host with a port.
 bool isRepository(std::string_view text) {
     for (bool first = true;; first = false) {
         const std::size_t slash = text.find('/');

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::array kMountPoints{"dev", "proc", "sys", "tmp", "workspace", ".hearth"};
 constexpr std::string_view kWhiteout = ".wh.";
-constexpr int kMaxDepth = 128;  // one descriptor a level
+constexpr int kMaxDepth = 128;  // one descriptor per level
 constexpr std::size_t kMaxPath = 4095;
 constexpr std::size_t kMaxEntries = 1'000'000;
 constexpr std::size_t kShownPath = 200;
@@ -55,7 +55,7 @@ public:
         }
     }
 
-    /// Call last: every name of a file must have been met.
+    /// Called last, when every name of a file has been met.
     void checkLinks() const {
         for (const auto& [inode, links] : links_) {
             if (links.met != links.count) {
@@ -117,7 +117,7 @@ private:
         refuse(path, what);
     }
 
-    /// `depth` is that of the directory which holds it.
+    /// `depth` belongs to the directory that contains the link.
     static void link(int at, const std::string& name, const std::string& path, int depth) {
         std::array<char, kMaxPath + 1> target{};
         const ssize_t n = ::readlinkat(at, name.c_str(), target.data(), target.size() - 1);

@@ -21,14 +21,14 @@ struct MountPoint {
     const char* name;
     mode_t mode;
 };
-// runc gives a tmpfs the mode of the directory that it covers, whatever the mount asks for.
+// runc gives a tmpfs the mode of the directory below it, whatever the mount requests.
 constexpr std::array<MountPoint, 6> kTreeMountPoints{{{"dev", 0755},
                                                       {"proc", 0755},
                                                       {"sys", 0755},
                                                       {"tmp", 01777},
                                                       {"workspace", 0700},
                                                       {".hearth", 0755}}};
-constexpr int kTreeDepth = 256;  // one descriptor a level
+constexpr int kTreeDepth = 256;  // one descriptor per level
 constexpr std::size_t kTreeEntries = 2'000'000;
 
 [[noreturn]] void refuseTree(const std::string& path, const std::string& why) {
@@ -94,7 +94,7 @@ void prepareMountPoint(const std::string& root, const char* name) {
     struct stat status {};
     if (::lstat(path.c_str(), &status) == 0) {
         if (!S_ISDIR(status.st_mode)) refuseTree(std::string("/") + name, "must be a directory");
-        // The image's own entries there (device nodes, above all) would be covered anyway.
+        // The image's own entries there (especially device nodes) would be covered anyway.
         sys::removeTree(path);
     } else if (errno != ENOENT) {
         throwErrno("stat", path);

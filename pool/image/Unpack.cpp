@@ -28,7 +28,7 @@
 namespace hearth::pool::image {
 namespace {
 
-// Above every leased range and every login; another one for each process that unpacks.
+// Above every leased range and every login; each unpacking process uses its own uid.
 constexpr uid_t kFirstUid = 3'000'000'000;
 constexpr std::uint64_t kFewestInodes = 1000;
 constexpr rlim_t kMostThreads = 512;
@@ -43,7 +43,7 @@ constexpr std::size_t kLongestReason = 300;
         .hint("make room, or remove images with `hearth image remove`; nothing half done is left");
 }
 
-/// How much has been written; the tree changes under our feet and is hostile.
+/// Measures the written bytes; the tree changes meanwhile and is hostile.
 class Measure {
 public:
     Measure(const UnpackLimits& limits) : limits_(limits) {}
@@ -51,7 +51,7 @@ public:
     void directory(int at, const char* name, int depth) {
         if (depth > limits_.depth) refuseUnpacking("its folders are nested too deep");
         Fd fd(::openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-        if (!fd) return;  // gone meanwhile
+        if (!fd) return;  // removed meanwhile
         const sys::Directory dir(::fdopendir(fd.get()));
         if (!dir) return;
         const int here = fd.release();
@@ -92,7 +92,7 @@ void show(const std::string& from, const std::string& to, unsigned long flags) {
     sys::mount("", to, "", MS_BIND | MS_REMOUNT | MS_NOSUID | MS_NODEV | flags, "");
 }
 
-/// In the child, still root: a small world with nothing in it to break.
+/// Runs in the child, still as root: makes a minimal root with nothing in it to damage.
 void enterWorld(const std::string& world, const std::string& layout, const std::string& tree,
                 const UnpackLimits& limits) {
     sys::enterPrivateMounts();
@@ -129,7 +129,7 @@ void enterWorld(const std::string& world, const std::string& layout, const std::
     ::umask(022);
 }
 
-/// The last line that says something, without what a terminal would obey.
+/// The last line with content, without a terminal's control characters.
 std::string lastLine(const std::string& said) {
     std::size_t end = said.size();
     while (end > 0) {
@@ -198,7 +198,7 @@ void unpackLayers(const std::string& path, const Layout& layout, const std::stri
         if (begin < next) return;
         const std::uint64_t bytes = measure(tree, limits);
         if (told) told(bytes);
-        // Looking must not cost more than a part of the work itself.
+        // Measuring must cost only a fraction of the work itself.
         const auto end = std::chrono::steady_clock::now();
         next = end + std::max<std::chrono::steady_clock::duration>(std::chrono::milliseconds(300),
                                                                    4 * (end - begin));
