@@ -39,7 +39,7 @@ std::string_view textOf(const char (&field)[N]) {
     return {field, strnlen(field, N)};
 }
 
-/// Octal, or base 256 as GNU writes it. False if it is neither, negative or too large.
+/// Reads octal, or base 256 as in GNU tar. False if it is neither, negative or too large.
 template <std::size_t N>
 bool numberOf(const char (&field)[N], std::uint64_t& out) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(field);
@@ -77,7 +77,7 @@ bool checksumFits(const RawHeader& raw, const std::array<char, TarReader::kBlock
     return told == plain || static_cast<std::int64_t>(told) == with_sign;
 }
 
-/// A decimal of a pax record; a fraction is cut off. False if it is none, or too large.
+/// Reads a pax record's decimal, without its fraction. False if it is none, or too large.
 bool decimalOf(std::string_view text, std::uint64_t& out) {
     out = 0;
     std::size_t at = 0;
@@ -191,7 +191,7 @@ bool TarReader::header() {
     }
     TarMember member;
     member.path = textOf(raw.name);
-    // Only POSIX has a prefix there; in GNU's format the bytes are other things.
+    // Only POSIX has a prefix there; GNU's format uses the bytes for other data.
     if (std::memcmp(raw.magic, "ustar\0", 6) == 0 && raw.prefix[0] != '\0') {
         member.path = std::string(textOf(raw.prefix)) + "/" + member.path;
     }
@@ -285,7 +285,7 @@ bool TarReader::meta() {
         // "LENGTH KEY=VALUE\n", where LENGTH counts all of it.
         const std::size_t space = rest.find(' ');
         std::uint64_t length = 0;
-        if (space > 8 ||  // or not there
+        if (space > 8 ||  // or missing
             !decimalOf(rest.substr(0, space), length) || length > rest.size() ||
             length < space + 4 || rest[length - 1] != '\n') {
             return fail("an extended header is malformed");

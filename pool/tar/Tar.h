@@ -8,9 +8,9 @@
 
 namespace hearth::tar {
 
-/// This room needs nothing but libc and no exceptions: the program inside a sandbox has it, too.
+/// This room needs only libc and no exceptions, because the program inside a sandbox also uses it.
 
-/// One member of a tar archive, as its header tells it: nothing in it has been judged.
+/// One member of a tar archive, as in its header: unchecked.
 struct TarMember {
     enum class Type : std::uint8_t { File, Directory, Symlink, Hardlink };
     Type type = Type::File;
@@ -21,13 +21,13 @@ struct TarMember {
     std::int64_t modified = 0;  ///< Unix seconds
 };
 
-/// Hears what a TarReader finds, in order. False ends the reading; the sink knows why.
+/// Receives a TarReader's findings, in order. False ends the reading; the sink knows the reason.
 class TarSink {
 public:
     virtual bool member(const TarMember& member) = 0;
     /// A piece of the last member's bytes.
     virtual bool content(std::string_view bytes) = 0;
-    /// All bytes of the last member have come.
+    /// Called after all bytes of the last member.
     virtual bool memberEnd() = 0;
 
 protected:
@@ -35,19 +35,19 @@ protected:
 };
 
 /// Reads a tar archive (ustar, pax, GNU long names) from pieces of any size, in constant memory.
-/// Devices, FIFOs, sparse files and volumes are faults, as is everything that is not well-formed.
+/// Devices, FIFOs, sparse files and volumes are faults, and so is any malformed data.
 class TarReader {
 public:
     static constexpr std::size_t kBlock = 512;
     static constexpr std::size_t kMaxName = 4'096;
-    /// Of a pax header; a larger one is a fault.
+    /// The limit of a pax header; a larger one is a fault.
     static constexpr std::size_t kMaxPax = 32'768;
 
     explicit TarReader(TarSink& sink) : sink_(sink) {}
 
-    /// False if the archive is faulty (fault() says why) or the sink has had enough.
+    /// False if the archive is faulty (fault() returns the reason) or the sink wants no more.
     bool feed(std::string_view bytes);
-    /// At the end of the stream: whether the archive ended where it should.
+    /// Called at the end of the stream: true if the archive ended correctly.
     bool finish();
     /// The rest of a member's content with its padding: a caller may skip() it instead of feeding
     /// it.
@@ -71,7 +71,7 @@ private:
     std::array<char, kBlock> block_{};
     std::size_t filled_ = 0;
     std::uint64_t left_ = 0;     ///< of content, meta or padding
-    std::uint64_t padding_ = 0;  ///< after it
+    std::uint64_t padding_ = 0;  ///< after left_
     std::uint64_t trailing_ = 0;
     char meta_type_ = 0;
     std::string meta_;
@@ -85,14 +85,14 @@ private:
     std::string fault_;
 };
 
-/// The header blocks of a member in GNU format: long names and sizes over 8 GiB as they need it.
+/// Returns a member's header blocks in GNU format, which allows long names and over 8 GiB.
 std::string tarHeader(const TarMember& member, unsigned uid, unsigned gid);
-/// The zero bytes that fill the last block of so many.
+/// Returns how many zero bytes fill the last block of a member with this size.
 inline std::size_t tarPadding(std::uint64_t size) {
     return static_cast<std::size_t>((TarReader::kBlock - size % TarReader::kBlock) %
                                     TarReader::kBlock);
 }
-/// A name as a message shows it: UTF-8, not long.
+/// Returns a name for a message: UTF-8, shortened.
 std::string shownName(std::string_view name);
 
 }  // namespace hearth::tar

@@ -8,7 +8,7 @@ namespace hearth::tar {
 
 /// The length of the valid UTF-8 sequence at the start of `bytes`, 0 if there is none.
 std::size_t utf8Length(std::string_view bytes) noexcept;
-/// `bytes` with U+FFFD in place of what is not UTF-8.
+/// Returns `bytes` with invalid UTF-8 replaced by U+FFFD.
 std::string toUtf8(std::string_view bytes);
 
 }  // namespace hearth::tar
