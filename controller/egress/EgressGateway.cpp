@@ -48,7 +48,7 @@ std::string brokerUrl() {
 
 }  // namespace
 
-/// One workspace's way out with its connections, which count against the number its agent may send.
+/// One workspace's way out: its connections count against the limit granted to its agent.
 class EgressGateway::Session final : public agent::EgressSink,
                                      public std::enable_shared_from_this<Session> {
 public:

@@ -99,7 +99,7 @@ bool ConnectionThreads::launch(Task task) {
     try {
         threads_.start(*worker);
     } catch (const Poco::Exception&) {
-        // The machine has no thread left: the task waits for one of ours.
+        // The machine has no thread left: the task waits for a present thread.
         Task back = worker->giveBack();
         back.place.reset();
         wait(std::move(back));

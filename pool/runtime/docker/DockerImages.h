@@ -69,7 +69,7 @@ private:
     static std::string tagOf(const image::Image& layout);
     std::optional<SandboxPaths> namesOf(const std::string& reference, TimePoint until);
     std::optional<std::string> idOf(const std::string& reference, TimePoint until);
-    /// Finds the id of an image with this digest in a registry.
+    /// Finds the id of the image that has this digest in a registry.
     std::optional<std::string> idOfDigest(const std::string& digest, TimePoint until);
     /// Calls resolve() or, if nothing may be loaded, ready().
     std::optional<std::string> lookUp(const std::string& name, TimePoint until, bool may_load);

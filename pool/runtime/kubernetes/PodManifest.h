@@ -20,7 +20,7 @@ inline constexpr const char* kClaimedLabel = "hearth.dev/claimed";  ///< "true" 
 inline constexpr const char* kCreatedNote = "hearth.dev/created";   ///< milliseconds since 1970
 inline constexpr const char* kLabelsNote = "hearth.dev/labels";     ///< SandboxSpec's, as JSON
 
-/// The init container, whose termination message is the agent's public key, and the sandbox's.
+/// Container names: the init container, which reports the agent's public key; the sandbox's.
 inline constexpr const char* kInitContainer = "agent";
 inline constexpr const char* kSandboxContainer = "sandbox";
 
