@@ -15,11 +15,11 @@
 namespace hearth::agent {
 namespace {
 
-/// What an agent may forget costs it little: nobody waits for it, and a slow one is asked again.
+/// Short: forgetting costs an agent little, nobody waits for it, and a slow agent is asked again.
 constexpr auto kForgetPatience = std::chrono::seconds(1);
 constexpr std::chrono::seconds kSendPatience{10};
 
-/// Tells the owner of a client once that its agent is lost, but not before the hello is done.
+/// Reports the loss of an agent once to the client's owner, but not before the hello is done.
 class LossReport {
 public:
     explicit LossReport(AgentClient::OnLost on_lost) : on_lost_(std::move(on_lost)) {}
@@ -33,7 +33,7 @@ public:
         }
         if (report) report(loss);
     }
-    /// False if the agent has been lost already.
+    /// Returns false if the agent has been lost already.
     bool establish() {
         const MutexLock lock(mutex_);
         established_ = true;
@@ -118,7 +118,7 @@ bool nothing(const Json&) {
     return true;
 }
 
-/// When an operation that transfers a file must have its connection.
+/// Returns when an operation that transfers a file must have its connection at the latest.
 Steady::time_point connectBy() {
     return Steady::now() + kDataPatience;
 }
@@ -129,7 +129,7 @@ Deadlines shifted(Deadlines deadlines, const ClockShift& shift) {
     return deadlines;
 }
 
-/// The facts of a hello, in our time.
+/// Converts the times of a hello to this process's clock.
 void toOurTime(Hello& hello, const ClockShift& shift) {
     hello.deadlines = shifted(hello.deadlines, shift);
     hello.last_activity = shift.ours(hello.last_activity);
@@ -144,7 +144,7 @@ struct AgentClient::Impl {
     std::shared_ptr<AgentConnection> control;
     std::shared_ptr<DataConnections> data;
     std::shared_ptr<EgressCarrier> carrier;
-    ClockShift shift;  ///< as the hello showed it
+    ClockShift shift;  ///< as measured at the hello
 
     AgentConnection::Deadline deadline() const { return Steady::now() + timeout; }
 

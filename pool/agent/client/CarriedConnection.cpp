@@ -15,17 +15,17 @@
 namespace hearth::agent {
 namespace {
 
-/// Small beside what may be queued on a connection.
+/// Small compared to the bytes that may be queued on a connection.
 constexpr std::size_t kPiece = 32U << 10U;
-/// Pieces of one connection before others have their turn.
+/// The pieces that one connection moves before others have their turn.
 constexpr int kPiecesInARow = 8;
 constexpr std::size_t kGrantFrom = kInitialCredit / 4;
-/// When a busy connection is tried again.
+/// The delay before a busy connection is tried again.
 constexpr std::chrono::milliseconds kTryAgain{2};
-/// The same for an agent that has read nothing for a while.
+/// The delay after the agent has read nothing for kStuck.
 constexpr std::chrono::seconds kStuck{1};
 constexpr std::chrono::milliseconds kTryLater{100};
-/// For the rest of an answer, once the gateway has closed.
+/// The time for the rest of an answer after the gateway has closed.
 constexpr std::chrono::minutes kLastBytes{5};
 
 bool later() {
@@ -61,7 +61,7 @@ CarriedConnection::~CarriedConnection() {
 void CarriedConnection::start(std::int64_t number, AgentConnection::Deadline deadline) {
     stream_ = agent_->open(shared_from_this(), dumpJson({{"op", "carry"}, {"connection", number}}),
                            deadline);
-    agent_->wantTick(Steady::now());  // the first move is the Poller's
+    agent_->wantTick(Steady::now());  // the Poller makes the first move
 }
 
 bool CarriedConnection::frame(AgentConnection&, const FrameHeader& header,
@@ -99,9 +99,9 @@ void CarriedConnection::lost() {
 }
 
 void CarriedConnection::tick(AgentConnection&, std::uint32_t stream) {
-    stream_ = stream;  // the tick of another one may come before start() knows it
+    stream_ = stream;  // another stream's tick may come before start() knows the number
     const bool wanted = !begun_ || !outbound_.empty() || cut_at_;
-    if (!wanted) return;  // others of this connection asked for it
+    if (!wanted) return;  // another stream of this connection asked for it
     begun_ = true;
     move();
 }
@@ -120,7 +120,7 @@ void CarriedConnection::move() {
     watch();
 }
 
-/// Towards the pair.
+/// Moves the tenant's bytes to the pair.
 void CarriedConnection::deliver() {
     std::size_t sent = 0;
     while (sent < inbound_.size() && !closed_) {
@@ -133,7 +133,7 @@ void CarriedConnection::deliver() {
             sent += static_cast<std::size_t>(n);
         }
     }
-    if (closed_) {  // nobody is left to read it, and no more is asked for
+    if (closed_) {  // nobody is left to read them, and no more are asked for
         inbound_.clear();
         return;
     }
@@ -148,7 +148,7 @@ void CarriedConnection::deliver() {
     }
 }
 
-/// From the pair to the agent, as far as it has granted.
+/// Moves the pair's bytes to the agent, as far as the agent has granted.
 void CarriedConnection::collect() {
     std::array<char, kPiece> piece;
     for (int i = 0; i < kPiecesInARow && !end_sent_; ++i) {

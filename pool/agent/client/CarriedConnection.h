@@ -14,27 +14,27 @@
 
 namespace hearth::agent {
 
-/// A tenant's connection whose bytes come as frames: the stream of one `carry` on the one side, a
-/// socket on the other whose pair is served as if the tenant had made it. It ends when the pair is
-/// closed, after the tenant's side has taken everything, or when the agent says so. `until_over` is
+/// A tenant's connection whose bytes come as frames: on one side the stream of one `carry`, on the
+/// other a socket whose pair is served as if the tenant had made it. It ends when the pair is
+/// closed and the tenant's side has taken everything, or when the agent says so. `until_over` is
 /// destroyed then, by the thread that reads the agent.
 ///
-/// The connection must be read by nobody but the Poller: all happens on its thread, except start(),
-/// reset() and lost().
+/// Only the Poller may read the agent's connection: everything happens on its thread, except
+/// start(), reset() and lost().
 class CarriedConnection final : public Stream,
                                 public Polled,
                                 public std::enable_shared_from_this<CarriedConnection> {
 public:
-    /// The tunnel, and the pair of its socket: non-blocking, the caller's to close.
+    /// Makes the tunnel and the pair of its socket; the pair is non-blocking, the caller closes it.
     static std::pair<std::shared_ptr<CarriedConnection>, Fd> make(
         Poller& poller, std::shared_ptr<AgentConnection> agent, std::shared_ptr<void> until_over);
     ~CarriedConnection() override;
     CarriedConnection(const CarriedConnection&) = delete;
     CarriedConnection& operator=(const CarriedConnection&) = delete;
 
-    /// Asks for the connection of this number. Throws AgentLost.
+    /// Asks the agent for the connection with this number. Throws AgentLost.
     void start(std::int64_t number, AgentConnection::Deadline deadline);
-    /// Once the pair is closed, the tenant sees a reset instead of an end.
+    /// After this the tenant sees a reset instead of an end when the pair is closed.
     void reset() noexcept { reset_ = true; }
 
     bool frame(AgentConnection& from, const FrameHeader& header, std::string_view payload) override;
@@ -62,19 +62,19 @@ private:
     std::atomic<bool> reset_{false};
     std::atomic<bool> lost_{false};
 
-    std::string inbound_;  ///< from the tenant, not yet in the socket
+    std::string inbound_;  ///< bytes from the tenant, not yet in the socket
     std::size_t window_ = kInitialCredit;
-    std::size_t owed_ = 0;  ///< delivered, and not yet granted to the agent
+    std::size_t owed_ = 0;  ///< bytes delivered, but not yet granted to the agent again
     bool tenant_ended_ = false;
     bool tenant_end_told_ = false;
 
-    std::string outbound_;  ///< for the tenant: a piece that the agent's connection had no room for
+    std::string outbound_;  ///< a piece for the tenant that the agent's connection had no room for
     std::size_t credit_ = kInitialCredit;
-    std::optional<Steady::time_point> stuck_since_;  ///< the agent's connection has no room
+    std::optional<Steady::time_point> stuck_since_;  ///< since then, agent_ has no room
     bool begun_ = false;
     bool ended_ = false;                        ///< the pair's owner sends nothing more
-    bool closed_ = false;                       ///< and has gone
-    std::optional<Steady::time_point> cut_at_;  ///< then: for a tenant that does not take the rest
+    bool closed_ = false;                       ///< the pair's owner has closed it
+    std::optional<Steady::time_point> cut_at_;  ///< after closed_: for a tenant that takes no more
     bool end_sent_ = false;
     bool cancelled_ = false;
 };

@@ -6,9 +6,9 @@ namespace hearth::agent {
 namespace {
 
 constexpr std::chrono::seconds kKeepIdle{30};
-/// For those beyond the first: long enough for the next operation of a burst.
+/// For idle connections beyond the first: long enough for the next operation of a burst.
 constexpr std::chrono::seconds kKeepSurplus{1};
-/// Between attempts while the agent has not yet seen that others were closed.
+/// The pause between attempts while the agent has not yet seen that other connections closed.
 constexpr std::chrono::milliseconds kRetry{5};
 /// The agent takes 8; one is left for a connection that it has not yet seen closed.
 constexpr unsigned kMostUsed = 7;
@@ -163,7 +163,7 @@ void DataConnections::giveBack(std::shared_ptr<AgentConnection> connection) {
 }
 
 void DataConnections::forgetDead() {
-    std::vector<std::shared_ptr<AgentConnection>> dead;  // ends behind the lock
+    std::vector<std::shared_ptr<AgentConnection>> dead;  // destroyed after the lock is released
     const MutexLock lock(mutex_);
     for (auto& connection : idle_) {
         if (connection->dead()) dead.push_back(std::move(connection));

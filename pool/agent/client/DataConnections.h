@@ -13,9 +13,9 @@
 
 namespace hearth::agent {
 
-/// The data connections to one agent: made on demand, each used by one operation at a time; one
-/// idle one is kept for a while, what a burst left for a moment. A broken protocol on one condemns
-/// the control connection too. Thread-safe.
+/// The data connections to one agent: made on demand, each used by one operation at a time. One
+/// idle connection is kept for a while, the others left by a burst for a moment. A broken protocol
+/// on one condemns the control connection too. Thread-safe.
 class DataConnections : public std::enable_shared_from_this<DataConnections> {
 public:
     DataConnections(Poller& poller, AgentClient::Connect connect, std::uint64_t epoch,
@@ -26,18 +26,18 @@ public:
           control_(std::move(control)),
           transfers_(std::move(transfers)) {}
 
-    /// The claim that holds the sandbox; nothing works before.
+    /// Sets the claim that holds the sandbox; no operation works before.
     void setClaim(const std::string& claim_id);
-    /// Files that were passed over these connections.
+    /// The files that were passed over these connections.
     Transfers& transfers() { return *transfers_; }
     /// Ends the idle connection and cuts the transfers; later operations throw AgentLost.
     void close();
 
     using Deadline = AgentConnection::Deadline;
 
-    /// Runs `operation(connection, begun)` on a connection of its own, which is there before the
-    /// deadline. If a kept connection turns out broken, and `operation` has not set `begun` (what
-    /// cannot be taken back), it is run once more on a new one. Throws what it throws,
+    /// Runs `operation(connection, begun)` on a connection of its own, obtained before the
+    /// deadline. If a kept connection turns out broken, and `operation` has not set `begun` (so it
+    /// has done nothing final), it runs once more on a new one. Throws the operation's exceptions,
     /// Error(Deadline) if the agent was late, AgentLost.
     template <typename Operation>
     auto run(Deadline deadline, Operation operation) {
@@ -60,8 +60,8 @@ public:
         }
     }
 
-    /// A new connection, the caller's own for as long as it keeps the pointer, or a copy; then it
-    /// is closed. `poller` reads it. Throws AgentLost, AgentError, Error(Deadline).
+    /// Returns a new connection for the caller alone; it is closed when the last copy of the
+    /// pointer goes. `poller` reads it. Throws AgentLost, AgentError, Error(Deadline).
     std::shared_ptr<AgentConnection> lend(Poller& poller, Deadline deadline);
 
     [[noreturn]] static void throwLate();
@@ -97,7 +97,7 @@ private:
     Mutex mutex_;
     Condition place_free_;
     std::string claim_id_ HEARTH_GUARDED_BY(mutex_);
-    // Of these and used_ there are 7 at most.
+    // idle_ and used_ together count 7 connections at most.
     std::vector<std::shared_ptr<AgentConnection>> idle_ HEARTH_GUARDED_BY(mutex_);
     unsigned used_ HEARTH_GUARDED_BY(mutex_) = 0;
     bool closed_ HEARTH_GUARDED_BY(mutex_) = false;

@@ -31,7 +31,7 @@ TakenConnection EgressCarrier::take(std::int64_t number, std::shared_ptr<void> u
             }};
 }
 
-/// One thread dials, others wait for it: they must not take the places of file operations.
+/// One thread dials, the others wait for it: they must not take the places of file operations.
 std::shared_ptr<AgentConnection> EgressCarrier::connection(AgentConnection::Deadline deadline) {
     {
         const MutexLock lock(mutex_);

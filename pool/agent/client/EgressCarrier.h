@@ -10,9 +10,9 @@
 
 namespace hearth::agent {
 
-/// Takes the tenants' connections that an agent announces, where their descriptors cannot be
-/// passed: all of them over one data connection, which is there from the first of them on. They
-/// may outlive the client, and end with this. Thread-safe.
+/// Carries the tenants' connections that an agent announces where it cannot pass their descriptors.
+/// All share one data connection, which is made for the first of them. They may outlive the client,
+/// and end with this object. Thread-safe.
 class EgressCarrier {
 public:
     EgressCarrier(Poller& poller, std::shared_ptr<DataConnections> data)
@@ -21,7 +21,7 @@ public:
     EgressCarrier(const EgressCarrier&) = delete;
     EgressCarrier& operator=(const EgressCarrier&) = delete;
 
-    /// As EgressHandle::take().
+    /// Same as EgressHandle::take().
     TakenConnection take(std::int64_t number, std::shared_ptr<void> until_over);
 
 private:

@@ -27,7 +27,7 @@ bool EgressStream::frame(AgentConnection& from, const FrameHeader& header,
     }
     if (header.type != FrameType::Note) throw ProtocolError("the broker's stream only notes");
     const Json note = parseObject(payload);
-    if (!note.contains("connection")) return false;  // it listens
+    if (!note.contains("connection")) return false;  // the agent listens now
     if (room_.load() == 0) throw ProtocolError("a connection without credit");
     --room_;
     const auto sink = sink_.lock();

@@ -10,8 +10,8 @@
 
 namespace hearth::agent {
 
-/// The client's end of one `broker`: checks that what the agent hands over are connections, and no
-/// more of them than were granted, and tells the sink. Does not keep the sink. Thread-safe.
+/// The client's end of one `broker`: checks that the agent hands over only connections, and no more
+/// than were granted, and gives them to the sink. Does not keep the sink. Thread-safe.
 class EgressStream final : public Stream {
 public:
     explicit EgressStream(const std::shared_ptr<EgressSink>& sink) : sink_(sink) {}

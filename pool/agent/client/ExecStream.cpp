@@ -9,18 +9,18 @@ namespace hearth::agent {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
-/// Granted for each tick beyond the output limit.
+/// The credit granted per tick beyond the output limit.
 constexpr std::size_t kSlowGrant = (1U << 20U) / 10;
-/// The same where a reader is waited for: the window, as far as all paced output may have it.
+/// The tick if a reader is waited for: grants the window, as far as all paced output may have it.
 constexpr std::chrono::milliseconds kPacedTick{10};
-/// The part of the output limit up to which a reader counts as caught up. With the window, it stays
-/// under the half that a log keeps for late readers.
+/// The part of the output limit up to which a reader counts as caught up. Together with the window
+/// it stays under the half that a log keeps for late readers.
 constexpr std::uint64_t kCaughtUp = 8;
-/// More unused credit than any window: the agent is counting on nothing we sent.
+/// More unused credit than any window: the agent grants credit for bytes that were never sent.
 constexpr std::size_t kMaxInputCredit = 16U << 20U;
-/// Of given input in one frame: small beside what may be queued (kMaxPosted).
+/// The most given input in one frame: small compared to what may be queued (kMaxPosted).
 constexpr std::size_t kGivenPiece = 16U << 10U;
-/// When a busy connection is tried again for given input.
+/// The delay before a busy connection is tried again for given input.
 constexpr std::chrono::milliseconds kGiveAgain{2};
 
 }  // namespace
@@ -129,7 +129,7 @@ void ExecStream::consumed(AgentConnection& from, const FrameHeader& header, std:
             owed_ += bytes;
             if (owed_ >= kInitialCredit / 2) grant = std::exchange(owed_, 0);
         } else if (header.channel == Channel::Results) {
-            grant = bytes;  // a flood of output does not hold up what there is to see
+            grant = bytes;  // a flood of output does not delay results
         } else {
             owed_ += bytes;
             later = true;
@@ -217,7 +217,7 @@ std::optional<std::string_view> ExecStream::nextGiven() {
     if (!given_) return std::nullopt;
     const std::string_view left = std::string_view(*given_).substr(given_at_);
     const std::size_t size = std::min({left.size(), input_credit_, kGivenPiece});
-    if (size == 0 && !left.empty()) return std::nullopt;  // until the program has read
+    if (size == 0 && !left.empty()) return std::nullopt;  // wait until the program has read
     input_credit_ -= size;
     return left.substr(0, size);
 }
@@ -225,10 +225,10 @@ std::optional<std::string_view> ExecStream::nextGiven() {
 void ExecStream::moveGiven(AgentConnection& connection, std::uint32_t stream) {
     UniqueMutexLock lock(mutex_);
     move_again_ = true;
-    if (moving_) return;  // the caller looks again
+    if (moving_) return;  // the sending thread looks again
     moving_ = true;
     while (std::exchange(move_again_, false)) {
-        const std::shared_ptr<const std::string> keep = given_;  // finish() may let it go
+        const std::shared_ptr<const std::string> keep = given_;  // finish() may release it
         const std::optional<std::string_view> piece = nextGiven();
         if (!piece) continue;
         lock.unlock();

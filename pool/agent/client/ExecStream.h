@@ -15,9 +15,9 @@ namespace hearth::agent {
 
 /// The client's end of one execution's stream: checks the order of frames, offsets and credit,
 /// calls the sink, and grants credit as the sink takes the output: at once up to the output limit,
-/// then about 1 MiB/s, so that a flood costs bounded time. Where the sink has a reader to wait for,
+/// then about 1 MiB/s, so that a flood costs bounded time. If the sink has a reader to wait for,
 /// credit waits for that reader, and beyond the limit the pace is bounded
-/// (AgentConnection::allowPaced). Does not own the sink: output for a sink that is gone is taken
+/// (AgentConnection::allowPaced). Does not own the sink: if the sink is gone, its output is taken
 /// and dropped. Thread-safe.
 class ExecStream final : public Stream {
 public:
@@ -30,26 +30,26 @@ public:
     bool listens() const override { return true; }
     void tick(AgentConnection& connection, std::uint32_t stream) override;
 
-    /// Whether standard input can be written now, or never again.
+    /// True if standard input can be written now, or never again.
     bool canWrite() const;
     bool finished() const;
     /// Takes at most `wanted` bytes of the credit for standard input.
     std::size_t takeCredit(std::size_t wanted);
-    /// As ExecHandle::giveStdin(); `stream` is the number of this one.
+    /// Same as ExecHandle::giveStdin(); `stream` is the number of this stream.
     void give(AgentConnection& connection, std::uint32_t stream, std::string bytes);
 
 private:
-    /// Sends of the given input what the agent and the socket take now.
+    /// Sends as much of the given input as the agent and the socket take now.
     void moveGiven(AgentConnection& connection, std::uint32_t stream);
-    /// The next piece of it, with its credit taken; nullopt if there is none now.
+    /// Returns the next piece of the given input, its credit taken; nullopt if there is none now.
     std::optional<std::string_view> nextGiven() HEARTH_REQUIRES(mutex_);
     void data(AgentConnection& from, const FrameHeader& header, std::string_view payload);
     void output(Channel channel, std::uint64_t offset, std::string_view bytes);
-    /// Gives credit back for what has been taken: results at once, output as its limit allows.
+    /// Gives credit back for consumed bytes: for results at once, for output as its limit allows.
     void consumed(AgentConnection& from, const FrameHeader& header, std::size_t bytes);
-    /// The sink's word.
+    /// Returns the sink's unread().
     std::optional<std::uint64_t> unread() const;
-    /// Marks the last call; the sink if it is still there, and null the second time.
+    /// Marks the last call; returns the sink if it still exists, and null the second time.
     std::shared_ptr<ExecSink> finish();
 
     const std::string id_;
@@ -65,17 +65,17 @@ private:
 
     mutable Mutex mutex_;
     bool finished_ HEARTH_GUARDED_BY(mutex_) = false;  // the last call has been made
-    /// What the agent may still send.
+    /// The number of bytes that the agent may still send.
     std::size_t window_ HEARTH_GUARDED_BY(mutex_) = kInitialCredit;
-    std::size_t owed_ HEARTH_GUARDED_BY(mutex_) = 0;        // consumed, not granted again
-    std::uint64_t received_ HEARTH_GUARDED_BY(mutex_) = 0;  // of output
+    std::size_t owed_ HEARTH_GUARDED_BY(mutex_) = 0;        // bytes consumed, not granted again
+    std::uint64_t received_ HEARTH_GUARDED_BY(mutex_) = 0;  // bytes of output
     Steady::time_point next_grant_ HEARTH_GUARDED_BY(mutex_){};
     std::size_t input_credit_ HEARTH_GUARDED_BY(mutex_) = kInitialCredit;
-    /// Input; null once it is closed.
+    /// The given input; null once it is closed.
     std::shared_ptr<const std::string> given_ HEARTH_GUARDED_BY(mutex_);
-    std::size_t given_at_ HEARTH_GUARDED_BY(mutex_) = 0;  // so much of it is sent
-    bool moving_ HEARTH_GUARDED_BY(mutex_) = false;       // a thread sends it
-    bool move_again_ HEARTH_GUARDED_BY(mutex_) = false;   // and another one asked for that
+    std::size_t given_at_ HEARTH_GUARDED_BY(mutex_) = 0;  // bytes of given_ already sent
+    bool moving_ HEARTH_GUARDED_BY(mutex_) = false;       // a thread is sending given_
+    bool move_again_ HEARTH_GUARDED_BY(mutex_) = false;   // and another thread asked for that
 };
 
 }  // namespace hearth::agent

@@ -19,7 +19,7 @@ namespace hearth::agent {
 namespace {
 
 constexpr std::size_t kMaxCredit = 16U << 20U;
-/// Read or written at once of a file that was passed.
+/// The number of bytes of a passed file that are read or written at once.
 constexpr std::size_t kPassedPiece = 256U << 10U;
 /// A file up to this size is not worth passing.
 constexpr std::size_t kFirst = 64U << 10U;
@@ -47,7 +47,7 @@ void awaitNews(AgentConnection& connection, const std::shared_ptr<FileStream>& s
     DataConnections::throwLate();
 }
 
-/// Whether it is a regular file of one of these file systems.
+/// Checks that it is a regular file of one of these file systems.
 bool isFileOf(int fd, std::initializer_list<long> systems) {
     struct stat st {};
     struct statfs system {};
@@ -55,14 +55,14 @@ bool isFileOf(int fd, std::initializer_list<long> systems) {
     return std::ranges::find(systems, static_cast<long>(system.f_type)) != systems.end();
 }
 
-/// Whether reading it is what it seems: a regular file of a file system that keeps its own files,
-/// not one where a read asks another process, or does something.
+/// Checks that reading it only reads: a regular file of a file system that keeps its own files,
+/// not one where a read asks another process, or has an effect.
 bool readsLikeAFile(int fd) {
     return isFileOf(fd, {EXT4_SUPER_MAGIC, TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC, XFS_SUPER_MAGIC,
                          BTRFS_SUPER_MAGIC});
 }
 
-/// The same of writing. Not in memory: what we write there is charged to us, not to the sandbox.
+/// The same check for writing. Not tmpfs: its memory is charged to this process.
 bool writesLikeAFile(int fd) {
     const int flags = ::fcntl(fd, F_GETFL);
     return flags >= 0 && (flags & O_ACCMODE) == O_WRONLY &&
@@ -70,7 +70,7 @@ bool writesLikeAFile(int fd) {
            isFileOf(fd, {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC});
 }
 
-/// Writes as much as can be written, and says how much.
+/// Writes as much as can be written, and returns the number of bytes.
 std::size_t writePassed(const Transfers::File& file, std::string_view bytes) {
     const std::shared_ptr<const Fd> fd = file.use();
     std::size_t done = 0;
@@ -85,7 +85,7 @@ std::size_t writePassed(const Transfers::File& file, std::string_view bytes) {
     return done;
 }
 
-/// length 0: to the end.
+/// Reads from `offset`; a `length` of 0 means up to the end.
 void readPassed(const Transfers::File& file, std::uint64_t offset, std::uint64_t length,
                 const std::function<bool(std::string_view)>& chunk) {
     const std::uint64_t most = length == 0 ? UINT64_MAX : length;
@@ -103,7 +103,7 @@ void readPassed(const Transfers::File& file, std::uint64_t offset, std::uint64_t
     }
 }
 
-/// Gives up: the agent has thrown away what it has when this returns.
+/// Gives up: when this returns, the agent has thrown away what it has.
 void cancel(AgentConnection& connection, const std::shared_ptr<FileStream>& stream,
             std::uint32_t number) {
     try {

@@ -11,20 +11,20 @@
 
 namespace hearth::agent {
 
-/// The client's end of reading or writing one file. Keeps what has come until the thread that asked
-/// takes it; never more than the credit. Thread-safe.
+/// The client's end of reading or writing one file. Keeps the received bytes until the waiting
+/// thread takes them; never more than the credit. Thread-safe.
 class FileStream final : public Stream {
 public:
     bool frame(AgentConnection& from, const FrameHeader& header, std::string_view payload) override;
 
-    /// Whether nextChunk(), note() or answer() has something.
+    /// True if nextChunk(), note() or answer() has something.
     bool hasNews() const;
     bool canWrite() const;
     std::optional<std::string> note();
     /// The open file that came with the note.
     Fd passed();
     std::optional<std::string> nextChunk();
-    /// Only when all before it has been taken.
+    /// Returns the answer only when everything before it has been taken.
     std::optional<Answer> answer();
     /// Takes at most `wanted` bytes of the credit to write.
     std::size_t takeCredit(std::size_t wanted);
@@ -45,25 +45,25 @@ private:
 };
 
 /// Asks for an operation that sends bytes (`read`, `archiveGet`), as AgentClient::readFile. Sets
-/// `begun` before the first callback. Where the request says `pass` and the agent passes the open
-/// file, it is read here, as one of `transfers`. False, before any callback, if that is no file
-/// this may be done with: ask again without. Throws Error(Deadline) at the deadline, or without
-/// progress for kDataPatience.
+/// `begun` before the first callback. If the request says `pass` and the agent passes the open
+/// file, it is read here, as one of `transfers`. Returns false, before any callback, if the passed
+/// file must not be read here: ask again without `pass`. Throws Error(Deadline) at the deadline, or
+/// without progress for kDataPatience.
 bool download(AgentConnection& connection, AgentConnection::Deadline deadline, Transfers& transfers,
               bool& begun, const Json& request, const std::function<void(const FileStat&)>& begin,
               const std::function<bool(std::string_view)>& chunk);
 /// Gives the next bytes to write, at most as many as there is room for; 0 at the end.
 using NextBytes = std::function<std::size_t(char*, std::size_t)>;
 
-/// The beginning of what is to be written, taken before an agent is asked.
+/// The beginning of the bytes to write, taken before an agent is asked.
 struct FirstBytes {
     std::string bytes;
-    bool whole = false;  ///< that is all
+    bool whole = false;  ///< there are no more bytes
 };
 FirstBytes firstBytes(const NextBytes& next);
 
-/// Asks for an operation that takes bytes (`write`, `archivePut`) and gives its reply. Sets `begun`
-/// before the first call of `next`. Where the request says `pass` and the agent passes the file, it
+/// Asks for an operation that takes bytes (`write`, `archivePut`), returns its reply. Sets `begun`
+/// before the first call of `next`. If the request says `pass` and the agent passes the file, it
 /// is written here, so that its bytes are not copied through the agent.
 Json upload(AgentConnection& connection, Transfers& transfers, bool& begun, const Json& request,
             const FirstBytes& first, const NextBytes& next);

@@ -7,7 +7,7 @@
 
 namespace hearth::agent {
 
-/// The client's end of one `prewarm`: hears its answer without anybody waiting for it.
+/// The client's end of one `prewarm`: hears its answer while no thread waits for it.
 class PrewarmStream final : public Stream {
 public:
     PrewarmStream(PrewarmRequest request, AgentClient::Prewarmed done)

@@ -9,30 +9,30 @@
 namespace hearth::agent {
 
 /// The files of one sandbox that were passed to this process and are read or written here. Each of
-/// them keeps the sandbox's disk, so the agent's end cuts them, however slow a client is.
-/// Thread-safe.
+/// them keeps the sandbox's disk in use, so the end of the agent cuts them, however slow a client
+/// is. Thread-safe.
 class Transfers {
 public:
     Transfers() = default;
     Transfers(const Transfers&) = delete;
     Transfers& operator=(const Transfers&) = delete;
 
-    /// One such file for as long as it is transferred. Used by one thread; ends before its owner.
+    /// One such file while it is transferred. Used by one thread; ends before its owner.
     class File {
     public:
-        /// Throws AgentLost once the transfers were cut.
+        /// Throws AgentLost if the transfers were cut.
         File(Transfers& owner, Fd fd);
         ~File();
         File(const File&) = delete;
         File& operator=(const File&) = delete;
 
-        /// The file for one read or write; it is closed with the last of these after a cut. Throws
-        /// AgentLost once it was cut.
+        /// Returns the file for one read or write; after a cut it closes with the last of these.
+        /// Throws AgentLost after a cut.
         std::shared_ptr<const Fd> use() const;
 
     private:
         friend class Transfers;
-        /// With its owner's mutex held, which the checker cannot tell from another owner's.
+        /// Needs the owner's mutex, which the checker cannot tell from another owner's.
         std::shared_ptr<const Fd> giveUp() HEARTH_NO_THREAD_SAFETY_ANALYSIS {
             return std::move(fd_);
         }

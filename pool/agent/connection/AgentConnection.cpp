@@ -14,15 +14,15 @@
 namespace hearth::agent {
 namespace {
 
-/// How long an idle connection may stay unread before the Poller is given it: in between, calls
-/// that follow each other cost no epoll_ctl. Only when no stream listens.
+/// How long an idle connection may stay unread before the Poller watches it: until then, calls in
+/// quick succession cost no epoll_ctl. Only when no stream listens.
 constexpr std::chrono::milliseconds kLazyArm{100};
-/// How long who asked looks out for the answer before it sleeps: agents answer small calls within
-/// this time, and to be woken on a processor that idles takes as long again.
+/// How long a caller spins before it blocks: agents answer small calls within this time, and a
+/// wake-up on an idle processor takes as long again.
 constexpr std::chrono::microseconds kLookOut{60};
-/// Read at once without a buffer of the connection's own; small, for it lies on the stack.
+/// The size of a read without the connection's own buffer; small, since it lies on the stack.
 constexpr std::size_t kStackRead = 16U << 10U;
-/// The Poller's share for one connection before it looks at the others.
+/// The reads of the Poller for one connection before it looks at the others.
 constexpr int kReadsInARow = 32;
 
 }  // namespace
@@ -192,7 +192,7 @@ void AgentConnection::due(Steady::time_point now) {
     bool expired = false;
     {
         const MutexLock lock(mutex_);
-        // A tick wished for earlier than this one has been, and has asked for its own successor.
+        // An earlier tick has already run, and has asked for its own successor.
         if (!tick_at_ || *tick_at_ > now) return;
         tick_at_.reset();
         if (dead()) return;
@@ -298,7 +298,7 @@ bool AgentConnection::stale() const noexcept {
 
 // --- reading -------------------------------------------------------------------------------------
 
-/// False at the deadline.
+/// Returns false at the deadline.
 bool AgentConnection::pollFor(short events, Deadline deadline) const {
     const auto left = std::max<std::chrono::nanoseconds>(deadline - Steady::now(),
                                                          std::chrono::nanoseconds::zero());
@@ -358,7 +358,7 @@ ssize_t AgentConnection::receive(char* into, std::size_t room) {
         }
     }
     if (cut && passed_.size() == before) {
-        // The kernel had no descriptor left to give: our own want, and not the agent's fault.
+        // The kernel had no descriptor left to give: that is not the agent's fault.
         kill(End::Closed, "this process has no descriptor left for what the agent passes");
         return n;
     }
@@ -414,8 +414,8 @@ bool AgentConnection::readOnce() {
     return true;
 }
 
-/// As readOnce(). Nothing here says that the agent broke the protocol: whoever stands in between
-/// can end a connection, and must not condemn a sandbox.
+/// As readOnce(). No failure here means that the agent broke the protocol: a third party on the
+/// network can end a connection, and must not condemn a sandbox.
 bool AgentConnection::readSealed() {
     const std::size_t before = opened_.size();
     switch (sealed_->receive(fd_.get(), opened_)) {

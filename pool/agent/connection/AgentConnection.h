@@ -34,26 +34,26 @@ public:
 class Stream {
 public:
     virtual ~Stream() = default;
-    /// True when the frame closed the stream. Throws ProtocolError: the end of the connection.
+    /// True when the frame closed the stream. A ProtocolError ends the connection.
     virtual bool frame(AgentConnection& from, const FrameHeader& header,
                        std::string_view payload) = 0;
     /// The connection ended before the stream did. The last call.
     virtual void lost() {}
-    /// Whether frames must be read although nobody waits for them.
+    /// True if frames must be read although nobody waits for them.
     virtual bool listens() const { return false; }
-    /// Asked for with AgentConnection::wantTick(); only of streams that listen.
+    /// Called after AgentConnection::wantTick(), only on streams that listen.
     virtual void tick(AgentConnection&, std::uint32_t /*stream*/) {}
 };
 
-/// Reply or Error of a simple call.
+/// The Reply or Error of a simple call.
 struct Answer {
     bool error = false;
     std::string payload;
 };
 
-/// One connection to an agent, multiplexed. Of the threads that wait one reads for all (the
-/// leader); when its own answer is there the next one takes over; while nobody waits the Poller
-/// reads. No lock is held while a stream hears a frame. Thread-safe.
+/// One connection to an agent, multiplexed. One of the waiting threads reads for all (the leader);
+/// when its own answer has come, the next one takes over; while nobody waits, the Poller reads. No
+/// lock is held while a stream hears a frame. Thread-safe.
 class AgentConnection final : public Polled, public std::enable_shared_from_this<AgentConnection> {
 public:
     enum class End {
@@ -62,7 +62,7 @@ public:
         Late,       ///< the agent did not answer in time
         Ours,       ///< closed by this side
     };
-    /// Heard once when the connection ends otherwise than by close(); the streams have heard it.
+    /// Called once when the connection ends other than by close(), after the streams have heard it.
     using OnEnd = std::function<void(End, const std::string& reason)>;
     using Deadline = Steady::time_point;
 
@@ -74,42 +74,42 @@ public:
     /// Sends a request and waits for its answer. AgentLost if none comes in time: the connection
     /// continues, and a late answer is dropped.
     Answer call(std::string_view request, Deadline deadline);
-    /// Opens a stream with a request and gives its number. Throws AgentLost if the connection has
-    /// ended; when it ends afterwards, even before the request is out, the stream hears `lost`.
+    /// Opens a stream with a request and returns its number. Throws AgentLost if the connection has
+    /// ended; if it ends afterwards, even before the request is out, the stream hears `lost`.
     std::uint32_t open(const std::shared_ptr<Stream>& stream, std::string_view request,
                        Deadline deadline);
-    /// Sends one frame; throws AgentLost. A socket that takes nothing until the deadline is ended,
+    /// Sends one frame; throws AgentLost. A socket that takes nothing until the deadline is closed,
     /// since a frame may have been written in part.
     void send(const FrameHeader& header, std::string_view payload, Deadline deadline);
-    /// Queues a small frame and never blocks; for the reader.
+    /// Queues a small frame and never blocks; for the reading thread.
     void post(FrameType type, std::uint32_t stream, std::string_view payload);
     void postCredit(std::uint32_t stream, std::size_t bytes);
-    /// As post(), but only while nothing else waits to be written: false then, and nothing is
-    /// queued. So a frame may be larger, and comes again after wantTick().
+    /// As post(), but only while nothing else waits to be written: otherwise returns false and
+    /// queues nothing. So a frame may be larger, and is offered again after wantTick().
     bool offer(FrameType type, std::uint32_t stream, std::string_view payload);
-    /// Reads, or lets another read, until `ready` (asked without locks; after frames of `stream`,
-    /// or after any if null). False at the deadline; AgentLost if the connection ended and it is
-    /// not ready.
+    /// Reads, or lets another thread read, until `ready` is true (called without locks; after
+    /// frames of `stream`, or after any frame if null). Returns false at the deadline; throws
+    /// AgentLost if the connection ended and it is not ready.
     bool await(const Stream* stream, const std::function<bool()>& ready, Deadline deadline);
 
     /// Ends the connection; the streams hear `lost` from the thread that reads, or from this one.
     void kill(End end, const std::string& reason);
-    /// The same, silently; then waits until nothing is called any more (unless this thread reads).
+    /// Ends it silently; then waits until nothing is called any more (unless this thread reads).
     void close();
     bool dead() const noexcept { return dead_.load(std::memory_order_acquire); }
     std::string reason() const;
-    /// How it ended; only once it is dead.
+    /// Returns how it ended; call it only once it is dead.
     End end() const;
-    /// Whether the peer has hung up or sent something nobody asked for; for an idle connection.
+    /// True if the peer has hung up or sent something unasked for; for an idle connection.
     bool stale() const noexcept;
     /// Ends the connection at that time unless called again; nullopt: never.
     void expireAt(std::optional<Steady::time_point> at);
-    /// Stream::tick() and what else waits for it, at the latest at `at`.
+    /// Requests Stream::tick() and a retry of queued frames, at the latest at `at`.
     void wantTick(Steady::time_point at);
-    /// How many of these bytes beyond its limit a paced execution may send now.
+    /// Returns how many of these bytes beyond its limit a paced execution may send now.
     std::size_t allowPaced(std::size_t wanted);
 
-    /// The descriptor that came with the frame at hand, if any; for Stream::frame().
+    /// Returns the descriptor that came with the current frame, if any; for Stream::frame().
     Fd takePassed();
 
     /// For the Poller.
@@ -154,7 +154,7 @@ private:
 
     Poller& poller_;
     Fd fd_;
-    /// Null on a Unix socket. Its receiving half is the reader's, its sending half is the pen's.
+    /// Null on a Unix socket. The reader owns its receiving half, the holder of the pen the other.
     const std::unique_ptr<SealedWire> sealed_;
     std::uint64_t poll_id_ = 0;
     OnEnd on_end_;
@@ -164,7 +164,7 @@ private:
     // Owned by the holder of the reader role: an incomplete frame.
     std::vector<char> buffer_;
     std::size_t filled_ = 0;
-    std::string opened_;     ///< the same where there is a sealed_
+    std::string opened_;     ///< the same if sealed_ is set: opened bytes
     std::deque<Fd> passed_;  ///< in the order of the frames that carry them
 
     mutable Mutex mutex_;
@@ -184,11 +184,11 @@ private:
     std::string reason_ HEARTH_GUARDED_BY(mutex_);
     bool closing_ HEARTH_GUARDED_BY(mutex_) = false;
     bool told_ HEARTH_GUARDED_BY(mutex_) = false;    // the streams have heard of the end
-    bool buried_ HEARTH_GUARDED_BY(mutex_) = false;  // and so has on_end_
+    bool buried_ HEARTH_GUARDED_BY(mutex_) = false;  // and on_end_ has been called
     Condition buried_cv_;
 };
 
-/// What the loss of its connection means for an agent.
+/// Returns what kind of loss the end of its connection means for an agent.
 Loss lossOf(AgentConnection::End end) noexcept;
 
 }  // namespace hearth::agent

@@ -9,18 +9,18 @@
 #include "base/Error.h"
 #include "pool/agent/connection/AgentConnection.h"
 
-// The half of Connection that asks and writes; Connection.cpp reads and ends.
+// The half of AgentConnection that asks and writes; AgentConnection.cpp reads and ends.
 
 namespace hearth::agent {
 namespace {
 
-/// When to retry a full socket for frames that nobody waits for.
+/// The delay before a full socket is retried for frames that nobody waits for.
 constexpr std::chrono::milliseconds kWriteAgain{100};
 constexpr std::size_t kMaxPosted = 64U << 10U;
-/// An agent refuses more (PROTOCOL.md), so it has answered all but these.
+/// An agent refuses more streams (PROTOCOL.md), so at most these can be unanswered.
 constexpr std::size_t kMostStreams = 64;
 
-/// The answer of one simple call; parsed by the thread that asked.
+/// The answer of one simple call; the calling thread parses it.
 class CallStream final : public Stream {
 public:
     bool frame(AgentConnection&, const FrameHeader& header, std::string_view payload) override {
@@ -48,7 +48,7 @@ Answer AgentConnection::call(std::string_view request, Deadline deadline) {
     open(stream, request, deadline);
     if (!await(
             stream.get(), [&stream] { return stream->done(); }, deadline)) {
-        // The stream stays: a late answer closes it, and is read by nobody.
+        // The stream stays: a late answer closes it and is dropped.
         bool too_many = false;
         {
             const MutexLock lock(mutex_);
@@ -68,7 +68,7 @@ std::uint32_t AgentConnection::open(const std::shared_ptr<Stream>& stream, std::
     }
     const MutexLock lock(mutex_);
     if (!takePen(deadline)) throw AgentLost("the agent does not read", Loss::Late);
-    // Numbered while the pen is held, so that numbers go up on the wire.
+    // The stream gets its number while the pen is held, so that numbers go up on the wire.
     const std::uint32_t number = next_stream_++;
     streams_.emplace(number, stream);
     if (stream->listens()) ++listening_;
@@ -88,7 +88,7 @@ void AgentConnection::send(const FrameHeader& header, std::string_view payload, 
     if (dead()) throwLost();
 }
 
-/// The pen: its holder writes, one frame at a time. False at the deadline.
+/// Takes the pen: its holder writes, one frame at a time. Returns false at the deadline.
 bool AgentConnection::takePen(Deadline deadline) {
     const bool free = pen_free_.waitUntil(
         mutex_, deadline, [&]() HEARTH_REQUIRES(mutex_) { return !writing_ || dead(); });
@@ -147,7 +147,7 @@ ssize_t AgentConnection::transmitSome(const iovec* parts, std::size_t count) {
     return ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/// Whether bytes wait for a socket that took nothing more; asked while nobody writes.
+/// True if bytes wait for a socket that took nothing more; call it while nobody writes.
 bool AgentConnection::unsent() const {
     return !posted_.empty() || (sealed_ && sealed_->pending());
 }
@@ -160,7 +160,7 @@ bool AgentConnection::offer(FrameType type, std::uint32_t stream, std::string_vi
     return enqueue(type, stream, payload, true);
 }
 
-/// False if it is not queued. `alone`: only if nobody else has queued frames or is writing.
+/// Returns false if it is not queued. `alone`: only if nobody else has queued frames or is writing.
 bool AgentConnection::enqueue(FrameType type, std::uint32_t stream, std::string_view payload,
                               bool alone) {
     std::array<unsigned char, kHeaderSize> head;

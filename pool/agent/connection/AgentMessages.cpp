@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxId = 256;
 constexpr std::size_t kMaxText = 64U << 10U;
-constexpr std::size_t kMaxPath = 16U << 10U;  // PATH_MAX, and what escaping may make of it
+constexpr std::size_t kMaxPath = 16U << 10U;  // PATH_MAX, enlarged by escaping
 constexpr std::size_t kMaxExecutions = 64;
 constexpr std::size_t kMaxLanguages = pool::kMostLanguages;
 constexpr std::size_t kMaxLabels = 256;
@@ -45,7 +45,7 @@ std::int64_t nanos(TimePoint at) {
     return at.time_since_epoch().count();
 }
 
-/// A word of A-Z, 0-9 and `_`: a code of the protocol.
+/// Checks that it is a word of A-Z, 0-9 and `_`: a code of the protocol.
 bool isCode(const std::string& text) {
     return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
         return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';

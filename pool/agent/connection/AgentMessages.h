@@ -13,8 +13,8 @@
 #include "pool/agent/connection/FileTypes.h"
 
 /// The JSON of PROTOCOL.md. Requests are written for an agent; answers are read as from an enemy:
-/// every field is checked for type and range, and what does not fit is a ProtocolError
-/// (Connection.h).
+/// every field is checked for type and range, and anything that does not fit is a ProtocolError
+/// (AgentConnection.h).
 namespace hearth::agent {
 
 std::string encodeControlHello(std::uint64_t epoch);
@@ -25,32 +25,32 @@ std::string encodeDeadlines(std::uint64_t epoch, std::optional<TimePoint> expire
 /// Throws Error(InvalidArgument) unless there is exactly one thing to run.
 std::string encodeExec(const ExecRequest& request);
 
-/// An object within the limits of the protocol.
+/// Parses an object within the limits of the protocol.
 Json parseObject(std::string_view payload);
 AgentError decodeError(std::string_view payload);
 Hello decodeHello(const Json& json);
-/// Only that the agent speaks this version: of a data connection nothing more is believed.
+/// Checks only that the agent speaks this version: nothing else of a data connection is believed.
 void checkHello(const Json& json);
 BindReply decodeBind(const Json& json, const BindRequest& request);
 Deadlines decodeDeadlines(const Json& json);
 TimePoint decodeTouch(const Json& json);
 
 std::string encodeContext(const ContextRequest& request);
-/// Whether the agent had the context already.
+/// True if the agent had the context already.
 bool decodeContext(const Json& json, const ContextRequest& request);
 std::string encodePrewarm(const PrewarmRequest& request);
-/// Only languages that were asked for.
+/// Accepts only languages that were asked for.
 PrewarmReply decodePrewarm(const Json& json, const PrewarmRequest& request);
 
 /// `id` is the execution that was asked for.
 ExecStart decodeStarted(const Json& json, const std::string& id);
 ExecResult decodeResult(const Json& json, const std::string& id);
 
-/// Of `{stat}`.
+/// Decodes `{stat}`.
 FileStat decodeStat(const Json& json);
-/// Of `{items, next?}`, at most `limit` items.
+/// Decodes `{items, next?}`, at most `limit` items.
 FileList decodeList(const Json& json, std::size_t limit);
-/// Of `{items, more?}`, at most `limit` items.
+/// Decodes `{items, more?}`, at most `limit` items.
 FileChanges decodeChanges(const Json& json, std::size_t limit);
 std::uint64_t decodeBytes(const Json& json);
 ArchiveCount decodeArchiveCount(const Json& json);

@@ -34,13 +34,13 @@ private:
 /// How an agent failed to answer.
 enum class Loss {
     Gone,    ///< its connection has ended, or none could be made
-    Late,    ///< to this call alone: it said other things meanwhile
-    Silent,  ///< it said nothing at all meanwhile
+    Late,    ///< it left this call unanswered, but sent other frames meanwhile
+    Silent,  ///< it sent nothing at all meanwhile
     Broken,  ///< it broke the protocol: the sandbox must not be trusted again
 };
 
-/// The agent has not answered. Only Broken condemns its sandbox; of the others the runtime knows
-/// whether it lives.
+/// The agent has not answered. Only Broken condemns its sandbox; after the other losses the runtime
+/// knows whether the sandbox lives.
 class AgentLost : public std::runtime_error {
 public:
     explicit AgentLost(const std::string& reason, Loss loss = Loss::Gone)
@@ -51,20 +51,20 @@ private:
     Loss loss_;
 };
 
-/// Apart in the linker from what the program inside calls by the same names (BindLock.h,
+/// Keeps these names apart in the linker from the same names in the program inside (BindLock.h,
 /// Deadlines.h); no file may include both.
 inline namespace client {
 
 struct Deadlines {
     TimePoint expires_at{};                     ///< zero: never
     std::chrono::milliseconds idle_timeout{0};  ///< zero: never
-    /// False: the agent leaves what idleness means to the server. Of an answer, nullopt is an agent
-    /// of an earlier version, which cannot.
+    /// False: the agent leaves the consequence of idleness to the server. In an answer, nullopt
+    /// means an agent of an earlier version, which cannot do that.
     std::optional<bool> idle_ends;
     TimePoint idle_at{};  ///< when it will be idle if nothing happens; zero: running or never
 };
 
-/// An agent's facts of its one bind.
+/// The facts of an agent's one bind.
 struct Binding {
     std::string claim_id;
     std::uint32_t attempt = 0;
@@ -99,18 +99,18 @@ struct Hello {
     std::optional<Binding> binding;
     Deadlines deadlines;
     TimePoint last_activity{};
-    TimePoint now{};  ///< of the agent's own clock; all other times are in ours
+    TimePoint now{};  ///< on the agent's own clock; all other times are on the server's
     std::uint32_t running = 0;
     std::vector<KnownExecution> executions;
     std::vector<KnownContext> contexts;
     std::vector<std::string> languages;
 };
 
-/// An archive of Debian packages that apt in the sandbox takes them from.
+/// An archive of Debian packages for apt in the sandbox.
 struct AptArchive {
     std::string source;             ///< "URL SUITE COMPONENT…"
     std::string keyring;            ///< in the image, for its signature; empty: apt checks none
-    bool keyring_optional = false;  ///< where the image has it not, apt checks none
+    bool keyring_optional = false;  ///< if the image lacks it, apt checks none
 
     bool operator==(const AptArchive&) const = default;
 };
@@ -126,26 +126,26 @@ struct BindRequest {
     Json note = Json::object();
     std::map<std::string, std::string> env;
     std::map<std::string, std::string> secrets;
-    std::uint32_t cpus = 0;  ///< for thread counts, where they are fewer than at the start; 0: not
+    std::uint32_t cpus = 0;  ///< for thread counts, if fewer than at the start; 0: no change
     std::string trust;  ///< certificates in PEM that programs trust, in addition to the image's own
     std::vector<AptArchive> apt;
     Deadlines deadlines;
 };
 
-/// What an agent tells of its sandbox. Its word: a tenant that has taken it over could tell
-/// anything.
+/// An agent's report about its sandbox. Unverified: a tenant that has taken over the agent could
+/// report anything.
 struct AgentUsage {
     std::uint64_t disk_total = 0;
     std::uint64_t disk_used = 0;
     std::uint64_t processes = 0;
-    /// What the kernel counts of its control group.
+    /// The kernel's counts of the sandbox's control group.
     struct Group {
         std::uint64_t cpu_ns = 0;
         std::uint64_t memory_bytes = 0;
         std::uint64_t memory_peak_bytes = 0;  ///< 0: the kernel does not count it
         std::uint64_t oom_kills = 0;
     };
-    /// None where the agent is not to tell, cannot, or is of a version before 2026-11-28.
+    /// nullopt if the agent must not or cannot report it, or is of a version before 2026-11-28.
     std::optional<Group> group;
 };
 
@@ -156,16 +156,16 @@ struct BindReply {
     TimePoint bound_at{};
 };
 
-/// A process that runs before the work of an execution and as a part of it.
+/// A process that runs before the work of an execution, as a part of it.
 struct PrepareWork {
     std::vector<std::string> argv;
     std::string input;       ///< on its standard input, one line
-    bool with_code = false;  ///< followed by the code
+    bool with_code = false;  ///< followed by the execution's code
 };
 
-/// Its outcome. Untrusted text.
+/// The outcome of a PrepareWork. Untrusted text.
 struct Prepared {
-    bool ok = false;  ///< else the work has not begun
+    bool ok = false;  ///< false: the work has not begun
     std::uint64_t duration_ms = 0;
     std::string output;  ///< the ends of what it printed
     std::string errors;
@@ -179,7 +179,7 @@ struct ExecRequest {
     std::string command;
     std::string language;
     std::string code;
-    std::string context;  ///< with code: the interpreter to run it in; cwd and env are its own
+    std::string context;  ///< with code: the interpreter that runs it; cwd and env are its own
     std::string cwd;
     std::map<std::string, std::string> env;
     bool stdin_open = false;
@@ -187,23 +187,23 @@ struct ExecRequest {
     std::chrono::milliseconds timeout{0};
     std::uint64_t output_limit = 1U << 20U;
     bool background = false;
-    bool paced = false;    ///< the program waits for ExecSink::unread() in place of losing output
+    bool paced = false;    ///< the program waits for ExecSink::unread() instead of losing output
     bool prewarm = false;  ///< before the bind, and only then
     std::optional<PrepareWork> prepare;
-    Json note = Json::object();  ///< told again by ExecStart where the agent had it already
+    Json note = Json::object();  ///< reported again by ExecStart if the agent had it already
 };
 
-/// An agent's facts of an execution that begins, or is found again.
+/// The facts of an execution that begins, or is found again.
 struct ExecStart {
     TimePoint at{};
     bool repeated = false;
-    std::string interpreter;     ///< zygote, context, cold; of a command parked or empty
+    std::string interpreter;     ///< zygote, context, cold; for a command parked or empty
     std::string context;         ///< empty: none
-    Json note = Json::object();  ///< of ExecRequest, where repeated: the agent's word
+    Json note = Json::object();  ///< of ExecRequest, if repeated; unverified
 };
 
 struct ExecResult {
-    ExecutionStatus status = ExecutionStatus::Ok;  ///< up to Killed
+    ExecutionStatus status = ExecutionStatus::Ok;  ///< Ok to Killed
     int exit_code = 0;
     int signal = 0;
     TimePoint started_at{};
@@ -215,12 +215,12 @@ struct ExecResult {
     std::string interpreter;  ///< as in ExecStart
     std::uint64_t result_bytes = 0;
     std::uint64_t dropped_results = 0;
-    std::optional<bool> context_kept;  ///< of one that ran in a context
-    std::optional<Prepared> prepared;  ///< of one that was to be
+    std::optional<bool> context_kept;  ///< set if it ran in a context
+    std::optional<Prepared> prepared;  ///< set if it was to be prepared
     std::string report;  ///< untrusted JSON text left by the language's runner, or empty
 };
 
-/// A stateful interpreter to be made.
+/// A stateful interpreter to make.
 struct ContextRequest {
     std::string id;
     std::string language;
@@ -228,31 +228,31 @@ struct ContextRequest {
     std::map<std::string, std::string> env;
 };
 
-/// Interpreters to be kept ready, with what they import ahead.
+/// Interpreters to keep ready, with the modules that they import in advance.
 struct PrewarmRequest {
-    std::map<std::string, std::vector<std::string>> languages;  ///< to modules
+    std::map<std::string, std::vector<std::string>> languages;  ///< language to modules
     std::chrono::milliseconds wait{0};
 };
 
 struct PrewarmReply {
     std::vector<std::string> ready;
-    std::map<std::string, std::string> failed;  ///< language to why; untrusted text
+    std::map<std::string, std::string> failed;  ///< language to reason; untrusted text
 };
 
 /// Receives one execution. Called from whichever thread reads the connection, one call at a time,
 /// never while a lock of the client is held; must not block and must not ask the same client
-/// (std::logic_error). `lost` and `exited` are the last call; exactly one of them
-/// comes to a sink that lives.
+/// (std::logic_error). `lost` and `exited` are the last call; a sink that still exists gets exactly
+/// one of them.
 class ExecSink {
 public:
     virtual ~ExecSink() = default;
     virtual void started(const ExecStart& start) = 0;
     /// `offset` is the place of `bytes` in the one sequence over both channels. `channel`: 1, 2.
     virtual void output(int channel, std::uint64_t offset, std::string_view bytes) = 0;
-    /// Bytes of it that a reader whom the agent waits for has not read; nullopt: there is none.
+    /// The bytes that its reader has not read, if the agent waits for that reader; else nullopt.
     virtual std::optional<std::uint64_t> unread() const { return std::nullopt; }
-    /// Something the code shows: untrusted text that should be a JSON object, at most kMaxResult
-    /// (Frame.h) long. Comes after the output that was written before it.
+    /// One result that the code shows: untrusted text that should be a JSON object, at most
+    /// kMaxResult (Frame.h) long. Comes after the output that was written before it.
     virtual void result(std::string_view /*json*/) {}
     virtual void exited(const ExecResult& result) = 0;
     /// The stream ended without a result: refused (`error` set) or the agent was lost (empty).
@@ -264,33 +264,33 @@ class ExecHandle {
 public:
     virtual ~ExecHandle() = default;
     /// Blocks while the agent takes no more, up to `timeout`; throws AgentLost, Error(Deadline).
-    /// Input to an execution that has ended goes nowhere.
+    /// Input to an execution that has ended is dropped.
     virtual void writeStdin(std::string_view bytes, std::chrono::milliseconds timeout) = 0;
     virtual void closeStdin() = 0;
-    /// All of its input at once, in place of the other two. Never blocks: bytes that the agent does
-    /// not take yet are kept and sent as it does, then the close. Released when the execution or
-    /// its connection ends.
+    /// Gives all of its input at once, instead of the other two. Never blocks: bytes that the agent
+    /// does not take yet are kept and sent later; then the input is closed. Released when the
+    /// execution or its connection ends.
     virtual void giveStdin(std::string bytes) = 0;
 };
 
-/// Receives what a sandbox sends out. Called as an ExecSink is: one call at a time, from whichever
-/// thread reads the connection; must not block and must not ask the same client.
+/// Receives a sandbox's outgoing connections. Called like an ExecSink: one call at a time, from
+/// whichever thread reads the connection; must not block and must not ask the same client.
 class EgressSink {
 public:
     virtual ~EgressSink() = default;
     /// A TCP connection that tenant code made to the agent's port, non-blocking.
     virtual void connected(Fd connection) = 0;
-    /// The same, where a descriptor cannot be passed: one to EgressHandle::take(). The agent keeps
-    /// it for a minute.
+    /// The same if a descriptor cannot be passed: `connection` is for EgressHandle::take(). The
+    /// agent keeps it for a minute.
     virtual void announced(std::int64_t connection) = 0;
-    /// The agent does not offer the port, or to somebody else now. The last call.
+    /// The agent does not offer the port, or offers it to another client now. The last call.
     virtual void refused(const std::string& why) = 0;
 };
 
 /// A tenant's connection whose bytes the agent carries.
 struct TakenConnection {
     Fd socket;  ///< non-blocking; closing it ends the tenant's connection
-    /// Before that: the tenant is to see that it broke, not that it ended.
+    /// Called before closing it, makes the tenant see that it broke instead of ended.
     std::function<void()> reset;
 };
 
@@ -298,11 +298,11 @@ struct TakenConnection {
 class EgressHandle {
 public:
     virtual ~EgressHandle() = default;
-    /// Grants so many more connections. Never blocks; goes nowhere when the agent is gone.
+    /// Grants this many more connections. Never blocks; has no effect when the agent is gone.
     virtual void grant(std::uint32_t connections) = 0;
-    /// A connection that was announced; blocks for a moment, for ten seconds at most. `until_over`
-    /// is destroyed when the tenant's end of it is gone too, or if this throws: AgentLost,
-    /// Error(Deadline), AgentError. One that nobody waits for any more is closed at once.
+    /// Takes an announced connection; blocks for a moment, for ten seconds at most. `until_over` is
+    /// destroyed when the tenant's end of it is gone too, or if this throws: AgentLost,
+    /// Error(Deadline), AgentError. If nobody waits for it any more it is closed at once.
     virtual TakenConnection take(std::int64_t connection, std::shared_ptr<void> until_over) = 0;
 };
 

@@ -8,7 +8,7 @@
 
 namespace hearth::agent {
 
-/// A new connection. Throws AgentLost if there is none.
+/// Makes a new connection. Throws AgentLost if there is none.
 inline AgentLink dial(const AgentDialer& dialer, secure::Purpose purpose) {
     try {
         return dialer(purpose);
@@ -17,8 +17,8 @@ inline AgentLink dial(const AgentDialer& dialer, secure::Purpose purpose) {
     }
 }
 
-/// Runs `decode` on what an agent sent; if it does not fit, the connection ends and AgentLost is
-/// thrown.
+/// Runs `decode` on a message of the agent; if it does not fit, ends the connection and throws
+/// AgentLost.
 template <typename Decode>
 auto believing(AgentConnection& connection, Decode decode) {
     try {
@@ -30,7 +30,7 @@ auto believing(AgentConnection& connection, Decode decode) {
     }
 }
 
-/// One call with its answer decoded on this thread. Throws AgentError, AgentLost.
+/// Makes one call, its answer decoded on this thread. Throws AgentError, AgentLost.
 template <typename Decode>
 auto ask(AgentConnection& connection, std::string_view request, AgentConnection::Deadline deadline,
          Decode decode) {

@@ -8,14 +8,14 @@
 
 namespace hearth::agent {
 
-/// How far the clock of an agent's machine is ahead of ours: zero if both are one machine.
-/// Otherwise every time in the protocol is in the agent's clock. Zero means "never" on both sides,
+/// How far the clock of an agent's machine is ahead of ours: zero if both are on one machine.
+/// Otherwise every time in the protocol is on the agent's clock. Zero means "never" on both sides,
 /// and no time is converted to it.
 class ClockShift {
 public:
     ClockShift() = default;
-    /// From the agent's time, reported between `asked` and `answered`; a time between them counts
-    /// as equal to ours.
+    /// Takes the agent's time `told`, reported between `asked` and `answered`; if it lies between
+    /// them, the clocks count as equal.
     ClockShift(TimePoint asked, TimePoint told, TimePoint answered) {
         if (told < asked || told > answered) ahead_ = told - (asked + (answered - asked) / 2);
     }

@@ -9,15 +9,15 @@
 
 namespace hearth::agent {
 
-/// How long an operation on files may go without progress; one that transfers none takes no longer
-/// in all.
+/// How long a file operation may go without progress; one that transfers no file takes no longer in
+/// all.
 inline constexpr std::chrono::seconds kDataPatience{10};
 
 enum class FileType : std::uint8_t { File, Directory, Symlink, Other };
 
 inline constexpr Texts<FileType, 4> kFileTypes{{"file", "directory", "symlink", "other"}};
 
-/// An agent's facts of one file.
+/// The facts of one file, as an agent reports them.
 struct FileStat {
     std::string path;
     FileType type = FileType::File;
@@ -35,7 +35,7 @@ struct FileList {
 
 struct FileChanges {
     std::vector<FileStat> items;
-    bool more = false;  ///< there may be others: too many, or too large or deep a tree
+    bool more = false;  ///< there may be others: too many, or a tree too large or too deep
 };
 
 /// The content of an unpacked archive.

@@ -11,10 +11,10 @@
 namespace hearth::agent {
 namespace {
 
-/// 32 MB/s, and what is unused for so long is gone.
+/// 32 MB/s; room that is unused for kPacedBurst is lost.
 constexpr std::size_t kPacedBytesPerUs = 32;
 constexpr std::chrono::milliseconds kPacedBurst{50};
-/// As the threads that carry tenants' connections on.
+/// The niceness of the threads that carry tenants' connections on, too.
 constexpr int kNice = 5;
 
 }  // namespace
@@ -26,7 +26,7 @@ Poller::Poller(Priority priority) : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
     event.data.u64 = 0;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, alarm_.fd(), &event) != 0) throwErrno("epoll_ctl");
     thread_ = std::jthread([this, priority](const std::stop_token& stop) {
-        // On Linux, of this thread.
+        // On Linux this applies to this thread only.
         if (priority == Priority::Low) ::setpriority(PRIO_PROCESS, 0, kNice);
         run(stop);
     });
@@ -77,7 +77,7 @@ void Poller::arm(std::uint64_t id, int fd, std::uint32_t events) {
 }
 
 void Poller::disarm(std::uint64_t id, int fd) {
-    // One-shot also here: a hang-up is always reported, and would be for ever.
+    // One-shot here too: a hang-up is always reported, and would be reported for ever.
     epoll_event event{};
     event.events = EPOLLONESHOT;
     event.data.u64 = id;

@@ -17,7 +17,7 @@
 
 namespace hearth::agent {
 
-/// Time for timeouts towards agents; real time, whatever clock decides about workspaces.
+/// The clock of timeouts towards agents: real time, whatever clock decides about workspaces.
 using Steady = std::chrono::steady_clock;
 
 /// Something with a descriptor that the Poller watches. Called on the Poller's thread.
@@ -26,14 +26,14 @@ public:
     virtual ~Polled() = default;
     /// An armed event has come, or an end or an error.
     virtual void ready() = 0;
-    /// A time that it asked for has come.
+    /// A time given to Poller::schedule() has come.
     virtual void due(Steady::time_point /*now*/) {}
 };
 
-/// The one thread that reads every agent connection on which nobody waits. Wakes connections when
-/// there is something for what they are armed for, and at times they asked for. Every descriptor is
-/// registered once and one-shot, so a connection that some thread reads causes no wake-up here.
-/// Outlives all clients. Thread-safe.
+/// The one thread that reads every agent connection on which nobody waits. Wakes a connection when
+/// an event comes that it is armed for, and at times it asked for. Every descriptor is registered
+/// once and one-shot, so a connection that some thread reads causes no wake-up here. Outlives all
+/// clients. Thread-safe.
 class Poller {
 public:
     enum class Priority { Normal, Low };
@@ -42,21 +42,21 @@ public:
     Poller(const Poller&) = delete;
     Poller& operator=(const Poller&) = delete;
 
-    /// Another one of low priority, which has a thread from its first use on: for what tenants send
-    /// in bulk, which must not delay others' executions.
+    /// Returns another Poller, of low priority, whose thread starts on first use: for bulk data of
+    /// tenants, which must not delay the executions of others.
     Poller& bulk();
 
-    /// Registers a silent descriptor; gives the id for the calls below.
+    /// Registers a descriptor without arming it; returns the id for the calls below.
     std::uint64_t add(int fd, std::weak_ptr<Polled> polled);
-    /// Before the descriptor is closed.
+    /// Call it before the descriptor is closed.
     void remove(std::uint64_t id, int fd) noexcept;
-    /// Polled::ready() once, when one of `events` has come: by default, something to read.
+    /// Calls Polled::ready() once, when one of `events` has come: by default, something to read.
     void arm(std::uint64_t id, int fd, std::uint32_t events = EPOLLIN | EPOLLRDHUP);
     void disarm(std::uint64_t id, int fd);
-    /// Polled::due() at `at`.
+    /// Calls Polled::due() at `at`.
     void schedule(std::weak_ptr<Polled> polled, Steady::time_point at);
-    /// How many of these bytes paced executions may send now, beyond their limits: all share
-    /// 32 MB/s, because what they send is read, and mostly passed on, on this one thread.
+    /// Returns how many of these bytes paced executions may send now, beyond their limits: all
+    /// share 32 MB/s, because this one thread reads their output and passes most of it on.
     std::size_t allowPaced(std::size_t wanted, Steady::time_point now);
 
 private:

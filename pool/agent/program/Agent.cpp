@@ -28,9 +28,9 @@ namespace {
 constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kHelloWithinNs = 10'000 * kMs;
 constexpr std::size_t kMaxNew = 16;
-/// Peers over TCP that have not proved themselves yet.
+/// The most peers over TCP that have not proved themselves yet.
 constexpr std::size_t kMaxUnproven = 64;
-/// Of a tenant that connects as fast as it can, before the others have their turn.
+/// The connections accepted in one turn, before a flood by a tenant gives way to the others.
 constexpr int kAcceptedAtOnce = 32;
 constexpr std::size_t kMaxText = 4'096;
 
@@ -38,14 +38,14 @@ std::uint64_t epochOf(const JsonValue& body) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(body["epoch"].integer(), 0));
 }
 
-/// A value that goes back to the server later; it must fit into a hello.
+/// Returns the text of a value that goes back to the server later; it must fit into a hello.
 std::string keptJson(const JsonValue& value) {
     return value.isObject() ? value.dump() : std::string("{}");
 }
 
 }  // namespace
 
-/// Calls a member when a descriptor of the agent's is readable.
+/// Calls a member when one of the agent's descriptors is readable.
 class Agent::Watch final : public Source {
 public:
     Watch(Agent& agent, void (Agent::*call)()) : agent_(agent), call_(call) {}
@@ -89,14 +89,14 @@ int Agent::run() {
         tick(nowNs());
     }
     killEverything();
-    // Over TCP the server is told that this is the end, and not a cut.
+    // Over TCP this tells the server that this is the end, and not a cut.
     for (std::size_t left = connections_.size(); settings_.server && left > 0; --left) {
         connections_.front()->close();
     }
     return 0;
 }
 
-/// When a connection that says nothing is closed; INT64_MAX for one that has said hello.
+/// Returns when a silent connection is closed; INT64_MAX for one that has said hello.
 std::int64_t Agent::silentUntilNs(const Connection& c) const {
     if (c.kind != Connection::Kind::New) return INT64_MAX;
     return c.opened_ns + (c.proven() ? kHelloWithinNs : settings_.proof_ms * kMs);
@@ -158,7 +158,7 @@ void Agent::take(Fd socket, const sockaddr_storage& peer) {
         makePlace();
         tuneTcp(socket.get());
         line = std::make_unique<SecureLine>(*settings_.server, *identity_, settings_.pod);
-        // A tenant has all of these addresses, whichever it uses.
+        // A tenant can use all of the sandbox's own addresses, so they count as one origin.
         const std::string address = addressText(peer);
         if (address == settings_.outside || !isOwnAddress(peer)) origin = address;
     } else if (count(Connection::Kind::New) >= kMaxNew) {
@@ -170,11 +170,11 @@ void Agent::take(Fd socket, const sockaddr_storage& peer) {
     made->origin = std::move(origin);
     Connection& connection = *made;
     connections_.push_back(std::move(made));
-    connection.flush();  // over TCP we speak first
+    connection.flush();  // over TCP the agent speaks first
 }
 
-/// Where peers that have proved nothing take all places, the oldest from the address that has most
-/// goes. So whoever floods the port competes with itself, and not with the server.
+/// If peers that have proved nothing take all places, closes the oldest from the address that has
+/// most. So a flood of the port competes with itself, and not with the server.
 void Agent::makePlace() {
     struct Share {
         std::size_t count = 0;
@@ -225,11 +225,11 @@ std::size_t Agent::count(Connection::Kind kind) const {
 void Agent::signalled() {
     signalfd_siginfo info{};
     bool stop = false;
-    // Bounded, as all loops over what tenants can make: a fork bomb never lets these run dry.
+    // Bounded, as all loops over things that tenants can make: a fork bomb never ends this one.
     for (int i = 0; i < 4 && read(signals_.get(), &info, sizeof(info)) == sizeof(info); ++i) {
-        // As PID 1 only the outside may stop us: its signals carry no sender's pid. A tenant that
-        // shares our uid (docker, kubernetes) may send, and is not heard; a queued signal carries
-        // what its sender wrote.
+        // As PID 1, the agent stops only for a signal from outside, which carries no sender's pid.
+        // A tenant that shares its uid (docker, kubernetes) may send signals, but they are ignored;
+        // a queued signal carries whatever its sender wrote.
         const bool outside = info.ssi_code == SI_USER && info.ssi_pid == 0;
         if (info.ssi_signo != SIGCHLD && (!settings_.init || outside)) stop = true;
     }
@@ -256,14 +256,14 @@ void Agent::end() {
 }
 
 void Agent::killEverything() {
-    // Answers that are on their way (drain's own) first.
+    // Answers that are on their way (drain's own) go first.
     for (const auto& c : connections_) {
         if (c->isOpen()) c->flush();
         if (!c->isOpen()) break;  // the list has changed
     }
     if (!settings_.init) return executions_.killAll();
     kill(-1, SIGKILL);
-    // The namespace ends with us in any case; waiting lets the processes be seen to be gone.
+    // The namespace ends with this process in any case; waiting shows that the others are gone.
     constexpr int kStuckMs = 200;
     pollfd ends{signals_.get(), POLLIN, 0};
     for (pid_t pid = 1; pid > 0 || (pid == 0 && poll(&ends, 1, kStuckMs) > 0);) {

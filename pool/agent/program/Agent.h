@@ -29,12 +29,12 @@ public:
     static constexpr std::size_t kMaxWorkers = 12;
 
     /// `listener` is a listening socket, `signals` a signalfd of SIGCHLD, SIGTERM and SIGINT.
-    /// `identity` is given where the settings name a server: then the socket is a TCP one.
+    /// `identity` is given if the settings name a server: then the socket is a TCP one.
     Agent(const Settings& settings, std::optional<secure::AgentIdentity> identity, Fd listener,
           Fd signals);
     ~Agent();
 
-    /// Serves until the sandbox ends; the exit status.
+    /// Serves until the sandbox ends; returns the exit status.
     int run();
 
 private:
@@ -98,8 +98,8 @@ private:
     std::unique_ptr<Watch> signalling_;
     std::list<std::unique_ptr<Connection>> connections_;
     std::list<std::unique_ptr<FileWorker>> workers_;
-    std::int64_t alone_since_ns_;  ///< no control connection since; 0 while there is one
-    bool reap_again_ = false;      ///< there were more dead than one turn reaps
+    std::int64_t alone_since_ns_;  ///< since then no control connection; 0 while there is one
+    bool reap_again_ = false;      ///< more processes had died than one turn reaps
     bool ending_ = false;
 };
 

@@ -24,7 +24,7 @@ bool writeAll(const Fd& fd, const void* bytes, std::size_t size) {
     return fd && write(fd.get(), bytes, size) == static_cast<ssize_t>(size);
 }
 
-/// Exactly the secret, from a file that is ours alone.
+/// Reads exactly the secret, from a regular file that has no other link.
 bool readSecret(const Fd& fd, Secret& secret) {
     struct stat st {};
     errno = EINVAL;
@@ -38,7 +38,7 @@ bool readSecret(const Fd& fd, Secret& secret) {
 int makeIdentity(const char* path, const char* told) {
     if (!secure::initialise()) return 1;
     const secure::AgentIdentity identity = secure::AgentIdentity::generate();
-    unlink(path);  // of a start of this Pod that was cut short
+    unlink(path);  // left by a start of this Pod that was cut short
     const Fd secret(open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!writeAll(secret, identity.secret().data(), Secret::kSize)) {
         complain("cannot write", path);

@@ -18,7 +18,7 @@
 namespace hearth::agent {
 namespace {
 
-/// Drivers lie in folders of their own, and nothing below these.
+/// The deepest folder copied: drivers lie in folders of their own, with nothing below these.
 constexpr int kDeepest = 4;
 
 bool fail(const std::string& path) {
@@ -28,7 +28,7 @@ bool fail(const std::string& path) {
 
 bool copyFile(const std::string& from, const std::string& to, const struct stat& st) {
     const Fd in(open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    unlink(to.c_str());  // of a start of this Pod that was cut short
+    unlink(to.c_str());  // left by a start of this Pod that was cut short
     const Fd out(open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!in || !out) return fail(from);
     for (off_t left = st.st_size; left > 0;) {

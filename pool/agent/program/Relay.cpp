@@ -30,7 +30,7 @@ int failed(const char* what) {
     return 1;
 }
 
-/// Makes this process unreadable and unstoppable for all but root.
+/// Makes this process unreadable and unstoppable for everybody except root.
 void confine() {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -46,7 +46,7 @@ bool addressOf(const std::string& path, sockaddr_un& address) {
     return true;
 }
 
-/// The mode is that of the descriptor, so that the file never has another one.
+/// Listens at `path`. The descriptor gets the mode, so that the file never has another one.
 Fd listenAt(const std::string& path, mode_t mode) {
     Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_un address{};
@@ -96,7 +96,7 @@ public:
     int from() const { return from_; }
     int to() const { return to_; }
 
-    /// False at the end of either side.
+    /// Returns false at the end of either side.
     bool readSome() {
         const ssize_t n = ::read(from_, bytes_.data(), bytes_.size());
         if (n < 0) return errno == EAGAIN || errno == EINTR;
@@ -119,7 +119,7 @@ private:
     std::array<char, 65'536> bytes_;
 };
 
-/// Serves what is ready of one lane; false when it has ended.
+/// Serves the ready ends of one lane; false when it has ended.
 bool serve(Lane& lane, short from_events, short to_events) {
     constexpr short kReadable = POLLIN | POLLHUP | POLLERR;
     if (lane.wantsRead() && (from_events & kReadable) != 0 && !lane.readSome()) return false;
@@ -141,7 +141,7 @@ void carry(int agent) {
         };
         std::array<pollfd, 3> polled{{
             {in.wantsRead() ? STDIN_FILENO : -1, POLLIN, 0},
-            // Always looked at: its end is ours, also while nothing is to be written.
+            // Always polled: its end ends the relay, also while nothing is to be written.
             {STDOUT_FILENO, when(out.wantsWrite(), POLLOUT), 0},
             {agent,
              static_cast<short>(when(out.wantsRead(), POLLIN) | when(in.wantsWrite(), POLLOUT)), 0},

@@ -7,7 +7,7 @@
 namespace hearth::agent {
 namespace {
 
-/// Long, so that a tenant's connections, which are soon closed, do not fill it.
+/// Long, so that a tenant's connections, which are soon closed, do not fill the queue.
 constexpr int kWaiting = 1'024;
 constexpr int kIdleSeconds = 30;
 constexpr int kProbeSeconds = 10;
@@ -46,7 +46,7 @@ bool isOwnAddress(const sockaddr_storage& peer) {
     socklen_t size = sizeof(sockaddr_in);
     const Fd probe(socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (address.ss_family == AF_INET6) {
-        setOption(probe.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);  // IPv4 comes in IPv6's clothes
+        setOption(probe.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);  // IPv4 peers come as IPv6 addresses
         reinterpret_cast<sockaddr_in6&>(address).sin6_port = 0;
         size = sizeof(sockaddr_in6);
     } else {

@@ -26,7 +26,7 @@ namespace {
 using hearth::Fd;
 using hearth::agent::Settings;
 
-/// Descriptors 0 to 2 must be taken, or a socket would land there and be given to a tenant.
+/// Opens descriptors 0 to 2, or a socket would get one of them and be given to a tenant.
 void takeStandardFds() {
     int fd = 0;
     while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd < 3) continue;
@@ -39,7 +39,7 @@ int optionOf(const Fd& fd, int name) {
     return getsockopt(fd.get(), SOL_SOCKET, name, &value, &size) == 0 ? value : 0;
 }
 
-/// A socket that others than our server can reach is used only where it must prove itself.
+/// Checks that it listens, and that it is a network socket only if the server must prove itself.
 bool isListening(const Fd& fd, const Settings& settings) {
     const bool network = optionOf(fd, SO_DOMAIN) != AF_UNIX;
     return optionOf(fd, SO_ACCEPTCONN) != 0 && network == settings.server.has_value();
@@ -52,12 +52,12 @@ bool addressOf(const std::string& path, sockaddr_un& address) {
     return true;
 }
 
-/// inotify would tell when a socket is bound, which is before it listens.
+/// Polled: inotify would report when a socket is bound, which is before it listens.
 constexpr int kMeetingTries = 6'000;
 constexpr useconds_t kMeetingPauseUs = 10'000;
 
-/// Waits a minute for who listens at `path`: where it is a program beside us (`--open`), it comes
-/// after us.
+/// Waits a minute for a listener at `path`: a program beside the agent (`--open`) starts after the
+/// agent.
 bool meet(const Fd& fd, const std::string& path) {
     sockaddr_un address{};
     if (!fd || !addressOf(path, address)) return false;
@@ -71,9 +71,9 @@ bool meet(const Fd& fd, const std::string& path) {
     return false;
 }
 
-/// The listening socket, from a server that cannot leave us a descriptor. No tenant's code has run
-/// yet, so it is the server that listens there. `handover` stays open until the server may know
-/// that we are ready.
+/// Receives the listening socket from a server that cannot leave a descriptor. No tenant code has
+/// run yet, so the listener there is the server's. `handover` stays open until the server may know
+/// that the agent is ready.
 Fd received(const std::string& path, Fd& handover) {
     handover = Fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!meet(handover, path)) return Fd();
@@ -113,7 +113,7 @@ Fd listener(const Settings& settings, Fd& handover) {
             : !settings.listen.empty() ? madeAt(settings.listen)
                                        : Fd(hearth::agent::kListenFd);
     if (!fd || !isListening(fd, settings)) {
-        (void)fd.release();  // may be anybody's
+        (void)fd.release();  // the number may belong to something else
         return Fd();
     }
     fcntl(fd.get(), F_SETFD, FD_CLOEXEC);
@@ -121,7 +121,7 @@ Fd listener(const Settings& settings, Fd& handover) {
     return fd;
 }
 
-/// All signals as the kernel made them, ours to a descriptor. A tenant inherits nothing of it.
+/// Resets all signals, and sends the agent's own to a descriptor. A tenant inherits nothing of it.
 Fd prepareSignals() {
     for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
     ::signal(SIGPIPE, SIG_IGN);
@@ -160,12 +160,12 @@ int main(int argc, char** argv) {
     if (const int status = hearth::agent::readSettings(argc, argv, settings); status >= 0)
         return status;
     takeStandardFds();
-    // One arena, and memory given back: the agent lives beside its tenant in a small cgroup.
+    // One arena, and freed memory is given back: the agent and its tenant share a small cgroup.
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, 65'536);
     mallopt(M_TRIM_THRESHOLD, 131'072);
     confine(settings);
-    // Whatever mode it was mounted with: runc gives a tmpfs that of the folder beneath it.
+    // Needed for any mount mode: runc gives a tmpfs the mode of the folder beneath it.
     if (settings.init && settings.keep_identity) chmod(settings.root.c_str(), 0700);
     std::optional<hearth::agent::secure::AgentIdentity> identity;
     if (settings.server) {
@@ -182,7 +182,7 @@ int main(int argc, char** argv) {
     }
     hearth::agent::Agent agent(settings, std::move(identity), std::move(listening),
                                std::move(signals));
-    if (handover && send(handover.get(), "", 1, MSG_NOSIGNAL) < 0) return 2;  // nobody wants us
+    if (handover && send(handover.get(), "", 1, MSG_NOSIGNAL) < 0) return 2;  // the server is gone
     handover.reset();
     const int status = agent.run();
     std::fflush(nullptr);

@@ -41,7 +41,7 @@ bool Connection::passes() const {
     if (line_ != nullptr) return false;
     ucred peer{};
     socklen_t size = sizeof(peer);
-    // A client outside of our process namespace has no number in it.
+    // A client outside of this process namespace has no pid in it.
     return getpid() != 1 ||
            (getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid == 0);
 }
@@ -70,7 +70,7 @@ void Connection::receive() {
     if (socket_) flush();
 }
 
-/// False if the connection is to be closed.
+/// Returns false if the connection must be closed.
 bool Connection::take(std::string_view bytes) {
     if (line_ == nullptr) {
         in_.append(bytes);
@@ -100,7 +100,7 @@ void Connection::parse() {
 }
 
 bool Connection::frame(const FrameHeader& header, std::string_view payload) {
-    if (header.stream == 0) return false;  // nothing is said to the connection itself
+    if (header.stream == 0) return false;  // no frame is for the connection itself
     if (header.type == FrameType::Request) {
         if (header.stream <= last_stream_) return false;
         last_stream_ = header.stream;
@@ -116,7 +116,7 @@ bool Connection::frame(const FrameHeader& header, std::string_view payload) {
     }
     if (header.stream > last_stream_) return false;
     const auto found = streams_.find(header.stream);
-    if (found == streams_.end()) return true;  // it crossed our answer
+    if (found == streams_.end()) return true;  // the frame crossed the answer
     Stream& stream = *found->second;
     switch (header.type) {
         case FrameType::Data:
@@ -182,8 +182,8 @@ ssize_t Connection::sendSome() {
     return n;
 }
 
-/// As sendSome(): gives the bytes of frames that were sealed. Those that the socket has not taken
-/// then go first.
+/// As sendSome(): returns the number of bytes whose frames were sealed. Sealed bytes that the
+/// socket has not taken go first.
 ssize_t Connection::sendSealed() {
     std::size_t taken = 0;
     if (line_->queued() == 0) {
@@ -249,7 +249,7 @@ void Connection::finish(std::uint32_t id) {
     const auto found = streams_.find(id);
     if (found == streams_.end()) return;
     found->second->detach();
-    // The stream may be the caller: it lives until the batch is over.
+    // The stream may be the caller: it lives until the batch ends.
     struct Grave final : Source {
         explicit Grave(std::unique_ptr<Stream> s) : stream(std::move(s)) {}
         void ready(std::uint32_t) override {}

@@ -20,8 +20,8 @@ namespace hearth::agent {
 
 class Connection;
 
-/// One open stream of a connection: what the client sends on it arrives here. It ends by
-/// Connection::reply or fail, which destroy it.
+/// One open stream of a connection; it receives what the client sends. Connection::reply or fail
+/// end and destroy it.
 class Stream {
 public:
     Stream() = default;
@@ -31,7 +31,7 @@ public:
     virtual void data(std::string_view bytes) = 0;
     virtual void end() = 0;
     virtual void credit(std::uint32_t bytes) = 0;
-    /// The stream is over, answered or not, and is destroyed later: nothing may be sent on it now.
+    /// The stream has ended, answered or not; it is destroyed later, and must send nothing now.
     virtual void detach() = 0;
     /// The connection has room again: send what is waiting.
     virtual void pump() = 0;
@@ -42,7 +42,7 @@ class ConnectionOwner {
 public:
     /// A Request frame on a new stream; its answer closes the stream.
     virtual void request(Connection& connection, std::uint32_t stream, const JsonValue& body) = 0;
-    /// The connection is over: the owner buries it.
+    /// The connection has ended: the owner buries it.
     virtual void closed(Connection& connection) = 0;
 
 protected:
@@ -58,10 +58,10 @@ public:
     static constexpr std::size_t kHighWater = 524'288;
     static constexpr std::size_t kMaxQueued = 1'048'576;
     static constexpr std::size_t kMaxStreams = 64;
-    /// A frame costs its receiver a wake-up, and the work that it tells of the processor meanwhile.
+    /// The delay of noteSoon(): a frame wakes its receiver, which then competes with the work.
     static constexpr std::int64_t kHoldNs = 1'000'000;
 
-    /// `line` is given where the socket leads into a network; null on a Unix socket.
+    /// `line` is given if the socket leads into a network; null on a Unix socket.
     Connection(EventLoop& loop, ConnectionOwner& owner, Fd socket,
                std::unique_ptr<SecureLine> line = nullptr);
     ~Connection() override;
@@ -69,21 +69,21 @@ public:
     void ready(std::uint32_t events) override;
 
     void reply(std::uint32_t stream, const JsonValue& body);
-    /// The members of the object `details` are added.
+    /// Adds the members of the object `details`.
     void fail(std::uint32_t stream, std::string_view code, std::string_view message,
               const JsonValue& details = JsonValue::object());
     void note(std::uint32_t stream, const JsonValue& body);
-    /// One that is in no hurry: it goes with the next frame, or alone after kHoldNs.
+    /// Sends a note that is in no hurry: it goes with the next frame, or alone after kHoldNs.
     void noteSoon(std::uint32_t stream, const JsonValue& body);
     void send(FrameType type, std::uint32_t stream, Channel channel, std::string_view payload);
-    /// A frame whose first byte carries the descriptor.
+    /// Sends a frame whose first byte carries the descriptor.
     void sendPassing(FrameType type, std::uint32_t stream, std::string_view payload, Fd fd);
-    /// A Data frame of execution output.
+    /// Sends a Data frame of execution output.
     void output(std::uint32_t stream, Channel channel, std::uint64_t offset,
                 std::string_view bytes);
     void grant(std::uint32_t stream, std::uint32_t bytes);
 
-    /// Whether descriptors sent on it reach the client: not over a network, nor through a relay,
+    /// True if descriptors sent on it reach the client: not over a network, nor through a relay,
     /// which is a process of this sandbox.
     bool passes() const;
 
@@ -96,20 +96,20 @@ public:
 
     /// Sends queued frames as far as the socket takes them, but not held ones.
     void flush();
-    /// When flush() is to be called for what is held; INT64_MAX if nothing is.
+    /// Returns when to call flush() for held frames; INT64_MAX if nothing is held.
     std::int64_t heldUntilNs() const noexcept { return held_until_ns_; }
     /// Closes once everything queued has been sent.
     void closeAfterFlush() noexcept { closing_ = true; }
     void close();
     bool isOpen() const noexcept { return static_cast<bool>(socket_); }
 
-    /// Whether the peer is the server: on a Unix socket it always is.
+    /// True if the peer is proven to be the server: on a Unix socket it always is.
     bool proven() const noexcept { return line_ == nullptr || line_->proven(); }
-    /// Whether the server opened it for this kind.
+    /// True if the server opened it for this kind.
     bool meantFor(Kind wanted) const noexcept;
 
     Kind kind = Kind::New;
-    std::string origin;  ///< over TCP, the peer's address; empty for all of the sandbox's own
+    std::string origin;  ///< over TCP, the peer's address; empty for the sandbox's own addresses
     std::int64_t opened_ns = 0;
 
 private:
@@ -134,7 +134,7 @@ private:
     std::string out_;
     std::size_t sent_ = 0;
     struct Passing {
-        std::size_t at;  ///< in out_
+        std::size_t at;  ///< its offset in out_
         Fd fd;
     };
     std::deque<Passing> passing_;

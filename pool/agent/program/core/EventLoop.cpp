@@ -9,7 +9,7 @@ namespace hearth::agent {
 
 namespace {
 constexpr std::int64_t kMs = 1'000'000;
-/// Below this a millisecond too much would be felt.
+/// For shorter waits, an extra millisecond would be felt.
 constexpr std::int64_t kFine = 5 * kMs;
 }  // namespace
 

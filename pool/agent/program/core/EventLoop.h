@@ -30,7 +30,7 @@ public:
     bool add(int fd, std::uint32_t events, Source& source);
     void change(int fd, std::uint32_t events, Source& source);
     void remove(int fd);
-    /// Destroys a source when no event of the current batch can name it any more.
+    /// Destroys a source once no event of the current batch can refer to it.
     void bury(std::unique_ptr<Source> source) { graveyard_.push_back(std::move(source)); }
 
     /// Waits until an event or `timeout_ns` (negative: no limit) and hands out one batch.

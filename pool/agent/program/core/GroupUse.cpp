@@ -20,7 +20,7 @@ std::optional<std::uint64_t> leadingNumber(std::string_view text) {
     return error == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-/// The number that a file is, or, with a key, that stands after the key at the begin of a line.
+/// Reads the number in a file: at its begin, or after `key` at the begin of a line.
 std::optional<std::uint64_t> countIn(const std::string& path, std::string_view key = {}) {
     std::string text;
     if (!readFile(path.c_str(), kLargestFile, text)) return std::nullopt;

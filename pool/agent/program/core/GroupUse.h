@@ -6,9 +6,9 @@
 
 namespace hearth::agent {
 
-/// The kernel's counts of our own control group, as the answer to `usage` has it: in a Pod that
-/// is the whole container. `place` is where the group's files are, in either version: of v1 one
-/// folder for each controller. Null unless processor time, memory and kills can all be read.
+/// Returns the kernel's counts of the agent's own control group, in the form of the answer to
+/// `usage`: in a Pod that is the whole container. `place` holds its files: in v1 one folder for
+/// each controller. Null unless processor time, memory and kills can all be read.
 JsonValue groupUse(const std::string& place);
 
 }  // namespace hearth::agent

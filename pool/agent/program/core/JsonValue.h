@@ -11,8 +11,8 @@
 namespace hearth::agent {
 
 /// A JSON value, small on purpose: the agent reads short requests and writes short answers. Reading
-/// is bounded in depth, values and members; asking for what is not there gives a default, never a
-/// fault. Text that is not UTF-8 is written with U+FFFD in place of each bad byte.
+/// is bounded in depth, values and members; a missing member gives a default, never a fault. Text
+/// that is not UTF-8 is written with U+FFFD in place of each bad byte.
 class JsonValue {
 public:
     enum class Kind : std::uint8_t { Null, Bool, Int, Double, String, Array, Object };

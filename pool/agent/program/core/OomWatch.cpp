@@ -52,7 +52,7 @@ int raiseOomScores(const Settings& settings, const std::string& proc) {
         if (!readFile(path.c_str(), 16, score) || std::atoi(score.c_str()) >= kLeastOfTenants) {
             continue;
         }
-        // A process that is not dumpable belongs to root, here us, the others to the tenant.
+        // A process that is not dumpable belongs to root, as this one does; others to the tenant.
         bool done = writeTo(path.c_str(), kTenantScore);
         if (!done) {
             const TenantFiles as_tenant(settings);

@@ -7,7 +7,7 @@
 
 namespace hearth::agent {
 
-/// A pipe that no exec inherits; false, with errno, if there is no descriptor left.
+/// Makes a pipe that no exec inherits; false, with errno, if there is no descriptor left.
 inline bool makePipe(Fd& read_end, Fd& write_end) {
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) != 0) return false;
@@ -16,7 +16,7 @@ inline bool makePipe(Fd& read_end, Fd& write_end) {
     return true;
 }
 
-/// For our end of what a tenant holds the other end of.
+/// For the agent's end of a pipe or socket whose other end a tenant holds.
 inline void setNonBlocking(const Fd& fd) {
     if (fd) fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
 }

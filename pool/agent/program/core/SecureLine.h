@@ -10,30 +10,30 @@
 
 namespace hearth::agent {
 
-/// What stands between a connection and its TCP socket: the handshake, afterwards the records. On
-/// the loop's thread.
+/// The layer between a connection and its TCP socket: first the handshake, then the records. On the
+/// loop's thread.
 class SecureLine {
 public:
-    /// The keys outlive it. Its greeting is queued at once.
+    /// The keys must outlive it. Its greeting is queued at once.
     SecureLine(const secure::ServerPublicKey& server, const secure::AgentIdentity& identity,
                std::string_view pod_uid);
 
-    /// Whether the peer is the server.
+    /// True if the peer is proven to be the server.
     bool proven() const noexcept { return session_.sealer != nullptr; }
-    /// What the server wants of this connection; once it is proven.
+    /// Returns the server's purpose for this connection; only once it is proven.
     secure::Purpose purpose() const noexcept { return session_.purpose; }
 
-    /// Takes bytes of the socket, and appends those of the records in them. False: close without a
-    /// word.
+    /// Takes bytes of the socket, and appends the plain bytes of the records in them. False: close
+    /// without an answer.
     bool receive(std::string_view wire, std::string& plain);
-    /// Whether the server has said its last word.
+    /// True if the server has sent its last record.
     bool ended() const noexcept;
 
     /// Queues bytes as records; only once it is proven.
     void send(std::string_view plain) { session_.sealer->seal(plain, wire_); }
-    /// Queues our last word.
+    /// Queues the agent's last record.
     void finish() { session_.sealer->finish(wire_); }
-    /// Sends what is queued as far as the socket takes it. False with errno if something is left.
+    /// Sends queued bytes as far as the socket takes them. False with errno if something is left.
     bool flush(int socket);
     std::size_t queued() const noexcept { return wire_.size() - sent_; }
 

@@ -47,7 +47,7 @@ constexpr const char* kHelp =
     "  --uid N, --gid N  the tenant's identity (default 1000)\n"
     "  --version, --help\n";
 
-/// The group's own, where a container runtime mounts what the container is to see of its group.
+/// The agent's own group, where a container runtime mounts the container's view of its group.
 constexpr const char* kOwnGroup = "/sys/fs/cgroup";
 
 bool number(std::string_view text, std::int64_t& out) {
@@ -88,7 +88,7 @@ bool readFilter(const char* name, std::vector<sock_filter>& filter, bool& absent
     return true;
 }
 
-/// Our own environment, without what is ours, the container runtime's or the cluster's.
+/// Returns the environment without the variables of Hearth, the container runtime or the cluster.
 std::vector<std::string> inheritedEnvironment() {
     constexpr std::array<std::string_view, 6> kOthers{
         "HEARTH_", "KUBERNETES_", "HOME=", "HOSTNAME=", "TERM=", "PWD="};
@@ -158,7 +158,7 @@ int readSettings(int argc, char** argv, Settings& s) {
     bool unconfined = false;
     if (s.init) {
         s.listen.clear();
-        // The server reads the group of any other sandbox itself.
+        // The server itself reads the group of any other sandbox.
         if (s.server) s.group = kOwnGroup;
     } else {
         if (*env("HEARTH_AGENT_ROOT") != '\0') s.root = env("HEARTH_AGENT_ROOT");

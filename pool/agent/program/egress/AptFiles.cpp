@@ -12,13 +12,13 @@ namespace hearth::agent {
 namespace {
 
 constexpr const char* kApt = "/usr/bin/apt-get";
-/// Settings and sources: where tenants can only read; and where an agent without any rights can
-/// write, as Docker's is.
+/// Settings and sources: in a place where tenants can only read; and in one where an agent without
+/// any rights can write, as Docker's is.
 constexpr std::array<std::pair<const char*, const char*>, 2> kPlaces{
     {{"/dev/hearth-apt.conf", "/dev/hearth-apt.list"},
      {"/tmp/.hearth-apt.conf", "/tmp/.hearth-apt.list"}}};
 
-/// Folders whose names end in a slash are made by apt itself, below one that exists. Locks are
+/// apt itself makes the folders whose names end in a slash, below one that exists. Locks are
 /// useless here: only root could take those of dpkg's state, so every install would fail, and
 /// nobody else works in this sandbox. The image's own settings are meant for root: clean-up hooks,
 /// a proxy of the build machine. The mirror reads gz too.

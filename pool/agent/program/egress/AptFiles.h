@@ -8,9 +8,9 @@
 namespace hearth::agent {
 
 /// Makes the image's apt, if it has one, take packages from these archives ("apt" of bind) and keep
-/// what it needs beneath `home`: writes its settings and its list of sources, and adds the variable
-/// that names the settings to `env`, if it is not there. Where they cannot be written apt knows no
-/// archive, and nothing else is amiss.
+/// its files beneath `home`: writes its settings and its list of sources, and adds the variable
+/// that names the settings to `env`, unless it is set. If they cannot be written, apt knows no
+/// archive, and nothing else fails.
 void makeAptKnown(const JsonValue& archives, const std::string& home,
                   std::map<std::string, std::string>& env);
 

@@ -9,11 +9,11 @@
 namespace hearth::agent {
 
 namespace {
-/// Reads of one connection before others have their turn.
+/// The reads of one connection before others have their turn.
 constexpr int kReadsInARow = 4;
 constexpr std::size_t kPiece = 32'768;
 constexpr std::size_t kGrantFrom = kInitialCredit / 4;
-/// More unused credit than any window: the server is counting on nothing that we sent.
+/// More unused credit than any window: the server grants credit for bytes that were never sent.
 constexpr std::size_t kMostRoom = std::size_t{16} << 20U;
 }  // namespace
 
@@ -107,7 +107,7 @@ void CarriedStream::write() {
     watch();
 }
 
-/// A socket that nothing is wanted of is not watched: the kernel would report its end for ever.
+/// Watches the socket only if something is wanted: the kernel would report its end for ever.
 void CarriedStream::watch() {
     if (!socket_) return;
     std::uint32_t wanted = 0;

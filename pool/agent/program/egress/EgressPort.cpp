@@ -19,7 +19,7 @@ namespace hearth::agent {
 namespace {
 constexpr int kBacklog = 128;
 constexpr std::uint32_t kMostCredit = 4'096;
-/// The server takes a connection when a thread of its own is free.
+/// The time to take a connection: the server does so when one of its threads is free.
 constexpr std::int64_t kTakenWithinNs = 60'000'000'000;
 }  // namespace
 
@@ -127,7 +127,7 @@ void EgressPort::watch() {
 }
 
 void EgressPort::ready(std::uint32_t) {
-    // Bounded, as all loops over what tenants can make.
+    // Bounded, as all loops over things that tenants can make.
     for (int i = 0; i < 16 && line_ != nullptr && line_->takes(); ++i) {
         Fd accepted(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!accepted) break;

@@ -13,22 +13,22 @@
 namespace hearth::agent {
 namespace {
 
-/// Of Debian and Alpine, Red Hat, SUSE, and what others link to.
+/// The files of Debian and Alpine, Red Hat, SUSE, and one that others link to.
 constexpr std::array<const char*, 4> kSystemFiles{"/etc/ssl/certs/ca-certificates.crt",
                                                   "/etc/pki/tls/certs/ca-bundle.crt",
                                                   "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
-/// Where tenants can only read; and where an agent without any rights can write, as Docker's is.
+/// The first only root can write; an agent without any rights, as Docker's, can write the second.
 constexpr std::array<const char*, 2> kPlaces{"/dev/hearth-trust.pem", "/tmp/.hearth-trust.pem"};
-/// The variables of OpenSSL and its users, Python's and AWS's clients, curl, git, pip. Node's adds
-/// to its own list.
+/// The variables of OpenSSL and its users, Python's and AWS's clients, curl, git, pip. Node adds
+/// the file to its own list.
 constexpr std::array<const char*, 7> kVariables{
     "SSL_CERT_FILE",  "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE",      "CURL_CA_BUNDLE",
     "GIT_SSL_CAINFO", "PIP_CERT",           "NODE_EXTRA_CA_CERTS"};
 /// A larger file is not a list of authorities; Debian's is 220 KB.
 constexpr off_t kMostSystem = 512 * 1024;
 
-/// Only files that everybody may read there: an image must not make us reveal files that only we
-/// can read.
+/// Reads only files that everybody may read there: an image must not make the agent reveal files
+/// that only the agent can read.
 std::string systemAuthorities() {
     for (const char* path : kSystemFiles) {
         const Fd fd(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));

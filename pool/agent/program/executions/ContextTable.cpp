@@ -19,7 +19,7 @@ Fd copyOf(const Fd& fd) {
 
 }  // namespace
 
-/// One of its output pipes while nothing runs.
+/// One of the output pipes while nothing runs.
 class Context::Idle final : public Source {
 public:
     Idle(EventLoop& loop, int fd) : loop_(loop), fd_(fd) { loop_.add(fd_, EPOLLIN, *this); }
@@ -84,7 +84,7 @@ const char* Context::startCold(std::vector<std::string> argv, gid_t label) {
 
 void Context::began(Spawned pipes) {
     pipes_ = std::move(pipes);
-    pipes_.input.reset();  // a context reads nothing
+    pipes_.input.reset();  // a context has no standard input
     watchPipes(true);
 }
 
@@ -99,7 +99,7 @@ void Context::watchPipes(bool watch) {
 }
 
 void Context::run(Execution& execution, std::string_view code) {
-    // Output from between two runs must not count as this run's.
+    // Output that came between two runs must not count as this run's.
     for (Idle* idle : {idle_output_.get(), idle_errors_.get()}) {
         if (idle != nullptr) idle->ready(EPOLLIN);
     }
@@ -123,8 +123,8 @@ void Context::driverSaid(DriverChannel&, std::string_view kind, std::string_view
 }
 
 void Context::driverClosed(DriverChannel&) {
-    // The zygote, or our own wait, reports how it ended; an interpreter that only closed its
-    // channel is useless.
+    // The zygote, or the agent's own wait, reports how it ended; an interpreter that only closed
+    // its channel is useless.
     if (pid_ > 0) kill(pid_, SIGKILL);
 }
 
@@ -141,7 +141,7 @@ void Context::end() {
 
 void Context::reaped(int status, const rusage& usage) {
     if (pid_ < 0) return;
-    if (channel_ && channel_->isOpen()) channel_->read();  // what it said last
+    if (channel_ && channel_->isOpen()) channel_->read();  // read its last messages
     pid_ = -1;
     if (channel_) channel_->close();
     if (Execution* const execution = std::exchange(current_, nullptr)) {

@@ -28,13 +28,13 @@ public:
     Context& operator=(const Context&) = delete;
     ~Context();
 
-    /// In a process that was forked ahead.
+    /// Starts in a process that was forked in advance.
     void startParked(std::unique_ptr<Parked> parked);
-    /// In a process of its own. Null, or why not.
+    /// Starts in a process of its own. Returns null, or the reason of the failure.
     const char* startCold(std::vector<std::string> argv, gid_t label);
-    /// Lets it run code; it must be idle and alive.
+    /// Makes it run code; it must be idle and alive.
     void run(Execution& execution, std::string_view code);
-    /// Ends it and every process it started, the execution in it too.
+    /// Ends it and every process it started, also the execution in it.
     void end();
 
     const Facts& facts() const noexcept { return facts_; }
@@ -43,10 +43,10 @@ public:
     pid_t pid() const noexcept { return pid_; }
     /// Its process is a zygote's child, so the zygote reports its end.
     bool ofZygote() const noexcept { return parked_; }
-    /// False if it runs nothing.
+    /// Sends SIGINT to the running execution; false if nothing runs.
     bool interrupt();
     void reaped(int status, const rusage& usage);
-    /// The zygote has died: nobody will tell how its child ended, if it has.
+    /// The zygote has died: nobody will report the end of its child, if that has ended.
     void zygoteGone();
 
     void released() override;
@@ -58,7 +58,7 @@ private:
     void driverSaid(DriverChannel& channel, std::string_view kind,
                     std::string_view payload) override;
     void driverClosed(DriverChannel& channel) override;
-    /// Reads and throws away what it writes while nothing runs in it.
+    /// Starts or stops to read and drop its output while nothing runs in it.
     void watchPipes(bool watch);
 
     EventLoop& loop_;

@@ -19,13 +19,13 @@ constexpr std::int64_t kPipeGraceNs = 250 * kMs;
 constexpr std::int64_t kKillAgainNs = 5 * kMs;
 constexpr int kKillRounds = 200;
 constexpr std::int64_t kBeginWithinNs = 2'000 * kMs;
-/// How long interrupted code of a context has before the context is ended with it.
+/// The time that interrupted code of a context has before the context is ended with it.
 constexpr std::int64_t kInterruptGraceNs = 1'000 * kMs;
 constexpr int kOrderRounds = 16;
 constexpr std::int64_t kShortNs = 5 * kMs;
 constexpr std::int64_t kHoldNs = kMs / 2;
 constexpr std::size_t kMaxHeld = 4'096;
-/// Room that a paced execution leaves in its log: two full pipes and one read.
+/// The room that a paced execution leaves in its log: two full pipes and one read.
 constexpr std::uint64_t kPacedRoom = 192U << 10U;
 char pipe_buffer[65'536];  // the loop's thread only
 
@@ -103,7 +103,7 @@ bool Execution::prepared(int status, const rusage& usage) {
     preparation_usage_ = usage;
     pid_ = -1;
     if (!ok) return false;
-    killProcesses(settings_, mark_, label_);  // its leftovers have another label than the work
+    killProcesses(settings_, mark_, label_);  // the leftovers have another label than the work
     if (const char* why = owner_.begin(*this)) {
         startFailed(why);
     } else {
@@ -202,7 +202,7 @@ void Execution::driverSaid(DriverChannel&, std::string_view kind, std::string_vi
 void Execution::driver(std::string_view kind, std::string_view payload) {
     if (finished_ || reaped_) return;
     if (kind == "ready") return;  // it was sent its work before
-    begin_by_ns_ = 0;             // whatever else it says, it has begun
+    begin_by_ns_ = 0;             // any other message means that it has begun
     if (kind == "result") {
         drainBeforeResult();
         results_.append(payload, log_.total());
@@ -215,8 +215,8 @@ void Execution::driver(std::string_view kind, std::string_view payload) {
 }
 
 void Execution::drainBeforeResult() {
-    // Its earlier output is in the pipes already. Where the program waits for its reader, that
-    // output comes after the result: better than to drop any.
+    // Its earlier output is in the pipes already. If the program waits for its reader, that output
+    // comes after the result: that is better than to drop any.
     if (paused_) return;
     const int rounds = request_.paced ? 1 : kOrderRounds;
     if (output_ && drainPipe(*output_, rounds)) wroteOff(output_);
@@ -239,7 +239,7 @@ void Execution::done(std::string_view payload) {
 
 void Execution::driverClosed(DriverChannel& channel) {
     if (begin_by_ns_ > 0 && !reaped_ && !channel.taken()) retryCold();
-    // Else the zygote, or our own wait, reports how it ended.
+    // Otherwise the zygote, or the agent's own wait, reports how it ended.
 }
 
 void Execution::forked(gid_t label, pid_t pid) {
@@ -342,7 +342,7 @@ void Execution::pace() {
 }
 
 void Execution::readable(Pipe& pipe) {
-    if (paused_) return;  // this batch of events is older than the pause
+    if (paused_) return;  // this event is older than the pause
     if (drainPipe(pipe, request_.paced ? 1 : 4))
         wroteOff(&pipe == output_.get() ? output_ : errors_);
     if (!reaped_) hold();
@@ -361,7 +361,7 @@ void Execution::pumpStreams() {
 }
 
 void Execution::feed() {
-    if (preparing()) return;  // it is for the work, which takes it when it begins
+    if (preparing()) return;  // the input is for the work, which takes it when it begins
     bool full = false;
     const auto give = [&](std::string& bytes) {
         std::size_t done = 0;
@@ -375,7 +375,7 @@ void Execution::feed() {
                 closeInput();
             }
         }
-        if (!input_) done = bytes.size();  // nobody reads any more: taken and thrown away
+        if (!input_) done = bytes.size();  // nobody reads any more: taken and dropped
         bytes.erase(0, done);
         return done;
     };
@@ -416,11 +416,11 @@ void Execution::closeInput() {
 
 void Execution::reaped(int status, const rusage& usage) {
     const pid_t whose = pid_;
-    if (channel_ && channel_->isOpen()) channel_->read();  // what it said last
-    if (reaped_ || pid_ != whose) return;                  // that was how it ended, or another runs
+    if (channel_ && channel_->isOpen()) channel_->read();  // read its last messages
+    if (reaped_ || pid_ != whose) return;                  // it ended, or another process runs
     if (preparing()) {
         if (prepared(status, usage)) return;
-        if (killed_ && status == 0) status = SIGKILL;  // it was too late to be heard of
+        if (killed_ && status == 0) status = SIGKILL;  // a success, but after the kill
     }
     if (script_ && script_.takeBack()) {  // it was killed before it had begun
         pid_ = -1;
@@ -442,9 +442,9 @@ void Execution::reaped(int status, const rusage& usage) {
 }
 
 void Execution::finishIfDone() {
-    // A context's pipes stay open: what it wrote before it said so has been read.
+    // A context's pipes stay open: its output was read before its result message.
     const bool silent = host_ != nullptr || alone_ || (!output_ && !errors_);
-    // A killed execution releases its processes first: its end is their end.
+    // A killed execution waits for its processes first: it ends when they have ended.
     if (reaped_ && !finished_ && silent && kill_ns_ == 0) finish();
 }
 
@@ -452,7 +452,7 @@ void Execution::finish() {
     finished_ = true;
     if (channel_) channel_->close();
     loop_.bury(std::move(channel_));
-    // Control characters grow sixfold in JSON; a result larger than a frame would be none.
+    // Control characters become six times longer in JSON; a result must fit into a frame.
     if (JsonValue(report_).dump().size() > kMaxPayload / 2) report_.clear();
     scratch_.reset();
     wroteOff(input_);
@@ -472,7 +472,7 @@ bool Execution::signal(int number) {
         killAll();
         return true;
     }
-    // Just forked, it may not lead its group yet.
+    // A process that was just forked may not lead its group yet.
     return !reaped_ && pid_ > 0 && (kill(-pid_, number) == 0 || kill(pid_, number) == 0);
 }
 
@@ -504,7 +504,7 @@ void Execution::tick(std::int64_t now_ns) {
     if (kill_ns_ > 0 && now_ns >= kill_ns_) {
         kill_ns_ = killProcesses(settings_, mark_, label_) > 0 ? now_ns + kKillAgainNs : 0;
         if (kill_ns_ > 0 && --kill_rounds_ <= 0) {
-            // Something out-forks us. As PID 1 we may take the whole sandbox's processes with it.
+            // Something forks faster than this. As PID 1 it may kill all processes of the sandbox.
             if (settings_.init) kill(-1, SIGKILL);
             kill_ns_ = now_ns + 1'000 * kMs;
         }

@@ -26,10 +26,10 @@ namespace hearth::agent {
 
 class Execution;
 
-/// The process of a context, while an execution runs in it.
+/// The process of a context while an execution runs in it.
 class ExecutionHost {
 public:
-    /// The execution is over, and the process free for the next.
+    /// The execution has ended, and the process is free for the next.
     virtual void released() = 0;
 
 protected:
@@ -40,15 +40,15 @@ protected:
 class ExecutionOwner {
 public:
     virtual void finished(Execution& execution) = 0;
-    /// It has been prepared: its work begins. Null, or why it could not.
+    /// The preparation has ended: begins the work. Returns null, or the reason of a failure.
     virtual const char* begin(Execution& execution) = 0;
-    /// The interpreter that was forked ahead has not taken up its work and is gone: null if it was
-    /// started cold, or why it could not.
+    /// The interpreter that was forked in advance has not taken up its work and is gone. Returns
+    /// null if it was started cold, or the reason of a failure.
     virtual const char* startCold(Execution& execution) = 0;
-    /// Somebody gave it input.
+    /// The execution got input.
     virtual void active() = 0;
-    /// A pipe that processes left behind still hold: read and thrown away until they end, so that
-    /// they neither block nor die of it.
+    /// Takes a pipe that left-over processes still hold: it is read and its data dropped until they
+    /// end, so that they neither block nor die of it.
     virtual void drain(Fd pipe) = 0;
 
 protected:
@@ -57,8 +57,8 @@ protected:
 
 /// One command or piece of code: its processes, pipes, output and result. It reads its pipes even
 /// without listeners, and ends when its first process does, not when the pipes close. Code runs in
-/// a process of its own, in a zygote's child, or in a context's process; a command in a process of
-/// its own or a parked shell.
+/// a process of its own, in a zygote's child, or in a context's process; a command runs in a
+/// process of its own or in a parked shell.
 class Execution final : private DriverListener {
 public:
     /// Where code runs.
@@ -67,7 +67,7 @@ public:
     struct Request {
         std::string id;
         std::string fingerprint;
-        std::string language;  ///< of code; empty for a command
+        std::string language;  ///< of the code; empty for a command
         std::string context;   ///< the id of the context it runs in, or empty
         std::string code;
         bool command = false;  ///< asked for as a command line, not as an argument vector
@@ -76,7 +76,7 @@ public:
         std::int64_t timeout_ms = 0;
         std::size_t output_limit = 0;
         bool background = false;
-        bool paced = false;  ///< waits for its streams in place of dropping output
+        bool paced = false;  ///< waits for its streams instead of dropping output
         std::string
             note;  ///< JSON text of the server's, returned to everyone who attaches; or empty
     };
@@ -87,22 +87,22 @@ public:
     ~Execution();
 
     Request& request() noexcept { return request_; }
-    /// Runs `request().prepare`, then has its owner begin the work; if that fails, nothing else
-    /// runs. Null, or why nothing was started.
+    /// Runs `request().prepare`, then makes its owner begin the work; if that fails, nothing else
+    /// runs. Returns null, or the reason why nothing was started.
     const char* prepare(gid_t label);
-    /// In a process of its own, by `request().spawn`. Null, or why nothing was started.
+    /// Starts `request().spawn` as its own process. Returns null, or the reason of the failure.
     const char* startCold(std::unique_ptr<Scratch> scratch);
-    /// In an interpreter that was forked ahead.
+    /// Starts in an interpreter that was forked in advance.
     void startParked(std::unique_ptr<Parked> parked, std::string_view work,
                      std::unique_ptr<Scratch> scratch);
-    /// In a shell that was started ahead. False if it cannot be sent the script: nothing has run
-    /// or will, and the execution is as it was before.
+    /// Starts in a shell that was started in advance. False if it cannot be sent the script:
+    /// nothing has run or will, and the execution is as it was before.
     bool startInShell(std::unique_ptr<ParkedShell> shell, std::string_view script);
-    /// Runs in the process of a context, which continues afterwards. `pipes` are its own copies;
-    /// messages on the context's channel are passed on to driver().
+    /// Runs in the process of a context, which continues afterwards. `pipes` are copies for this
+    /// execution; messages on the context's channel are passed on to driver().
     void startHosted(ExecutionHost& host, Spawned pipes, gid_t label, Mark mark);
     void driver(std::string_view kind, std::string_view payload);
-    /// The context has died, and with it this.
+    /// The context has died, and this execution with it.
     void hostDied(int status, const rusage& usage);
 
     const std::string& id() const noexcept { return request_.id; }
@@ -115,22 +115,22 @@ public:
     bool finished() const noexcept { return finished_; }
     bool watched() const noexcept { return !streams_.empty(); }
     std::size_t streams() const noexcept { return streams_.size(); }
-    /// Set by `forget` while it runs: goes when it ends.
+    /// Set by `forget` while it runs: it is removed when it ends.
     bool forgotten = false;
 
-    /// Its first process has ended; of a context, with the context.
+    /// Its first process has ended; in a context, together with the context.
     void reaped(int status, const rusage& usage);
-    /// The child with this label, if it is ours, which was sent its work before it was forked.
+    /// The child with this label has a pid; if it is this one's, it got its work before the fork.
     void forked(gid_t label, pid_t pid);
     /// The zygote has died: nobody can report how its dead children ended.
     void zygoteGone();
-    /// To the process group; SIGKILL reaches every descendant. False if there is nothing to signal.
+    /// Signals the process group; SIGKILL reaches every descendant. False if there is no process.
     bool signal(int number);
     void resize(unsigned short cols, unsigned short rows);
     /// Kills every process it ever started.
     void killAll();
 
-    /// When tick() wants to be called next; INT64_MAX for never.
+    /// Returns when tick() must be called next; INT64_MAX for never.
     std::int64_t nextTickNs() const noexcept;
     void tick(std::int64_t now_ns);
 
@@ -146,27 +146,27 @@ private:
     void driverClosed(DriverChannel& channel) override;
     void began(Spawned spawned);
     bool preparing() const noexcept { return preparation_ && preparation_->running(); }
-    /// Its preparation has ended: true if the work has begun.
+    /// Its preparation has ended: returns true if the work has begun.
     bool prepared(int status, const rusage& usage);
     void startFailed(const char* why);
     void done(std::string_view payload);
-    /// Gives up the process that should have begun: true if it has not, and will not.
+    /// Gives up a process that should have begun: true if it has not begun and will not.
     bool takeBack();
     void retryCold();
     void readable(Pipe& pipe);
-    /// Paced, it has so much that its streams have not sent that its pipes must wait.
+    /// True if it is paced and its pipes must wait: its streams have too much unsent output.
     bool ahead() const;
-    /// Takes its pipes out of the loop, or back in, as ahead() says.
+    /// Takes its pipes out of the loop, or puts them back, according to ahead().
     void pace();
-    /// Output soon after the beginning is mostly followed by the end: the first waits for it a
-    /// little, so that one frame tells both.
+    /// Holds first output a little, because the end mostly follows soon: then one frame carries
+    /// both.
     void hold();
     void letGo();
     bool holds() const noexcept { return held_until_ns_ != INT64_MAX; }
     void wroteOff(std::unique_ptr<Pipe>& pipe);
-    /// Reads what is there; true at end of file.
+    /// Reads the available bytes; true at end of file.
     bool drainPipe(Pipe& pipe, int rounds);
-    /// Reads the output that a driver's result comes after.
+    /// Reads the output that precedes a driver's result.
     void drainBeforeResult();
     void feed();
     void closeInput();
@@ -185,7 +185,7 @@ private:
     ResultLog results_;
     Interpreter interpreter_ = Interpreter::None;
     std::unique_ptr<DriverChannel> channel_;
-    HandedScript script_;  ///< of a parked shell, until it is known to have been read
+    HandedScript script_;  ///< of a parked shell, until it has surely been read
     ExecutionHost* host_ = nullptr;
     Mark mark_;
     gid_t label_ = 0;
@@ -194,25 +194,25 @@ private:
     std::unique_ptr<Pipe> output_;
     std::unique_ptr<Pipe> errors_;
     std::vector<OutputStream*> streams_;
-    std::string left_input_;  ///< of streams that went away
+    std::string left_input_;  ///< input of streams that went away
     std::int64_t started_ns_ = 0;
     std::int64_t ended_ns_ = 0;
     std::int64_t deadline_ns_ = 0;
     std::int64_t grace_ns_ = 0;
     std::int64_t begin_by_ns_ = 0;  ///< a child that has not begun by then is given up; else 0
-    std::int64_t kill_ns_ = 0;      ///< next look for survivors of a kill
+    std::int64_t kill_ns_ = 0;      ///< next search for survivors of a kill
     int kill_rounds_ = 0;
     std::int64_t held_until_ns_ = INT64_MAX;  ///< output waits for the end until then
     bool held_ = false;
     bool paused_ = false;  ///< pace() has taken its pipes out of the loop
-    bool alone_ = false;   ///< its process says that no other can have its output open
+    bool alone_ = false;   ///< its process says that no other has its output open
     int status_ = 0;
     rusage usage_{};
     std::string report_;
     bool reaped_ = false;
     bool finished_ = false;
     bool timed_out_ = false;
-    bool killed_ = false;  ///< its processes were to end: nothing is started for it any more
+    bool killed_ = false;  ///< its processes must end: nothing is started for it any more
     bool host_lost_ = false;
 };
 

@@ -21,8 +21,8 @@
 
 namespace hearth::agent {
 
-/// Every execution and every context the agent keeps, and the operations on them. On the loop's
-/// thread.
+/// Every execution and every context that the agent keeps, and the operations on them. On the
+/// loop's thread.
 class ExecutionTable final : private ExecutionOwner {
 public:
     static constexpr std::size_t kMaxKept = 64;
@@ -51,7 +51,7 @@ public:
     JsonValue listContexts() const;
     int running() const noexcept { return deadlines_.running(); }
 
-    /// A child of ours has been reaped.
+    /// A child of the agent has been reaped.
     void reaped(pid_t pid, int status, const rusage& usage);
     std::int64_t nextTickNs() const noexcept;
     void tick(std::int64_t now_ns);
@@ -70,23 +70,23 @@ private:
     void follow(Connection& connection, std::uint32_t stream, Execution& execution,
                 std::uint64_t from, std::uint64_t results_from, bool repeated);
     bool makeRoom();
-    /// Reads what is to run; false if it has answered why not.
+    /// Reads the work to run; false if it has answered with a reason.
     bool readWork(Connection& connection, std::uint32_t stream, const JsonValue& body,
                   Execution::Request& request);
-    /// A command in a shell that was started ahead; false if there is none, or it would not do.
+    /// Starts a command in a parked shell; false if there is none, or it cannot run the command.
     bool startInShell(Execution& execution);
-    /// In an interpreter that was forked ahead; false if there is none that fits.
+    /// Starts in an interpreter forked in advance; false if there is none that fits.
     bool startFresh(Execution& execution);
     const char* startContext(Context& context);
     const char* runInContext(Execution& execution);
-    /// Its preparation, if it has one, else its work.
+    /// Starts its preparation, if it has one, else its work.
     const char* start(Execution& execution);
     Context* findContext(Connection& connection, std::uint32_t stream, const JsonValue& body);
     void execInContext(Connection& connection, std::uint32_t stream, const JsonValue& body,
                        Execution::Request request);
     Execution& keep(std::unique_ptr<Execution> execution);
     gid_t nextLabel();
-    /// Who reports that a process has ended. A tenant may control a zygote.
+    /// The source of the report that a process has ended. A tenant may control a zygote.
     enum class Teller : std::uint8_t { Kernel, Zygote };
     void dead(pid_t pid, int status, const rusage& usage, Teller teller);
     void forked(gid_t label, pid_t pid);
@@ -99,7 +99,7 @@ private:
     Languages languages_;
     ParkedShells shells_;
     ZygoteSet zygotes_;
-    std::map<std::string, std::unique_ptr<Context>> contexts_;  ///< before what runs in them
+    std::map<std::string, std::unique_ptr<Context>> contexts_;  ///< before the executions in them
     std::map<std::string, std::unique_ptr<Execution>> all_;
     std::deque<std::unique_ptr<Drain>> drains_;
     std::uint32_t labels_ = 0;

@@ -94,7 +94,7 @@ void ExecutionTable::execInContext(Connection& connection, std::uint32_t stream,
 }
 
 const char* ExecutionTable::runInContext(Execution& execution) {
-    // It may have gone, or been taken, while the execution was prepared.
+    // The context may have ended, or become busy, while the execution was prepared.
     const auto found = contexts_.find(execution.request().context);
     if (found == contexts_.end() || !found->second->alive()) return "its context has ended";
     if (found->second->busy()) return "its context runs something else";
@@ -106,7 +106,7 @@ void ExecutionTable::contextEnd(Connection& connection, std::uint32_t stream,
                                 const JsonValue& body) {
     Context* const context = findContext(connection, stream, body);
     if (context == nullptr) return;
-    context->end();  // tick() takes it away
+    context->end();  // tick() removes it
     deadlines_.touch(nowNs());
     connection.reply(stream, JsonValue::object());
 }

@@ -27,7 +27,7 @@ void OutputStream::detach() {
     Execution& e = *execution_;
     e.streams_.erase(std::find(e.streams_.begin(), e.streams_.end(), this));
     execution_ = nullptr;
-    if (e.paused_) e.pace();  // nobody may be left to wait for
+    if (e.paused_) e.pace();  // maybe no stream is left to wait for
     if (e.left_input_.size() + input_.size() <= kMaxLeftInput) e.left_input_ += input_;
     input_.clear();
 }

@@ -24,7 +24,7 @@ public:
 
 private:
     friend class Execution;
-    /// What the credit and the connection take.
+    /// Sends as much as the credit and the connection take.
     void send();
 
     Connection& connection_;

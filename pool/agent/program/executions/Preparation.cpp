@@ -15,7 +15,7 @@ constexpr std::size_t kKeptOutput = 48U << 10U;
 constexpr std::size_t kKeptErrors = 4U << 10U;
 constexpr std::size_t kMaxArguments = 64;
 constexpr std::size_t kLastRounds = 64;
-/// Control characters grow sixfold in JSON, and the result must fit into a frame with all else.
+/// Control characters become six times longer in JSON, and the whole result must fit into a frame.
 constexpr std::size_t kMaxTold = kMaxPayload / 4;
 
 bool hasNul(std::string_view text) {
@@ -34,7 +34,7 @@ bool put(const Fd& fd, std::string_view bytes) {
 
 }  // namespace
 
-/// The end of what comes through one descriptor.
+/// The last bytes that come through one descriptor.
 class Preparation::Pipe final : public Source {
 public:
     Pipe(EventLoop& loop, Fd fd, std::string& kept, std::size_t most)
@@ -96,7 +96,7 @@ void Preparation::close() {
 
 const char* Preparation::start(const Settings& settings, const PrepareRequest& request,
                                std::string_view code, SpawnRequest spawn, pid_t& pid) {
-    // A file and no pipe: it is there whole, however slowly it is read.
+    // A file, not a pipe: it is complete at once, however slowly it is read.
     const Fd input(memfd_create("input", MFD_CLOEXEC));
     if (!input || !put(input, request.input) || !put(input, "\n") ||
         (request.with_code && !put(input, code)) || lseek(input.get(), 0, SEEK_SET) != 0) {

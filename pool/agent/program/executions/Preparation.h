@@ -13,13 +13,13 @@
 
 namespace hearth::agent {
 
-/// A program that runs before the work of an execution and as a part of it.
+/// A program that runs before the work of an execution, as a part of it.
 struct PrepareRequest {
-    std::vector<std::string> argv;  ///< empty: nothing does
+    std::vector<std::string> argv;  ///< empty: no program
     std::string input;              ///< its standard input, followed by a newline
-    bool with_code = false;         ///< and the code of the execution
+    bool with_code = false;         ///< followed by the code of the execution
 
-    /// False if `body` is no such request. An absent one is none.
+    /// False if `body` is no such request. An absent one means no program.
     static bool read(const JsonValue& body, PrepareRequest& out);
 };
 
@@ -32,14 +32,14 @@ public:
     Preparation& operator=(const Preparation&) = delete;
     ~Preparation();
 
-    /// Starts it; null, or why nothing was started. `spawn` says all but what to run and with which
-    /// standard input; `pid` is its process.
+    /// Starts it; returns null, or the reason why nothing was started. `spawn` gives everything
+    /// except the command and the standard input; `pid` becomes its process.
     const char* start(const Settings& settings, const PrepareRequest& request,
                       std::string_view code, SpawnRequest spawn, pid_t& pid);
-    /// Its process has ended: reads what is left, and nothing more afterwards.
+    /// Its process has ended: reads the rest, and nothing more afterwards.
     void ended(bool ok);
     bool running() const noexcept { return ended_ns_ == 0; }
-    /// Of `result`.
+    /// Returns its part of `result`.
     JsonValue told() const;
 
 private:

@@ -18,12 +18,12 @@ public:
     static constexpr std::size_t kMaxResults = 100;
 
     struct Piece {
-        /// The offset of the execution's output that stands before it.
+        /// The number of output bytes of the execution that come before it.
         std::uint64_t behind = UINT64_MAX;
         std::string_view bytes;
     };
 
-    /// `behind`: how much output there was before it.
+    /// `behind`: the number of output bytes before it.
     void append(std::string_view json, std::uint64_t behind) {
         if (results_.size() >= kMaxResults || bytes_.size() + json.size() + 4 > kMaxBytes) {
             ++dropped_;
@@ -35,7 +35,7 @@ public:
         results_.push_back({bytes_.size(), behind});
     }
 
-    /// At most `most` bytes from `from` on, of one result; valid until append.
+    /// Returns at most `most` bytes from `from` on, of one result; valid until append.
     Piece read(std::uint64_t from, std::size_t most) const {
         for (const Result& result : results_) {
             if (result.end <= from) continue;

@@ -24,13 +24,13 @@ constexpr std::size_t kPiece = 131'072;
 constexpr int kSurveyedAtOnce = 2'000;
 constexpr const char* kCannotArchive = "ARCHIVE_LIMIT";
 
-/// Checks the names of a tree first, so that a name that no archive can hold is refused before the
-/// first byte, instead of cutting off the body. The walk itself handles later changes.
+/// Checks the names of a tree in advance, so that a name that no archive can hold is refused before
+/// the first byte, instead of cutting off the body. The walk itself handles later changes.
 class Survey {
 public:
     enum class State : std::uint8_t { Going, Sound, Refused };
 
-    /// Some names more. Refused: what `code` and `message` say.
+    /// Checks some more names. If Refused, `code` and `message` say why.
     State proceed(int top, Budget& budget) {
         if (levels_.empty() && !enter(top, ".", "")) return State::Refused;
         for (int i = 0; i < kSurveyedAtOnce; ++i) {
@@ -75,7 +75,7 @@ private:
         return fstatat(parent, entry.d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
     }
 
-    /// True also where it has gone meanwhile.
+    /// Returns true also if the directory has gone meanwhile.
     bool enter(int parent, const char* name, const std::string& path) {
         Fd fd(openat(parent, name, kWalkFlags));
         if (!fd && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) && !levels_.empty()) {
@@ -95,7 +95,7 @@ private:
 };
 
 /// Walks the tree with one open directory for each level and writes members as far as the credit
-/// goes: its memory is one piece, however large the tree.
+/// allows: its memory is one piece, however large the tree.
 class ArchiveGet final : public FileOperation {
 public:
     explicit ArchiveGet(const JsonValue& body) : path_(workspacePath(body["path"].text())) {}
@@ -133,7 +133,7 @@ private:
         return false;
     }
 
-    /// The Note comes when nothing stands in the way of the whole archive.
+    /// Sends the Note when the survey has found nothing against the whole archive.
     Next survey(FileTurn& turn) {
         if (levels_.empty() && !begin(turn)) return Next::Done;
         Budget budget{turn.cancelled, surveyable_};
@@ -167,7 +167,7 @@ private:
         return true;
     }
 
-    /// The next header or piece of content. False if it has failed, and said so.
+    /// Adds the next header or piece of content. False if it has failed, and has said so.
     bool more(FileTurn& turn, Budget& budget) {
         if (file_) return content(turn);
         Level& level = levels_.back();

@@ -23,8 +23,8 @@ namespace {
 
 constexpr int kMaxEntries = 100'000;
 
-/// Whether a link at `path` with this target stays in the workspace, by its letters. What it means
-/// there at last is decided by whoever follows it; nothing here does.
+/// Checks by its text that a link in `directory` with this target stays in the workspace. Whoever
+/// follows the link decides its final meaning; nothing here follows it.
 bool staysInside(std::string_view directory, std::string_view target) {
     constexpr std::string_view kRoot = "/workspace";
     if (target.empty() || target.size() > TarReader::kMaxName) return false;
@@ -46,8 +46,8 @@ bool staysInside(std::string_view directory, std::string_view target) {
     return target.empty() || (target.front() == '/' && walk(target));
 }
 
-/// The members of one archive, made in a directory that nobody else writes to. The first fault ends
-/// it; `code` and `message` say which.
+/// Makes the members of one archive in a directory that nobody else writes to. The first fault ends
+/// it; `code` and `message` describe the fault.
 class Unpacker final : public TarSink {
 public:
     Unpacker(Fd staging, std::string below)
@@ -117,7 +117,7 @@ private:
         return false;
     }
 
-    /// The outcome of a system call for the member at hand.
+    /// Handles the outcome of a system call for the current member.
     bool done(int result) {
         if (result == 0) return true;
         if (errno == EEXIST) return refuse(shown_ + " stands twice");
@@ -128,7 +128,7 @@ private:
         return refuse(shown_ + ": " + std::strerror(errno));
     }
 
-    /// A member's name as a path below the staging directory.
+    /// Turns a member's name into a path below the staging directory.
     bool placeOf(std::string_view name, std::string& out) {
         out.clear();
         if (!name.empty() && name.front() == '/') return refuse(shown_ + " has an absolute name");
@@ -148,7 +148,7 @@ private:
         return true;
     }
 
-    /// Opens the directory of the member, made if need be, without following any link.
+    /// Opens the directory of the member, makes it if necessary, and follows no link.
     bool enter(const std::string& parent) {
         if (parent_ && parent == parent_path_) return true;
         Fd at(openat(staging_.get(), ".", kWalkFlags));
@@ -172,7 +172,7 @@ private:
             ++directories;
         }
         const Fd made(openat(parent_.get(), name.c_str(), kWalkFlags));
-        // Its owner can always use it, or what is below could not be unpacked, nor removed.
+        // Its owner can always use it, or its content could be neither unpacked nor removed.
         return done(made ? fchmod(made.get(), (mode | 0700U) & 0777U) : -1);
     }
 

@@ -17,7 +17,7 @@ namespace hearth::agent {
 struct FileFrame {
     FrameType type = FrameType::Data;
     std::string payload;
-    Fd fd{};  ///< goes with it
+    Fd fd{};  ///< is sent with the frame
 };
 
 /// The budget of an operation for one step, and its message after it.
@@ -33,7 +33,7 @@ struct FileTurn {
     void note(const JsonValue& body) { out.push_back({FrameType::Note, body.dump()}); }
     void reply(const JsonValue& body) { out.push_back({FrameType::Reply, body.dump()}); }
     void fail(const char* code, const std::string& message);
-    /// For the errno at hand.
+    /// Sends an Error for the current errno.
     void failErrno();
 };
 
@@ -47,7 +47,7 @@ public:
     FileOperation() = default;
     FileOperation(const FileOperation&) = delete;
     FileOperation& operator=(const FileOperation&) = delete;
-    /// Undoes what is half done.
+    /// Undoes unfinished work.
     virtual ~FileOperation() = default;
     /// Done means that the last frame is the Reply or Error.
     virtual Next step(FileTurn& turn) = 0;
@@ -55,8 +55,8 @@ public:
     /// Null if the request names no file operation.
     static std::unique_ptr<FileOperation> make(std::string_view op, const JsonValue& body);
     static bool isFileOperation(std::string_view op);
-    /// Whether it keeps the workspace from being idle: what moves bytes or changes files does,
-    /// looking does not.
+    /// True if it keeps the workspace from being idle: operations that move bytes or change files
+    /// do, operations that only look do not.
     static bool isActivity(std::string_view op);
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kPiece = 131'072;
 
-/// `read`: pieces as far as the credit goes, or the open file itself.
+/// `read`: sends pieces as far as the credit allows, or the open file itself.
 class ReadFile final : public FileOperation {
 public:
     explicit ReadFile(const JsonValue& body)
@@ -91,7 +91,7 @@ private:
     Fd fd_;
 };
 
-/// `write`: into a temporary file beside the old one, renamed over it at End.
+/// `write`: writes a temporary file beside the old one, and renames it over that at End.
 class WriteFile final : public FileOperation {
 public:
     explicit WriteFile(const JsonValue& body)
@@ -130,7 +130,7 @@ private:
         return false;
     }
 
-    /// False if it has failed, and said so.
+    /// Returns false if it has failed, and has said so.
     bool begin(FileTurn& turn) {
         if (!path_ || path_->empty())
             return refuse(turn, "BAD_PATH", "not a path in the workspace");
@@ -160,7 +160,7 @@ private:
         return true;
     }
 
-    /// Decides who writes: the client, who shares our file offset, or we.
+    /// Decides who writes: the client, which shares the file offset, or the agent.
     void tellWhoWrites(FileTurn& turn) {
         Fd copy;
         if (turn.may_pass) copy = Fd(fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));

@@ -29,8 +29,8 @@ private:
 
 }  // namespace
 
-/// Everything but `cancelled` and `operation` is under the worker's mutex; `operation` is the
-/// thread's.
+/// The worker's mutex guards everything except `cancelled` and `operation`; the thread owns
+/// `operation`.
 struct FileWorker::Task {
     std::uint32_t stream = 0;
     bool activity = false;
@@ -189,7 +189,7 @@ void FileWorker::take() {
 void* FileWorker::run(void* self) {
     auto& worker = *static_cast<FileWorker*>(self);
     if (!worker.settings_.keep_identity) {
-        // Identities for files belong to the thread; the raw call keeps the others as they are.
+        // Identities for files belong to the thread; the raw call changes no other thread.
         syscall(SYS_setgroups, 0, nullptr);
         setfsgid(worker.settings_.gid);
         setfsuid(worker.settings_.uid);

@@ -17,8 +17,8 @@
 
 namespace hearth::agent {
 
-/// The file operations of one connection, on a thread of its own that carries the tenant's identity
-/// for files for ever. The loop hands requests and bytes in and takes frames out; neither side
+/// The file operations of one connection, on a thread of its own that always has the tenant's
+/// identity for files. The loop hands requests and bytes in and takes frames out; neither side
 /// waits for the other. Streams take turns, so one without credit stops only itself.
 class FileWorker final : public Source {
 public:
@@ -41,7 +41,7 @@ public:
     bool start();
     /// Opens the stream and queues the operation.
     void request(std::uint32_t stream, std::string_view op, const JsonValue& body);
-    /// The connection is over: the thread ends when its current step does.
+    /// The connection has ended: the thread ends after its current step.
     void retire();
     bool serves(const Connection& connection) const noexcept { return connection_ == &connection; }
 
@@ -68,7 +68,7 @@ private:
     const Settings& settings_;
     Owner& owner_;
     Connection* connection_;  ///< null once retired; the loop's thread only
-    const bool passes_;       ///< what Connection::passes() says
+    const bool passes_;       ///< result of Connection::passes()
     Fd event_;
     pthread_t thread_{};
     bool started_ = false;

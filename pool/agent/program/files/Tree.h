@@ -14,15 +14,15 @@ namespace hearth::agent {
 
 constexpr int kMaxDepth = 64;
 constexpr int kMaxVisits = 200'000;
-/// Opens a directory found in a walk: never a link, never something that blocks.
+/// Opens a directory found in a walk: never a link, never a file that blocks.
 constexpr int kWalkFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-/// An unfinished file has such a name; no listing and no archive shows it.
+/// The prefix of an unfinished file's name; no listing and no archive shows such a file.
 constexpr std::string_view kTemporary = ".hearth-write-";
 
 inline bool isTemporary(std::string_view name) {
     return name.substr(0, kTemporary.size()) == kTemporary;
 }
-/// A fresh name of that kind.
+/// Returns a new name with this prefix.
 std::string temporaryName();
 
 /// Owns an open directory stream; takes the descriptor.
@@ -38,7 +38,7 @@ public:
     }
     explicit operator bool() const noexcept { return stream_ != nullptr; }
     int fd() const noexcept { return dirfd(stream_); }
-    /// The next name but "." and ".."; null at the end.
+    /// Returns the next name except "." and ".."; null at the end.
     const char* next() {
         const dirent* entry = nextEntry();
         return entry == nullptr ? nullptr : entry->d_name;
@@ -56,7 +56,7 @@ private:
     DIR* stream_;
 };
 
-/// The budget of one walk, however the tenant has built the tree.
+/// The limit of one walk, however the tenant has built the tree.
 struct Budget {
     const std::atomic<bool>& cancelled;
     int visits = kMaxVisits;
@@ -67,7 +67,7 @@ inline std::string joined(const std::string& directory, std::string_view name) {
     return directory.empty() ? std::string(name) : directory + "/" + std::string(name);
 }
 
-/// Removes what `name` is in `parent`, with all in it down to `depth`. False with errno.
+/// Removes the entry `name` of `parent` and its content down to `depth`. False with errno.
 bool removeTree(int parent, const char* name, int depth, Budget& budget);
 
 }  // namespace hearth::agent

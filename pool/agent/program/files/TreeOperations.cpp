@@ -25,8 +25,8 @@ namespace {
 constexpr std::size_t kMaxItems = 1'000;
 constexpr std::size_t kMaxListBytes = kMaxPayload - 4'096;
 
-/// Collects items in the order of pathBefore, those behind `after` only. Names are compared as they
-/// are shown (UTF-8), so that paging ends even over names that are not.
+/// Collects the items after `after`, in the order of pathBefore. Names are compared as they are
+/// shown (UTF-8), so that paging ends even if names are not UTF-8.
 class Lister {
 public:
     Lister(std::string after, bool recursive, std::size_t limit, Budget& budget)
@@ -37,8 +37,8 @@ public:
         Directory directory(std::move(fd));
         if (!directory) return true;
         std::map<std::string, std::string> names;  // shown -> real, the smallest that can matter
-        // Two more than fit: one shows that there are more, one is the directory that holds
-        // `after`.
+        // Two more than fit: one shows that there are more, the other is the directory that
+        // contains `after`.
         const std::size_t room = limit_ + 2 - items.items().size();
         while (const char* name = directory.next()) {
             if (!budget_.spend()) break;
@@ -59,7 +59,7 @@ public:
     std::string last;
 
 private:
-    /// It comes behind `after`, or something in it may.
+    /// True if `path`, or something in it, may come after `after`.
     bool mayFollow(const std::string& path) const {
         if (pathBefore(after_, path)) return true;
         return recursive_ && (path == after_ || (after_.size() > path.size() &&
@@ -128,7 +128,7 @@ public:
 
     JsonValue items = JsonValue::array();
     bool more = false;      ///< the walk ended before the tree did
-    bool too_deep = false;  ///< some of the tree was left out
+    bool too_deep = false;  ///< a part of the tree was left out
 
 private:
     bool changed(const struct stat& st) const {
@@ -223,7 +223,7 @@ private:
         if (!source) return turn.failErrno();
         struct stat st {};
         if (fstatat(source.get(), lastName(*from).c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
-            return turn.failErrno();  // and nothing is made for it
+            return turn.failErrno();  // nothing is made for a missing source
         }
         const Fd target = turn.workspace.openParent(*to, true);
         if (!target) return turn.failErrno();

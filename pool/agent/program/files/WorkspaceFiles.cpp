@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kPlainDirectory = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
-/// For kernels without openat2: no link anywhere on the way.
+/// For kernels without openat2: follows no link anywhere on the way.
 Fd openStepwise(int root, const std::string& path, int flags) {
     Fd at(openat(root, ".", kPlainDirectory));
     std::string_view rest = path;
@@ -41,7 +41,7 @@ Fd WorkspaceFiles::open(const std::string& path, int flags) const {
         const long fd = syscall(SYS_openat2, root_.get(), name, &how, sizeof(how));
         if (fd >= 0) return Fd(static_cast<int>(fd));
         if (errno == ENOSYS) return openStepwise(root_.get(), path, flags);
-        if (errno != EAGAIN && errno != EINTR) break;  // EAGAIN: something was renamed meanwhile
+        if (errno != EAGAIN && errno != EINTR) break;  // EAGAIN: a concurrent rename
     }
     return Fd();
 }

@@ -11,8 +11,8 @@
 namespace hearth::agent {
 
 /// The tree at `/workspace`, entered only through its own descriptor: no path leads out of it, by
-/// "..", by a link or by a mount. Paths are those of workspacePath(). Calls are made with the
-/// tenant's identity by the thread that owns it. Failures are left in errno.
+/// "..", by a link or by a mount. Paths are those of workspacePath(). The owning thread makes the
+/// calls with the tenant's identity. Failures are left in errno.
 class WorkspaceFiles {
 public:
     explicit WorkspaceFiles(const std::string& root);
@@ -21,20 +21,20 @@ public:
     int root() const noexcept { return root_.get(); }
     /// Opens beneath; links inside the workspace are followed unless `flags` has O_NOFOLLOW.
     Fd open(const std::string& path, int flags) const;
-    /// The directory that holds the last component, made with its parents if wanted.
+    /// Opens the directory that holds the last component; with `make`, makes it and its parents.
     Fd openParent(const std::string& path, bool make) const;
-    /// Makes the directory and those above it. False with EEXIST if the last one was there.
+    /// Makes the directory and its parents. False with EEXIST if the last one was there.
     bool makeDirectories(const std::string& path) const;
 
 private:
     Fd root_;
 };
 
-/// The last component of a path.
+/// Returns the last component of a path.
 std::string lastName(const std::string& path);
-/// `path, type, size, mode, modifiedAtMs` and, if wanted, `etag`.
+/// Returns `path, type, size, mode, modifiedAtMs` and, if wanted, `etag`.
 JsonValue describe(std::string_view path, const struct stat& st, bool etag);
-/// The protocol's code for an errno.
+/// Returns the protocol's code for an errno.
 const char* fileErrorCode(int error);
 
 }  // namespace hearth::agent

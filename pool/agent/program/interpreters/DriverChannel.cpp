@@ -63,7 +63,7 @@ void DriverChannel::flush() {
         if (n > 0) {
             out_.erase(0, static_cast<std::size_t>(n));
         } else if (errno != EINTR) {
-            if (errno != EAGAIN) {  // the reading side tells its end
+            if (errno != EAGAIN) {  // the reading side reports the end
                 refused_ = true;
                 out_.clear();
             }
@@ -82,7 +82,7 @@ void DriverChannel::read() {
     for (int i = 0; i < kRounds && socket_; ++i) {
         const ssize_t n = recv(socket_.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-        if (n < 0) refused_ = true;  // ECONNRESET: the kernel threw away what it had not read
+        if (n < 0) refused_ = true;  // ECONNRESET: the kernel dropped what was not read
         if (n > 0) messages_.append({buffer, static_cast<std::size_t>(n)});
         std::string_view kind;
         std::string_view payload;

@@ -17,29 +17,29 @@ class DriverListener {
 public:
     virtual void driverSaid(DriverChannel& channel, std::string_view kind,
                             std::string_view payload) = 0;
-    /// It has closed its end, or sent something that is not a message. Nothing more comes.
+    /// The driver has closed its end, or sent something that is not a message. Nothing more comes.
     virtual void driverClosed(DriverChannel& channel) = 0;
 
 protected:
     ~DriverListener() = default;
 };
 
-/// Our end of a driver's channel.
+/// The agent's end of a driver's channel.
 class DriverChannel final : public Source {
 public:
     DriverChannel(EventLoop& loop, DriverListener& listener, Fd socket);
     ~DriverChannel() override { close(); }
 
     void listen(DriverListener& listener) noexcept { listener_ = &listener; }
-    /// Sends in order; what the socket does not take waits in memory.
+    /// Sends in order; bytes that the socket does not take wait in memory.
     void write(std::string_view bytes);
-    /// One message with descriptors, which needs an empty queue; false if it could not be sent.
+    /// Sends one message with descriptors; needs an empty queue; false if it could not be sent.
     bool writeWith(std::string_view bytes, const int* fds, std::size_t count);
     void close();
     bool isOpen() const noexcept { return static_cast<bool>(socket_); }
-    /// Whether the driver has read all that was written to it; once it is closed, whether it had.
+    /// True if the driver has read everything written to it; after close(), if it had by then.
     bool taken() const;
-    /// Takes what has already arrived, without waiting for the loop.
+    /// Reads the bytes that have already arrived, without waiting for the loop.
     void read();
 
     void ready(std::uint32_t events) override;

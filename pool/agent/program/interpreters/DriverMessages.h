@@ -8,7 +8,7 @@
 namespace hearth::agent {
 
 /// The messages `<kind> <bytes>\n<payload>` of a language's driver (PROTOCOL.md, Drivers), cut from
-/// a stream of bytes in which the tenant can write what he likes. Bounded; no I/O.
+/// a stream of bytes in which the tenant can write anything. Bounded; no I/O.
 class DriverMessages {
 public:
     static constexpr std::size_t kMaxResult = 4U << 20U;
@@ -17,7 +17,7 @@ public:
 
     void append(std::string_view bytes) { bytes_ += bytes; }
 
-    /// The next whole message; both views stay valid until append. False if there is none yet.
+    /// Takes the next whole message; both views are valid until append. False if there is none yet.
     bool next(std::string_view& kind, std::string_view& payload) {
         if (broken_) return false;
         bytes_.erase(0, at_);
