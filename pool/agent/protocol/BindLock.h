@@ -30,8 +30,8 @@ enum class BindOutcome : std::uint8_t {
     StaleEpoch,           ///< the caller has been replaced by a newer server
 };
 
-/// Grants the sandbox to exactly one claim and fences out servers of lower epochs. Whatever the
-/// order of calls, at most one ever returns Bound. Not thread-safe.
+/// Grants the sandbox to exactly one claim and fences out servers of lower epochs. In any order of
+/// calls, at most one ever returns Bound. Not thread-safe.
 class BindLock {
 public:
     /// False if `epoch` is below the highest seen; otherwise remembers it. Called for every

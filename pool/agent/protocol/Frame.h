@@ -14,7 +14,7 @@ inline constexpr std::size_t kHeaderSize = 12;
 inline constexpr std::size_t kMaxPayload = 262'144;
 inline constexpr std::size_t kInitialCredit = 262'144;
 inline constexpr std::size_t kOffsetSize = 8;
-/// Of one result, of all results of one execution together, and how many there may be.
+/// The sizes of one result and of all results of one execution, and the number of results.
 inline constexpr std::size_t kMaxResult = 4U << 20U;
 inline constexpr std::size_t kMaxResultBytes = 8U << 20U;
 inline constexpr std::size_t kMaxResults = 100;
@@ -70,7 +70,7 @@ inline void encodeHeader(const FrameHeader& header, unsigned char* out) noexcept
     out[11] = 0;
 }
 
-/// False if the bytes are no header of this protocol; then the connection is worthless.
+/// Returns false if the bytes are no header of this protocol; then the connection is unusable.
 inline bool decodeHeader(const unsigned char* in, FrameHeader& header) noexcept {
     header.length = getU32(in);
     header.stream = getU32(in + 4);

@@ -6,13 +6,13 @@
 
 namespace hearth::agent {
 
-/// Names that `*`, `?` and `**` never match, as in a shell: names that begin with a dot, and caches
-/// that no run means to return. A pattern that spells them out matches them.
+/// True for names that `*`, `?` and `**` never match, as in a shell: names that begin with a dot,
+/// and caches that no run means to return. A pattern that spells them out matches them.
 inline bool shyName(std::string_view name) {
     return name.empty() || name.front() == '.' || name == "__pycache__" || name == "node_modules";
 }
 
-/// One component: `*` any characters, `?` one. In time of at most pattern times name.
+/// Matches one component: `*` any characters, `?` one. Takes time of at most pattern times name.
 inline bool componentMatches(std::string_view pattern, std::string_view name) {
     if (shyName(name) && !pattern.empty() && (pattern.front() == '*' || pattern.front() == '?')) {
         return false;
@@ -39,9 +39,9 @@ inline bool componentMatches(std::string_view pattern, std::string_view name) {
     return p == pattern.size();
 }
 
-/// A path against a pattern, component by component; `**` matches any number of them. A pattern
-/// without a slash matches at every depth, as if it began with `**/`. Patterns with more than four
-/// `**` match nothing: each multiplies the work.
+/// Matches a path component by component; `**` matches any number of them. A pattern without a
+/// slash matches at every depth, as if it began with `**/`. Patterns with more than four `**` match
+/// nothing: each multiplies the work.
 inline bool globMatches(std::string_view pattern, std::string_view path, int stars = 0) {
     constexpr int kMostStars = 4;
     if (pattern.substr(0, 2) == "./") pattern.remove_prefix(2);
@@ -70,7 +70,7 @@ inline bool globMatches(std::string_view pattern, std::string_view path, int sta
     }
 }
 
-/// Whether any of the patterns has it.
+/// True if any of the patterns matches.
 template <typename Patterns>
 bool anyGlobMatches(const Patterns& patterns, std::string_view path) {
     for (const auto& pattern : patterns) {

@@ -28,7 +28,7 @@ public:
     explicit OutputLog(std::size_t limit)
         : head_(std::max<std::size_t>(limit / 2, 1)), limit_(2 * head_) {}
 
-    /// Adds what was read from Stdout or Stderr.
+    /// Adds bytes that were read from Stdout or Stderr.
     void append(Channel channel, std::string_view bytes) {
         // Only bytes that stay visible are copied; bytes that the same call overwrites are only
         // counted.
@@ -43,7 +43,7 @@ public:
         put(channel, bytes);
     }
 
-    /// A copy of another log continues at `offset`: the bytes in between were dropped there.
+    /// Continues a copy of another log at `offset`: that log has dropped the bytes in between.
     void skipTo(std::uint64_t offset) {
         if (offset <= total_) return;
         reach(limit_);
@@ -51,8 +51,8 @@ public:
         skipped_to_ = offset;
     }
 
-    /// The next kept bytes at or behind `from`, at most `max` of them and of one channel; empty
-    /// bytes at the end.
+    /// Returns the next kept bytes at or after `from`, at most `max` of them and of one channel;
+    /// empty bytes at the end.
     Chunk read(std::uint64_t from, std::size_t max) const {
         if (from >= head_ && from < tailBegin()) from = tailBegin();
         if (from >= total_) return {total_, Channel::Stdout, {}};
@@ -65,9 +65,9 @@ public:
                 std::string_view(bytes_).substr(at, run(at, length, err))};
     }
 
-    /// How many bytes were ever written: the offset of the next one.
+    /// Returns how many bytes were ever written: the offset of the next one.
     std::uint64_t total() const noexcept { return total_; }
-    /// How many of them are no longer kept; of the first so many, if that is asked.
+    /// Returns how many of the written bytes, or of the first `among`, are no longer kept.
     std::uint64_t dropped(std::uint64_t among = UINT64_MAX) const noexcept {
         const std::uint64_t end = std::min(among, total_);
         return end > head_ ? std::min(end, tailBegin()) - head_ : 0;
@@ -123,7 +123,7 @@ private:
         }
     }
 
-    /// How many of the `length` bytes from `at` on are of the same channel.
+    /// Returns how many of the `length` bytes from `at` on are of the same channel.
     std::size_t run(std::size_t at, std::size_t length, bool value) const {
         std::size_t done = 0;
         while (done < length) {

@@ -7,8 +7,8 @@
 
 namespace hearth::agent {
 
-/// A client's path, as one relative to the workspace: `""` for the workspace itself, else
-/// components joined by single slashes, none of them "." or "..". Nothing if it has a NUL, an empty
+/// Turns a client's path into one relative to the workspace: `""` for the workspace itself, else
+/// components joined by single slashes, none of them "." or "..". Nullopt if it has a NUL, an empty
 /// component, more than 4,096 bytes, or leads outside. Pure.
 inline std::optional<std::string> workspacePath(std::string_view path) {
     constexpr std::string_view kRoot = "/workspace";

@@ -11,7 +11,7 @@ using Key = std::array<unsigned char, 32>;
 // The last byte is the version of this protocol.
 constexpr std::string_view kAgentMagic{"hrthagt\1", 8};
 constexpr std::string_view kServerMagic{"hrthsrv\1", 8};
-/// One use of a hash or a signature can never stand for another.
+/// The domains: a hash or signature made for one use can never stand for another.
 constexpr std::string_view kDigestDomain = "hearth agent connection: digest 1";
 constexpr std::string_view kProofDomain = "hearth agent connection: server 1";
 constexpr std::string_view kKeysDomain = "hearth agent connection: keys 1";
@@ -33,8 +33,8 @@ std::array<unsigned char, N> cut(std::string_view& from) noexcept {
     return bytes;
 }
 
-/// Moves bytes from the front of `wire` until `whole` has `size`; false while it has not. A byte
-/// that differs from `magic` gives `wrong`.
+/// Moves bytes from the front of `wire` until `whole` has `size`; false while it has fewer. A byte
+/// that differs from `magic` sets `wrong`.
 bool gather(std::string& whole, std::size_t size, std::string_view magic, std::string_view& wire,
             bool& wrong) {
     const std::size_t more = std::min(wire.size(), size - whole.size());
@@ -68,8 +68,8 @@ private:
     std::size_t size_;
 };
 
-/// Of everything that was said, and of the keys that both sides know. All parts but the greeting
-/// and the answer have a fixed length, and these two have one as well.
+/// Hashes both messages and the keys that both sides know. Every part has a fixed length, also the
+/// greeting and the answer.
 TranscriptHash digestOf(std::string_view greeting, std::string_view answer,
                         const ServerPublicKey& server, const AgentPublicKey& agent) noexcept {
     Hash hash(kDigestDomain, sizeof(TranscriptHash));
@@ -114,8 +114,8 @@ struct Keys {
     StreamKey from_server;
 };
 
-/// Both shared secrets become the keys. False if one of the peer's keys is worthless: then the
-/// secret would be known to all.
+/// Derives the keys from both shared secrets. False if one of the peer's keys is worthless: then
+/// the secret would be known to all.
 bool derive(const FreshKey& mine, const Key& first, const FreshKey& also, const Key& second,
             const TranscriptHash& digest, Keys& keys) noexcept {
     SecretBytes<crypto_scalarmult_BYTES> fresh;

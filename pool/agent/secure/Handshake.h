@@ -20,21 +20,21 @@
 /// agent's identity. So they are known only to a server that has the private Ed25519 key and to
 /// the one agent that has the identity, and not even to these once the connection is over.
 ///
-/// What protects the agent. A tenant shares its network, so every peer is hostile. It learns what
-/// the first message says, all of it public, and that wrong bytes end the connection: at the first
+/// Protection of the agent. A tenant shares its network, so every peer is hostile. A peer learns
+/// only the first message, all of it public, and that wrong bytes end the connection: at the first
 /// wrong byte, without an answer. Only a whole answer of the right form costs a verification.
 ///
-/// What protects the server. A tenant cannot take the agent's port: the agent has it before any
-/// code of a tenant's runs, and as PID 1 takes every process of the container with it when it
-/// ends. That alone is not enough. The kernel closes the port a moment before it kills the other
-/// processes, and a cluster soon gives the address of a Pod that ended to another Pod, which may
-/// repeat the UID. So the server believes only the identity key. The init container makes it
-/// (`hearth-agent --make-identity`): the private half lies in a volume in memory until the agent
-/// has read and removed it, before any code of a tenant's runs; the public half is the init
-/// container's termination message, so it reaches the server in the Pod's status, which only the
-/// kubelet writes. An agent that starts again finds no key and ends; its Pod is not used again.
+/// Protection of the server. A tenant cannot take the agent's port: the agent has it before any
+/// tenant code runs, and as PID 1 takes every process of the container with it when it ends. That
+/// alone is not enough. The kernel closes the port a moment before it kills the other processes,
+/// and a cluster soon gives the address of a Pod that ended to another Pod, which may repeat the
+/// UID. So the server believes only the identity key. The init container makes it (`hearth-agent
+/// --make-identity`): the private half lies in a volume in memory until the agent has read and
+/// removed it, before any tenant code runs; the public half is the init container's termination
+/// message, so it reaches the server in the Pod's status, which only the kubelet writes. An agent
+/// that starts again finds no key and ends; its Pod is not used again.
 ///
-/// What remains: who controls the node, the API server or the server's key controls the sandbox;
+/// Remaining risks: the owner of the node, the API server or the server's key controls the sandbox;
 /// a tenant can keep its own agent busy, and others out of its own sandbox.
 namespace hearth::agent::secure {
 
@@ -44,16 +44,16 @@ inline constexpr std::size_t kGreetingSize = 8 + 32 + kNonceSize + 32 + kMaxPodU
 inline constexpr std::size_t kAnswerSize = 8 + 1 + 32 + crypto_sign_BYTES;
 inline constexpr std::size_t kProofSize = sizeof(StreamStart) + kRecordOverhead + 32;
 
-/// What the connection may be used for; the signature covers it.
+/// The purpose of the connection; the signature covers it.
 enum class Purpose : std::uint8_t { Control = 1, Data = 2 };
 
 enum class Progress : std::uint8_t {
     Waiting,  ///< more bytes are needed
-    Done,     ///< the peer is who it should be
-    Refused,  ///< close without a word
+    Done,     ///< the peer is the expected one
+    Refused,  ///< close without an answer
 };
 
-/// What both sides have afterwards.
+/// The result that both sides have afterwards.
 struct Session {
     Purpose purpose = Purpose::Control;
     std::unique_ptr<Sealer> sealer;
@@ -66,18 +66,18 @@ using TranscriptHash = std::array<unsigned char, 32>;
 /// The agent's side of one connection; makes no I/O. Used by one thread.
 class AgentHandshake {
 public:
-    /// The keys outlive it. `pod_uid` has at most kMaxPodUid bytes, none of them NUL.
+    /// The keys must outlive it. `pod_uid` has at most kMaxPodUid bytes, none of them NUL.
     AgentHandshake(const ServerPublicKey& server, const AgentIdentity& identity,
                    std::string_view pod_uid);
     AgentHandshake(const AgentHandshake&) = delete;
     AgentHandshake& operator=(const AgentHandshake&) = delete;
 
-    /// The first message, to be sent at once.
+    /// The first message, which must be sent at once.
     const std::string& greeting() const noexcept { return greeting_; }
-    /// Takes its bytes from the front of `wire`, and leaves what belongs to the records. When Done,
-    /// `out` has got the last message.
+    /// Takes its own bytes from the front of `wire`, and leaves the bytes of the records. When
+    /// Done, `out` has got the last message.
     Progress receive(std::string_view& wire, std::string& out);
-    /// Once, after Done.
+    /// Call it once, after Done.
     Session take() noexcept { return std::move(session_); }
 
 private:
@@ -94,25 +94,25 @@ private:
 /// The server's side of one connection; makes no I/O. Used by one thread.
 class ServerHandshake {
 public:
-    /// Why a peer was refused; for people and for what the server does next.
+    /// The reason why a peer was refused; for people and for the server's next step.
     enum class Refusal : std::uint8_t {
         None,
-        NoAgent,        ///< it speaks something else
+        NoAgent,        ///< it speaks another protocol
         OtherPod,       ///< the agent of another Pod has the address
-        OtherIdentity,  ///< it says the right UID, but is not the agent that the Pod began with
-        NoProof,        ///< it did not have the keys that it named, or somebody changed bytes
+        OtherIdentity,  ///< the UID is right, but not the identity that the Pod began with
+        NoProof,        ///< it did not have the keys that it named, or bytes were changed
     };
 
-    /// `key` outlives it. `agent` and `pod_uid` are those of the one agent that is meant.
+    /// `key` must outlive it. `agent` and `pod_uid` are those of the one expected agent.
     ServerHandshake(const ServerKey& key, const AgentPublicKey& agent, std::string_view pod_uid,
                     Purpose purpose);
     ServerHandshake(const ServerHandshake&) = delete;
     ServerHandshake& operator=(const ServerHandshake&) = delete;
 
-    /// As AgentHandshake::receive(); `out` gets the answer in between.
+    /// Same as AgentHandshake::receive(); `out` gets the answer in between.
     Progress receive(std::string_view& wire, std::string& out);
     Refusal refusal() const noexcept { return refusal_; }
-    /// Once, after Done.
+    /// Call it once, after Done.
     Session take() noexcept { return std::move(session_); }
 
 private:

@@ -13,8 +13,8 @@
 /// throws, because the agent is built without exceptions.
 namespace hearth::agent::secure {
 
-/// Makes libsodium ready. Called before anything else of this room; again costs nothing. False if
-/// the system has no source of random bytes. Thread-safe.
+/// Makes libsodium ready. Call it before anything else of this room; a second call costs nothing.
+/// False if the system has no source of random bytes. Thread-safe.
 bool initialise() noexcept;
 
 /// Bytes that are wiped from memory at their end. Move-only.
@@ -71,9 +71,9 @@ struct PublicKey {
     friend bool operator==(const PublicKey&, const PublicKey&) = default;
 };
 
-/// Ed25519: all that an agent knows of its server.
+/// Ed25519: the only thing that an agent knows about its server.
 using ServerPublicKey = PublicKey<class ServerKey>;
-/// X25519: what a server knows of one agent, from a source that its tenant cannot write to.
+/// X25519: a server's knowledge of one agent, from a source that its tenant cannot write to.
 using AgentPublicKey = PublicKey<class AgentIdentity>;
 
 /// The server's Ed25519 key. All replicas have the same one; it never enters a sandbox.
@@ -93,8 +93,8 @@ private:
     ServerPublicKey public_;
 };
 
-/// The X25519 key of one agent for its whole life. Its public half tells this agent from a tenant
-/// on its port, and from another Pod that has got its address.
+/// The X25519 key of one agent for its whole life. Its public half distinguishes this agent from a
+/// tenant on its port, and from another Pod that has got its address.
 class AgentIdentity {
 public:
     static AgentIdentity generate();

@@ -78,7 +78,7 @@ bool Opener::begin(std::string_view& wire) {
 Opener::State Opener::open(std::string_view wire, std::string& plain) {
     if (!started_ && !(started_ = begin(wire))) return stage_;
     if (stage_ == State::Broken) return stage_;
-    // Whole records are opened where they lie; only the rest of one is kept.
+    // Whole records are opened in place; only an incomplete rest is kept.
     if (partial_.empty()) wire.remove_prefix(take(wire, plain));
     while (stage_ != State::Broken && !wire.empty()) {
         const std::size_t want = partial_.size() < kLengthSize
@@ -95,7 +95,7 @@ Opener::State Opener::open(std::string_view wire, std::string& plain) {
     return stage_;
 }
 
-/// Opens the whole records at the front of `wire`; gives the number of bytes that they took.
+/// Opens the whole records at the front of `wire`; returns the number of their bytes.
 std::size_t Opener::take(std::string_view wire, std::string& plain) {
     std::size_t at = 0;
     while (stage_ != State::Broken && wire.size() - at >= kLengthSize) {

@@ -10,21 +10,21 @@
 
 #include "pool/agent/secure/Keys.h"
 
-/// What a connection carries after its handshake: records, each sealed with ChaCha20-Poly1305 by
+/// The content of a connection after its handshake: records, each sealed with ChaCha20-Poly1305 by
 /// libsodium's secretstream. It numbers them, so a record that is changed, left out, repeated or
-/// moved does not open. On the wire: where the stream starts (24 bytes, once), then for each record
+/// moved does not open. On the wire: the start of the stream (24 bytes, once), then for each record
 /// its length (4 bytes, little endian, authenticated) and the sealed bytes.
 namespace hearth::agent::secure {
 
-/// The plain bytes that one record holds at most.
+/// The most plain bytes in one record.
 inline constexpr std::size_t kMaxRecord = 16'384;
-/// What a record adds to them.
+/// The bytes that a record adds to them.
 inline constexpr std::size_t kRecordOverhead = 4 + crypto_secretstream_xchacha20poly1305_ABYTES;
 /// A key seals this many records; both sides then derive the next one and forget it.
 inline constexpr std::uint32_t kRecordsPerKey = 65'536;
 
 using StreamKey = SecretBytes<crypto_secretstream_xchacha20poly1305_KEYBYTES>;
-/// Another start than the sender's makes other keys, so it needs no protection of its own.
+/// A start other than the sender's makes other keys, so it needs no protection of its own.
 using StreamStart = std::array<unsigned char, crypto_secretstream_xchacha20poly1305_HEADERBYTES>;
 
 /// The sending half of one direction. Used by one thread at a time; wiped at its end.
@@ -35,9 +35,9 @@ public:
     Sealer& operator=(const Sealer&) = delete;
     ~Sealer() { sodium_memzero(&state_, sizeof(state_)); }
 
-    /// Appends records with `plain` to `wire`; none for nothing.
+    /// Appends records with `plain` to `wire`; no record if `plain` is empty.
     void seal(std::string_view plain, std::string& wire);
-    /// Appends the last record, which tells an end from a cut. Nothing may be sealed afterwards.
+    /// Appends the last record: it tells an end from a cut. Nothing may be sealed after it.
     void finish(std::string& wire);
 
 private:
@@ -64,10 +64,10 @@ public:
     Opener& operator=(const Opener&) = delete;
     ~Opener() { sodium_memzero(&state_, sizeof(state_)); }
 
-    /// Takes what came, however it was cut, and appends the plain bytes of the records that are
-    /// complete. Once Broken nothing is taken any more.
+    /// Takes received bytes, however they were cut, and appends the plain bytes of the complete
+    /// records. Once Broken nothing is taken any more.
     State open(std::string_view wire, std::string& plain);
-    /// A connection that ends while this is not Ended was cut.
+    /// Returns the state. A connection that ends before Ended was cut.
     State state() const noexcept { return stage_; }
     /// Records opened so far.
     std::uint64_t opened() const noexcept { return opened_; }

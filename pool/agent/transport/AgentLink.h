@@ -22,8 +22,8 @@ struct AgentLink {
     std::unique_ptr<SealedWire> sealed;  ///< null on a Unix socket
 };
 
-/// Makes a new connection to one agent. Where a network is in between it is told what for, because
-/// the agent holds the connection to that. Throws std::system_error. Copies call the same function.
+/// Makes a new connection to one agent. Over a network it needs the purpose, because the agent
+/// limits the connection to it. Throws std::system_error. Copies call the same function.
 class AgentDialer {
 public:
     template <typename Call>

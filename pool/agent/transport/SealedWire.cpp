@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kReadAtOnce = 65'536;
 constexpr std::size_t kSealAtOnce = 65'536;
 
-/// The first bytes of all parts together, for the records of one send.
+/// Returns the first bytes of all parts together, for the records of one send.
 std::string gathered(const iovec* parts, std::size_t count) {
     std::string plain;
     for (std::size_t i = 0; i < count && plain.size() < kSealAtOnce; ++i) {
@@ -63,7 +63,7 @@ ssize_t SealedWire::send(int socket, const iovec* parts, std::size_t count) {
     if (!flush(socket)) return -1;
     const std::string plain = gathered(parts, count);
     session_.sealer->seal(plain, wire_);
-    // What the socket does not take now is pending; an error shows with the next call.
+    // Bytes that the socket does not take now are pending; an error shows in the next call.
     (void)flush(socket);
     return static_cast<ssize_t>(plain.size());
 }

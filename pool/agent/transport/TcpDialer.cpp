@@ -40,7 +40,7 @@ void waitFor(const Fd& fd, short events, Time until) {
     }
 }
 
-/// Small frames go at once; an agent whose node has vanished is noticed within a minute.
+/// Sends small frames at once, and notices within a minute that an agent's node has vanished.
 void tune(const Fd& fd) {
     const auto set = [&fd](int level, int name, int value) {
         ::setsockopt(fd.get(), level, name, &value, sizeof(value));
@@ -76,7 +76,7 @@ Fd connectTo(const PodAgent& agent, Time until) {
     return fd;
 }
 
-/// The messages are smaller than any socket's buffer.
+/// Never sends in part: the messages are smaller than any socket's buffer.
 void sendWhole(const Fd& fd, const std::string& bytes) {
     if (::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
         static_cast<ssize_t>(bytes.size())) {
@@ -105,7 +105,7 @@ void meet(const Fd& fd, secure::ServerHandshake& side, Time until) {
     std::array<char, 512> bytes;
     for (;;) {
         waitFor(fd, POLLIN, until);
-        // Peeked first: bytes of the records must stay where they are.
+        // Peeked first: bytes of the records must stay in the socket.
         const ssize_t n = ::recv(fd.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
         if (n < 0 && errno != ECONNRESET) throwErrno("receive from the agent");

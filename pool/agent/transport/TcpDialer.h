@@ -9,7 +9,7 @@
 
 namespace hearth::agent {
 
-/// Where the agent of one Pod is, and what it must prove to be.
+/// The address of one Pod's agent, and the identity that it must prove.
 struct PodAgent {
     std::string address;  ///< IPv4 or IPv6, no name: a lookup could block, or be answered falsely
     std::uint16_t port = 0;
@@ -20,11 +20,11 @@ struct PodAgent {
 /// Makes authenticated connections to one agent over TCP; an AgentDialer. Thread-safe.
 class TcpDialer {
 public:
-    /// `key` outlives it. `timeout` is for connecting and the handshake together.
+    /// `key` must outlive it. `timeout` covers connecting and the handshake together.
     TcpDialer(const secure::ServerKey& key, PodAgent agent, std::chrono::milliseconds timeout);
 
-    /// Blocks. Throws std::system_error: timed_out, permission_denied if what answers is not this
-    /// agent or refuses this server, and what connect() says.
+    /// Blocks. Throws std::system_error: timed_out, permission_denied if the peer is not this agent
+    /// or refuses this server, and the errors of connect().
     AgentLink operator()(secure::Purpose purpose) const;
 
 private:

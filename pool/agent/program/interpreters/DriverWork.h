@@ -6,8 +6,8 @@
 
 namespace hearth::agent {
 
-/// A piece of work in the form that zygote children and contexts read (PROTOCOL.md, Drivers). No
-/// text may hold a NUL. `file` is the path of the code's file, empty if it has none.
+/// Encodes a piece of work in the form that zygote children and contexts read (PROTOCOL.md,
+/// Drivers). No text may hold a NUL. `file` is the path of the code's file, empty if it has none.
 inline std::string encodeWork(std::string_view kind, std::string_view cwd, std::string_view name,
                               std::string_view file, const std::vector<std::string>& env,
                               std::string_view code) {

@@ -17,23 +17,23 @@ namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kReadyWithinNs = 5'000 * kMs;
-/// Starting one takes processor time from what runs: it waits for the answer to go out, but a long
-/// run does not keep the next one waiting.
+/// Starting a shell takes processor time from the work: it waits for the answer to go out, but a
+/// long run does not delay the next shell.
 constexpr std::int64_t kAfterAnswerNs = kMs / 5;
 constexpr std::int64_t kAnywayNs = 50 * kMs;
 constexpr std::int64_t kDiedNs = 100 * kMs;
 constexpr std::int64_t kBurstNs = 10'000 * kMs;
 constexpr int kMaxFailures = 5;
 
-/// The pipe of a script. The shell opens its end by its path, as the tenant: so it is the tenant's.
-/// With O_DIRECT a read takes one write: pipe(2).
+/// Makes the pipe of a script. The shell opens its end by its path, as the tenant, so the tenant
+/// must own it. With O_DIRECT a read takes one write: pipe(2).
 bool makeScriptPipe(const Settings& settings, Fd& theirs, HandedScript& ours) {
     const TenantFiles as_tenant(settings);
     int fds[2];
     if (pipe2(fds, O_CLOEXEC | O_DIRECT | O_NONBLOCK) != 0) return false;
     theirs = Fd(fds[0]);
     Fd write_end(fds[1]);
-    // Not a copy of theirs: whether that blocks is the tenant's to say.
+    // Not a copy of `theirs`: the tenant decides whether that one blocks.
     const std::string path = "/proc/self/fd/" + std::to_string(theirs.get());
     Fd unread(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     if (!unread) return false;
@@ -53,7 +53,7 @@ bool HandedScript::send(std::string_view text) {
 
 bool HandedScript::finish(std::string_view text) {
     // The last byte is read separately: a shell that is killed or stopped while it waits in read()
-    // loses what came meanwhile, and never runs it.
+    // loses the bytes that came meanwhile, and never runs them.
     const std::size_t most = text.size() - 1;
     const bool whole = send(text.substr(0, most)) && send(text.substr(most));
     write_end_.reset();
@@ -63,7 +63,7 @@ bool HandedScript::finish(std::string_view text) {
 bool HandedScript::takeBack() {
     char sink[4'096];
     bool some = false;
-    // At most what a pipe holds: other processes of the tenant's user could keep it full.
+    // Reads at most a pipe's content: other processes of the tenant's user could keep it full.
     for (int i = 0; i < 64 && unread_; ++i) {
         const ssize_t n = read(unread_.get(), sink, sizeof(sink));
         if (n <= 0) break;
@@ -73,7 +73,7 @@ bool HandedScript::takeBack() {
     return some;
 }
 
-/// One that is parked or on its way there; watches for its word that it is.
+/// A shell that is parked or starting; watches for its report that it is ready.
 class ParkedShells::Waiting final : public Source {
 public:
     Waiting(ParkedShells& shells, std::int64_t now_ns)
@@ -178,7 +178,7 @@ void ParkedShells::retireStale() {
 
 std::vector<std::string> ParkedShells::startEnv() const {
     std::vector<std::string> env = environment_.plain();
-    // The shell forgets both at its start; wanted values of them are then always exported.
+    // The shell forgets both at its start; if they are wanted, they are then always exported.
     env.erase(std::remove_if(env.begin(), env.end(),
                              [](const std::string& entry) {
                                  return entry.rfind("ENV=", 0) == 0 || entry.rfind("_=", 0) == 0;
@@ -209,7 +209,7 @@ bool ParkedShells::park() {
     shell.pid = spawned.pid;
     shell.label = request.label;
     shell.pipes = std::move(spawned);
-    shell.script.send(shell::opening());  // who does not get it is late
+    shell.script.send(shell::opening());  // a shell that does not get it is late
     waiting->watch();
     parked_.push_back(std::move(waiting));
     return true;
@@ -302,7 +302,7 @@ void ParkedShells::tick(std::int64_t now_ns) {
     if (refill_at_ns_ == 0 || now_ns < refill_at_ns_) return;
     refill_at_ns_ = 0;
     if (parked_.size() >= wanted(now_ns)) return;
-    // One in a turn: a fork holds the loop up, and work may have come.
+    // One per turn: a fork holds the loop up, and work may have come.
     if (!park()) {
         failed(now_ns);
     } else if (parked_.size() < wanted(now_ns)) {

@@ -13,7 +13,7 @@ namespace hearth::agent::shell {
 namespace {
 
 constexpr const char* kShell = "/bin/sh";
-/// A pipe holds 64 KiB, and each write of it a page at least.
+/// A pipe holds 64 KiB, and each write to it takes at least a page.
 constexpr std::size_t kMaxScript = 56 * 1'024;
 
 /// Names, or prefixes ending in '*', of variables that a loader, a C library or the shell itself
@@ -44,7 +44,7 @@ std::string_view nameOf(std::string_view entry) {
     return entry.substr(0, entry.find('='));
 }
 
-/// As an Environment sorts: A before A1, although '=' comes behind '1'.
+/// Sorts like Environment: A before A1, although '=' comes after '1'.
 bool byName(const std::string& a, const std::string& b) {
     const std::string_view left = nameOf(a);
     const std::string_view right = nameOf(b);
@@ -114,10 +114,10 @@ bool script(const std::vector<std::string>& before, const std::vector<std::strin
         out.push_back('\n');
         if (out.size() > kMaxScript) return false;
     }
-    // The alias removes itself. The space keeps what the command may begin with apart from the `;`.
+    // The alias removes itself. The space separates the begin of the command from the `;`.
     std::string text("unalias hearth ; ");
     text += command;
-    // In braces and without a newline: a script that is cut off does nothing.
+    // In braces and without a newline, so that a script that is cut off does nothing.
     out += "{ alias hearth=";
     quote(text, out);
     out += ";}";

@@ -7,13 +7,13 @@ namespace hearth::agent {
 /// Processes that `prewarm` starts in advance and waits for. On the loop's thread.
 class Warming {
 public:
-    /// Starts it, if it is not running and has not failed too often.
+    /// Starts the process, if it is not running and has not failed too often.
     virtual void start() = 0;
-    /// Something of it waits for work.
+    /// True if a started process waits for work.
     virtual bool hasReady() const noexcept = 0;
-    /// It will not come up any more.
+    /// True if it will never be ready.
     virtual bool hopeless() const noexcept = 0;
-    /// What failed; empty for nothing.
+    /// The text of the failure; empty for none.
     virtual const std::string& complaints() const noexcept = 0;
 
 protected:

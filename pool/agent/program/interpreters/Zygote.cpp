@@ -20,18 +20,18 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kStartWithinNs = 120'000 * kMs;  ///< imports may take long
 constexpr std::int64_t kForkWithinNs = 5'000 * kMs;
 constexpr std::int64_t kFirstBackoffNs = 100 * kMs;
-/// Forking takes processor time from what runs: it waits for the answer to go out, but a long run
-/// does not keep the next one waiting.
+/// Forking takes processor time from the work: it waits for the answer to go out, but a long run
+/// does not delay the next fork.
 constexpr std::int64_t kAfterAnswerNs = 1 * kMs;
 constexpr std::int64_t kAnywayNs = 50 * kMs;
-/// A fork takes two or three; a zygote that answers none for so long is stopped or starved.
+/// A fork takes two or three; a zygote that answers none for this long is stopped or starved.
 constexpr std::int64_t kSilentNs = 100 * kMs;
 constexpr std::size_t kMaxAsked = 32;
 constexpr std::int64_t kBurstNs = 10'000 * kMs;
 constexpr std::size_t kMaxComplaints = 2'000;
 
-/// Interpreters run files of their user's home when they start, and its owner is the tenant: the
-/// zygote finds none, and the true one in HEARTH_HOME.
+/// Interpreters run files in their user's home when they start, and the tenant owns these: the
+/// zygote gets an empty home, and the true one in HEARTH_HOME.
 std::vector<std::string> awayFromHome(std::vector<std::string> env) {
     constexpr std::string_view kHome = "HOME=";
     for (std::string& entry : env) {
@@ -84,7 +84,7 @@ void Zygote::start() {
     request.argv.insert(request.argv.end(), imports_.begin(), imports_.end());
     request.env = awayFromHome(env_);
     request.cwd = "/";
-    request.with_stdin = true;  // pipes all three: what the children's streams will be
+    request.with_stdin = true;  // pipes for all three, which the children's streams replace
     request.channel = theirs.get();
     request.zygote = true;
     const std::int64_t now = nowNs();
@@ -98,15 +98,15 @@ void Zygote::start() {
 }
 
 void Zygote::end(std::int64_t now_ns) {
-    if (pid_ > 0) kill(pid_, SIGKILL);  // reaped() or the loop's next turn takes it away
+    if (pid_ > 0) kill(pid_, SIGKILL);  // reaped() or the loop's next turn removes it
     pid_ = -1;
     ready_ = false;
     late_at_ns_ = 0;
     asked_.clear();
     process_ = Spawned();
     bury(channel_);
-    // Those that were asked for do not come any more; the others are nobody's children but ours
-    // now.
+    // Children that were requested do not come any more; the others now have only the agent as
+    // their parent.
     for (auto it = parked_.begin(); it != parked_.end();) {
         if ((*it)->pid > 0) {
             ++it;
@@ -203,7 +203,7 @@ void Zygote::child(std::string_view payload) {
     const gid_t label = asked_.front();
     asked_.pop_front();
     asked_ns_ = nowNs();
-    // The fork failed: the reserved channel closes, which informs its holder.
+    // The fork failed: the reserved channel closes, which tells its holder.
     if (pid == 0) return;
     const auto parked = std::find_if(parked_.begin(), parked_.end(),
                                      [&](const auto& p) { return p->label == label; });
@@ -285,7 +285,7 @@ void Zygote::tick(std::int64_t now_ns) {
     const bool burst = short_ns_ > 0 && now_ns - short_ns_ < kBurstNs;
     while (parked_.size() < (burst ? kParkedInBursts : kParked)) {
         if (!fork(now_ns)) {
-            refill_at_ns_ = now_ns + kAnywayNs;  // no descriptor, or it reads no more
+            refill_at_ns_ = now_ns + kAnywayNs;  // no descriptor, or the zygote does not read
             break;
         }
     }

@@ -17,10 +17,10 @@
 
 namespace hearth::agent {
 
-/// An interpreter that was forked ahead and waits for work. Its Mark is always the limit.
+/// An interpreter that was forked in advance and waits for work. Its Mark is always the limit.
 struct Parked {
     pid_t pid =
-        -1;  ///< unknown while it is only asked for; its channel and pipes are there already
+        -1;  ///< unknown until it is forked; its channel and pipes exist before
     gid_t label = 0;
     Spawned pipes;  ///< its pid is not filled in
     std::unique_ptr<DriverChannel> channel;
@@ -32,20 +32,20 @@ struct Parked {
 /// the caller runs cold if there is no child. On the loop's thread.
 class Zygote final : public Warming, private DriverListener {
 public:
-    /// How many children wait, once one has been used; and for a while after none was left.
+    /// How many children wait after one has been used; and for a while after none was left.
     static constexpr std::size_t kParked = 2;
     static constexpr std::size_t kParkedInBursts = 4;
 
     /// The interface to its owner.
     struct Owner {
         std::function<gid_t()> label;
-        /// A child that was taken before it had been forked is there.
+        /// A child that was taken before its fork has been forked.
         std::function<void(gid_t label, pid_t)> forked;
         /// A child that was taken has ended; `status` as of wait().
         std::function<void(pid_t, int, const rusage&)> dead;
-        /// No process of it is left that could tell how its children end.
+        /// No process of the zygote is left that could report the end of its children.
         std::function<void()> gone;
-        /// Something a waiting prewarm asks about may have changed.
+        /// A fact that a waiting prewarm asks about may have changed.
         std::function<void()> changed;
     };
 
@@ -59,12 +59,12 @@ public:
     void setImports(std::vector<std::string> imports) { imports_ = std::move(imports); }
     bool imports() const noexcept { return !imports_.empty(); }
     void start() override;
-    /// A child that is ready, or null; another is forked later, when the answer has gone out.
+    /// Returns a ready child, or null; another is forked later, when the answer has gone out.
     std::unique_ptr<Parked> take();
-    /// One that will be ready in a moment and can be sent its work: it is being forked, or asked
-    /// for here. Null if there is none to expect soon.
+    /// Returns a child that will be ready in a moment and can be sent its work: it is being forked,
+    /// or requested by this call. Null if none can be expected soon.
     std::unique_ptr<Parked> takeComing();
-    /// A run has ended and been answered: now is the time to fork.
+    /// A run has ended and been answered: forks may follow now.
     void refillSoon(std::int64_t now_ns);
     const std::vector<std::string>& environment() const noexcept { return env_; }
 
@@ -72,7 +72,7 @@ public:
     bool hopeless() const noexcept override { return failures_ > kMaxFailures; }
     const std::string& complaints() const noexcept override { return complaints_; }
 
-    /// Kills it and every parked child, also stopped ones that would not react otherwise.
+    /// Kills it and every parked child, also stopped ones that would not react in another way.
     void killAll();
 
     /// The agent has reaped a process: true if it was this one.
@@ -92,7 +92,7 @@ private:
     void dead(std::string_view payload);
     void childSaid(DriverChannel& channel, std::string_view kind);
     bool fork(std::int64_t now_ns);
-    /// Stops the clock of an overdue answer if none is awaited.
+    /// Clears the time limit for answers if no answer is awaited.
     void settle();
     /// Ends the process and plans the next start.
     void end(std::int64_t now_ns);
@@ -107,12 +107,12 @@ private:
     std::vector<std::string> imports_;
     std::string complaints_;
     pid_t pid_ = -1;
-    Spawned process_;  ///< its pipes, kept open: the children's stand in their place
+    Spawned process_;  ///< its pipes, kept open: the children's replace them
     std::unique_ptr<DriverChannel> channel_;
-    Queue parked_;               ///< oldest first; those without a pid are asked for
-    std::deque<gid_t> asked_;    ///< labels of the forks that are not answered, oldest first
-    std::int64_t asked_ns_ = 0;  ///< when the oldest of them was asked for, or the last answered
-    std::int64_t short_ns_ = 0;  ///< when there were too few last
+    Queue parked_;               ///< oldest first; those without a pid are not forked yet
+    std::deque<gid_t> asked_;    ///< labels of the unanswered forks, oldest first
+    std::int64_t asked_ns_ = 0;  ///< when the oldest was requested, or the last answered
+    std::int64_t short_ns_ = 0;  ///< when there last were too few
     bool ready_ = false;
     int failures_ = 0;
     std::int64_t late_at_ns_ = 0;    ///< an answer is overdue; 0 while none is awaited

@@ -10,7 +10,7 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kMaxWaitMs = 600'000;
 constexpr std::size_t kMaxImports = 100;
 
-/// A dotted name of identifiers, so that it can be no option and no path.
+/// Checks that it is a dotted name of identifiers, so that it cannot be an option or a path.
 bool isModule(std::string_view name) {
     if (name.empty() || name.size() > 200 || name.front() == '.' || name.back() == '.')
         return false;
@@ -21,7 +21,7 @@ bool isModule(std::string_view name) {
 }
 }  // namespace
 
-/// One `prewarm` without its answer yet.
+/// One `prewarm` that has not been answered yet.
 class ZygoteSet::Waiting final : public Stream {
 public:
     Waiting(ZygoteSet& zygotes, Connection& connection, std::uint32_t id,
@@ -43,7 +43,7 @@ public:
         all.erase(std::remove(all.begin(), all.end(), this), all.end());
     }
 
-    /// Answers if there is nothing to wait for any more, or `late`.
+    /// Answers if nothing is left to wait for, or if `late`.
     void look(bool late) {
         JsonValue ready = JsonValue::array();
         JsonValue failed = JsonValue::object();
@@ -107,8 +107,8 @@ Warming* ZygoteSet::warming(std::string_view language) {
 }
 
 bool ZygoteSet::standsFor(const Zygote& zygote, const std::vector<std::string>& env) const {
-    // A bind with a lower cpu limit changes the thread counts of numeric libraries. A zygote that
-    // imports nothing has not read them, and its children get the new number.
+    // A bind with a lower cpu limit changes the thread counts of numeric libraries. A zygote
+    // without imports has not read them, and its children get the new number.
     const bool unread = environment_.narrowed() && !zygote.imports();
     return !Environment::actsAtStart(unread ? environment_.unbound() : zygote.environment(), env);
 }

@@ -31,16 +31,16 @@ public:
               const Languages& languages, ParkedShells& shells, Owner owner);
     ~ZygoteSet();
 
-    /// A fresh interpreter in which code can run as in one that was started with `env`, or null.
-    /// The language's zygote is started if it is not there.
+    /// Returns a fresh interpreter that runs code as if it had been started with `env`, or null.
+    /// Starts the language's zygote if it is not there.
     std::unique_ptr<Parked> take(std::string_view language, const std::vector<std::string>& env);
-    /// The same, or one that comes in a moment: work sent to it waits for that.
+    /// The same, or one that will be ready in a moment: work sent to it waits until then.
     std::unique_ptr<Parked> takeSoon(std::string_view language,
                                      const std::vector<std::string>& env);
-    /// Work that was taken up has been answered.
+    /// Work that an interpreter took up has been answered.
     void answered();
     void prewarm(Connection& connection, std::uint32_t stream, const JsonValue& body);
-    /// Something a waiting prewarm asks about may have changed.
+    /// A fact that a waiting prewarm asks about may have changed.
     void changed();
     void killAll();
 
@@ -53,9 +53,9 @@ private:
     class Waiting;
 
     Zygote* find(std::string_view language);
-    /// Whether a child of it can run as if it had been started with `env`.
+    /// True if its child can run as if it had been started with `env`.
     bool standsFor(const Zygote& zygote, const std::vector<std::string>& env) const;
-    /// The processes started in advance for it; null for none.
+    /// Returns the processes started in advance for this language; null if there are none.
     Warming* warming(std::string_view language);
 
     EventLoop& loop_;

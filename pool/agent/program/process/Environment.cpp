@@ -9,8 +9,8 @@ namespace hearth::agent {
 
 namespace {
 
-/// By name, or where it ends with '*' by what it begins with. HOME is where Python looks for the
-/// user's packages.
+/// The names; one that ends with '*' stands for every name with that beginning. Python looks in
+/// HOME for the user's packages.
 constexpr std::array<std::string_view, 14> kReadAtStart{
     "PYTHON*",   "LD_*",     "OMP_*",   "MKL_*", "OPENBLAS_*", "GOMP_*",   "KMP_*",
     "NUMEXPR_*", "MALLOC_*", "GLIBC_*", "LC_*",  "LANG",       "LANGUAGE", "HOME"};
@@ -35,7 +35,7 @@ JsonValue parsed(const std::string& text) {
     return JsonValue::parse(text, value) ? value : JsonValue();
 }
 
-/// A "NAME=value" text.
+/// Adds one "NAME=value" text to `out`.
 void readOne(std::string_view text, std::map<std::string, std::string>& out) {
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string_view::npos) return;
@@ -89,16 +89,16 @@ std::vector<std::string> Environment::make(const std::map<std::string, std::stri
     };
     for (const std::string& text : settings_.inherited) readOne(text, env);
     readList(image_["env"], env);
-    // Where pip puts programs; last, so that nothing there is taken for another.
+    // The place where pip puts programs; last, so that nothing there replaces another program.
     env["PATH"] += ":" + settings_.root + "/.local/bin";
     if (!settings_.layer.empty()) {
         env["PATH"] += ":" + settings_.layer + "/bin";
-        // A file there makes the layer known to Python, and decides its order among the other
-        // places.
+        // A file in that folder makes the layer known to Python, and decides its order among the
+        // other places.
         std::string& path = env["PYTHONPATH"];
         path = kLayerSite + (path.empty() ? "" : ":" + path);
     }
-    // Not where code runs: that is the workspace, because an image cannot be written to.
+    // Only a hint: code runs in the workspace, because an image cannot be written to.
     if (image_["workdir"].isString() && !image_["workdir"].text().empty()) {
         env["HEARTH_IMAGE_WORKDIR"] = image_["workdir"].text();
     }

@@ -11,8 +11,8 @@
 
 namespace hearth::agent {
 
-/// The environment of tenant processes: the sandbox's own, the image's, the bind's, the request's,
-/// that of its GPUs' driver, each over the one before. Entries are `NAME=value`, sorted.
+/// The environment of tenant processes. The later of these overrides the earlier: the sandbox's
+/// own, the image's, the bind's, the request's, its GPU driver's. Entries are `NAME=value`, sorted.
 class Environment {
 public:
     explicit Environment(const Settings& settings);
@@ -27,7 +27,7 @@ public:
     void narrowTo(std::int64_t cpus);
     bool narrowed() const noexcept { return cpus_ != settings_.cpus; }
 
-    /// Without the bind's: what an interpreter that is started before it begins with.
+    /// Without the bind's variables: the start environment of an interpreter started before it.
     std::vector<std::string> unbound() const { return make({}, JsonValue(), false); }
     /// The environment of an execution that adds nothing.
     std::vector<std::string> plain() const { return make(bound_, JsonValue(), false); }
@@ -36,8 +36,8 @@ public:
 
     /// Reads `{"NAME": "value"}` into `out`; false if a name or value cannot be in an environment.
     static bool read(const JsonValue& body, std::map<std::string, std::string>& out);
-    /// Whether the two differ in a variable that interpreters, loaders or numeric libraries read
-    /// only when they start: a process started with `before` cannot serve `wanted`.
+    /// True if the two differ in a variable that interpreters, loaders or numeric libraries read
+    /// only at their start: then a process started with `before` cannot serve `wanted`.
     static bool actsAtStart(const std::vector<std::string>& before,
                             const std::vector<std::string>& wanted);
 

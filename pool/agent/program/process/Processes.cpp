@@ -36,7 +36,7 @@ long field(std::string_view status, std::string_view name) {
                : std::strtol(status.data() + at + name.size(), nullptr, 10);
 }
 
-/// `label` in the line `Groups:`.
+/// Checks that the line `Groups:` contains `label`.
 bool hasGroup(std::string_view status, gid_t label) {
     const std::size_t at = status.find("\nGroups:");
     if (at == std::string_view::npos) return false;
@@ -51,7 +51,7 @@ bool hasGroup(std::string_view status, gid_t label) {
     return false;
 }
 
-/// Whether the hard limit is `label`.
+/// Checks that the hard limit is `label`.
 bool hasLimit(pid_t pid, gid_t label) {
     char path[64];
     std::snprintf(path, sizeof(path), "/proc/%d/limits", pid);
@@ -67,7 +67,7 @@ bool hasLimit(pid_t pid, gid_t label) {
     return std::strtoul(hard, nullptr, 10) == label;
 }
 
-/// Every process but this one. The name in the first line is chosen by the tenant, but /proc
+/// Reads every process except this one. The tenant chooses the name in the first line, but /proc
 /// escapes its line breaks, so "\nGroups:" can only be the kernel's.
 std::vector<Process> readProcesses(Mark mark, gid_t label) {
     std::vector<Process> all;
@@ -91,7 +91,7 @@ std::vector<Process> readProcesses(Mark mark, gid_t label) {
         p.pid = pid;
         p.parent = static_cast<pid_t>(field(status, "\nPPid:\t"));
         p.uid = static_cast<uid_t>(field(status, "\nUid:\t"));
-        // The kernel says Z also if only the first thread of a process has ended: the others run.
+        // The kernel also says Z if only a process's first thread has ended and the others run.
         p.zombie = state != std::string_view::npos &&
                    std::strchr("ZX", text[state + 8]) != nullptr &&
                    field(status, "\nThreads:\t") <= 1;
@@ -104,7 +104,7 @@ std::vector<Process> readProcesses(Mark mark, gid_t label) {
     return all;
 }
 
-/// Those below `root`, by their parents.
+/// Checks by the parents that `pid` is below `root`.
 bool isBelow(const std::map<pid_t, pid_t>& parents, pid_t pid, pid_t root) {
     for (int depth = 0; depth < 10'000; ++depth) {
         if (pid == root) return true;
@@ -120,8 +120,8 @@ bool isBelow(const std::map<pid_t, pid_t>& parents, pid_t pid, pid_t root) {
 std::vector<pid_t> livingProcesses(const Settings& settings, Mark mark, gid_t label) {
     const std::vector<Process> all = readProcesses(mark, label);
     std::map<pid_t, pid_t> parents;
-    // As PID 1 nothing but the label counts. In a test other agents may use the same label, so only
-    // our own descendants do: the agent is their subreaper.
+    // As PID 1 only the label counts. In a test other agents may use the same label, so only the
+    // agent's own descendants count: the agent is their subreaper.
     if (!settings.init) {
         for (const Process& p : all) parents[p.pid] = p.parent;
     }
@@ -167,7 +167,7 @@ int killProcesses(const Settings& settings, Mark mark, gid_t label) {
         found = livingProcesses(settings, mark, label);
         if (found.empty()) return 0;
         // A stopped process forks no more: a fork bomb is frozen before it is killed, or it would
-        // out-fork us and take the whole processor.
+        // fork faster than the kills and take the whole processor.
         std::vector<pid_t> stopped;
         for (int round = 0; round < 16 && found.size() > kFewProcesses; ++round) {
             bool fresh = false;

@@ -9,19 +9,19 @@
 
 namespace hearth::agent {
 
-/// The living processes (no zombies) of one execution, read from /proc: every descendant for ever,
-/// by the number that its processes carry as their Mark.
+/// Finds the living processes (no zombies) of one execution in /proc, by the number that they carry
+/// as their Mark: this finds every descendant for ever.
 std::vector<pid_t> livingProcesses(const Settings& settings, Mark mark, gid_t label);
 
-/// A process's usage as reported by one that a tenant may control: bounded, so that later
+/// Returns a process's usage as reported by one that a tenant may control: bounded, so that later
 /// arithmetic cannot overflow.
 rusage toldUsage(long long user_us, long long system_us, long long peak_kib);
 
-/// How many living processes the tenant has.
+/// Returns the number of living processes of the tenant.
 int countTenantProcesses(const Settings& settings);
 
-/// Kills what is found, again and again while new ones appear, without waiting. Returns how many
-/// the last look still found: 0 means that none is left.
+/// Kills what livingProcesses() finds, again while new ones appear, without waiting. Returns how
+/// many the last look still found: 0 means that none is left.
 int killProcesses(const Settings& settings, Mark mark, gid_t label);
 
 }  // namespace hearth::agent

@@ -9,7 +9,7 @@
 namespace hearth::agent {
 
 /// The directory of one execution of code: `/tmp/.hearth/<id>`, with the tenant's identity. It
-/// holds the code; it goes when the execution has ended.
+/// holds the code; it is removed when the execution has ended.
 class Scratch {
 public:
     explicit Scratch(const Settings& settings) : settings_(settings) {}
@@ -21,7 +21,7 @@ public:
     bool create(std::string_view id, const std::string& file, std::string_view code);
     /// The path of the directory, empty if there is none.
     const std::string& path() const noexcept { return path_; }
-    /// Bounded: what a tenant piled up in it may stay.
+    /// Bounded: files that a tenant piled up in it may stay.
     void remove() noexcept;
 
 private:

@@ -28,7 +28,7 @@ namespace {
 constexpr std::string_view kTenantScore = "1000";
 constexpr std::string_view kZygoteScore = "950";
 
-/// Everything the child needs, laid out before the fork: the child allocates nothing.
+/// Everything that the child needs, prepared before the fork: the child allocates nothing.
 struct Plan {
     const Settings* settings = nullptr;
     char* const* argv = nullptr;
@@ -79,8 +79,8 @@ bool putMark(Mark mark, gid_t label) {
     return setrlimit(RLIMIT_LOCKS, &limit) == 0;
 }
 
-/// Raw system calls: the C library's setters signal every thread of the parent's list, which in a
-/// fork of a program with threads does not exist.
+/// Uses raw system calls: the C library's setters signal every thread in the parent's list, and in
+/// a fork of a program with threads these do not exist.
 bool becomeTenant(const Plan& plan) {
     const Settings& s = *plan.settings;
     if (plan.label != 0 && !putMark(s.mark, plan.label)) return false;
@@ -112,13 +112,13 @@ bool becomeTenant(const Plan& plan) {
     sigaction(SIGPIPE, &standard, nullptr);
     sigprocmask(SIG_SETMASK, &plan.no_signals, nullptr);
 
-    // With one uid for agent and tenant the file belongs to root; scoreChildren() has done it.
+    // With one uid for agent and tenant, root owns this file; scoreChildren() has done the work.
     if (const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC); fd >= 0) {
         if (write(fd, plan.oom_score.data(), plan.oom_score.size()) < 0) errno = 0;
         close(fd);
     }
-    // The agent must stay able to act beside tenants that take all the processor they are given; in
-    // their cgroup nothing else competes, so it costs them nothing.
+    // The agent must stay able to act beside tenants that take the whole processor; in their cgroup
+    // nothing else competes, so this costs them nothing.
     if (plan.settings->init) setpriority(PRIO_PROCESS, 0, 10);
     umask(077);
     if (!becomeTenant(plan)) giveUp(125, "sandbox", "cannot give up privileges");
@@ -168,7 +168,7 @@ std::vector<std::string> candidates(const SpawnRequest& request) {
 }
 
 /// A child begins with its parent's score, so the parent takes the child's while it forks: the
-/// kernel must find the tenant before the agent. Best effort.
+/// kernel must kill the tenant before the agent. Best effort.
 void scoreChildren(const Settings& settings, std::string_view score) {
     if (settings.oom_fd >= 0 && pwrite(settings.oom_fd, score.data(), score.size(), 0) < 0) {
         errno = 0;
@@ -176,7 +176,7 @@ void scoreChildren(const Settings& settings, std::string_view score) {
 }
 
 bool openPty(const Settings& settings, const SpawnRequest& request, Fd& master, Fd& slave) {
-    const TenantFiles as_tenant(settings);  // the slave belongs to who opens the master
+    const TenantFiles as_tenant(settings);  // the opener of the master owns the slave
     master = Fd(open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC));
     int unlock = 0;
     if (!master || ioctl(master.get(), TIOCSPTLCK, &unlock) != 0) return false;
