@@ -9,7 +9,7 @@
 namespace hearth::pool::launcher {
 namespace {
 
-/// It may fail: the work is then done in the foreground.
+/// A failure is accepted: the work is then done in the foreground.
 void tryWrite(const std::string& path, char value) noexcept {
     const Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (file) static_cast<void>(::write(file.get(), &value, 1));
@@ -20,7 +20,7 @@ void tryWrite(const std::string& path, char value) noexcept {
 BackgroundPriority::BackgroundPriority(const sys::Cgroups& cgroups, const std::string& path) {
     const auto directory = cgroups.directory("cpu", path);
     if (!directory) return;
-    static_cast<void>(sys::makeDirectory(*directory, 0755));  // one that is left will do
+    static_cast<void>(sys::makeDirectory(*directory, 0755));  // a group left from before is fine
     if (::access((*directory + "/cpu.idle").c_str(), W_OK) != 0) {
         ::rmdir(directory->c_str());
         return;
@@ -35,7 +35,7 @@ BackgroundPriority::~BackgroundPriority() {
 
 void BackgroundPriority::enter() const noexcept {
     if (directory_.empty()) return;
-    // A process that moves itself costs 50 us; by its number it would wait for a grace period. The
+    // A process that moves itself costs 50 us; a move by number would wait for a grace period. The
     // file that takes a single thread exists in the older trees only.
     const std::string threads = directory_ + "/tasks";
     const bool old = ::access(threads.c_str(), W_OK) == 0;

@@ -82,7 +82,7 @@ void mountDevices(const std::string& at, const std::vector<GpuNode>& gpus,
         if (::symlink(link.target, path.c_str()) != 0) throwErrno("symlink", path);
     }
     sys::makeDirectory(at + "/pts", 0755);
-    sys::makeDirectory(at + "/shm", 01777);  // runc gives what it mounts the mode of what was there
+    sys::makeDirectory(at + "/shm", 01777);  // runc gives its mount the mode of this folder
 }
 
 }  // namespace hearth::pool::launcher

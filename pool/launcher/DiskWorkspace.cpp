@@ -23,9 +23,9 @@
 namespace hearth::pool::launcher {
 namespace {
 
-// 2^32 is what ext4 can have.
+// ext4 can have at most 2^32.
 constexpr std::uint64_t kMostInodes = 1ULL << 30U;
-/// How long a disk may stay after the last process that could use it; as a rule some milliseconds.
+/// How long a disk may stay after the last process that could use it; usually some milliseconds.
 constexpr auto kDiskEnd = std::chrono::milliseconds(500);
 constexpr int kDiskLook = 2;  // milliseconds
 

@@ -41,7 +41,7 @@ void raiseLoopback() {
     }
 }
 
-/// The child's part: makes the network and says so, then waits for its end.
+/// The child's part: makes the network and reports that, then waits for its end.
 [[noreturn]] void holdNetwork(const Fd& ready) {
     char made = 0;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -108,7 +108,7 @@ Fd listenV6Loopback(std::uint16_t port) {
     return listenOn(at, AF_INET6);
 }
 
-/// Where a registry on the loopback is looked for.
+/// Listens where programs look for a registry on the loopback.
 std::vector<Fd> listenAs(const std::string& registry) {
     const std::size_t colon = std::min(registry.find(':'), registry.size());
     const std::string host = toLower(registry.substr(0, colon));

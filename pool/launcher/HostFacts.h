@@ -6,7 +6,7 @@
 
 namespace hearth::pool::launcher {
 
-/// The isolation in force on this machine, for RuntimeFacts.
+/// Returns the isolation in force on this machine, for RuntimeFacts.
 Json hostFacts(const OciCommand& runtime, const image::ImageStore& images);
 
 }  // namespace hearth::pool::launcher

@@ -7,8 +7,8 @@
 
 namespace hearth::pool::launcher {
 
-/// Fetches an image for a claim in a child of the launcher, which has no network afterwards but
-/// what the server lets through `gateway`.
+/// Fetches an image for a claim in a child of the launcher. Afterwards the child has no network
+/// except the server's proxy over `gateway`.
 Json fetchImage(const std::string& data_dir, const FetchImageRequest& fetch, int gateway);
 
 }  // namespace hearth::pool::launcher

@@ -5,7 +5,7 @@
 
 namespace hearth::pool::launcher {
 
-/// How many files a file system of so many bytes may hold.
+/// Returns how many files a file system of this many bytes may hold.
 inline std::uint64_t inodesFor(std::uint64_t bytes) {
     constexpr std::uint64_t kBytesPerInode = 16'384;
     constexpr std::uint64_t kFewest = 1024;

@@ -47,7 +47,7 @@ constexpr auto kClosingGrace = seconds(5);
 constexpr auto kLockWait = seconds(10);
 constexpr int kTurnsForLock = 10;
 constexpr int kLockTurnMs = 20;
-/// After this time an operation has waited long enough for others, and somebody may wait for it.
+/// After this time an operation no longer yields to others, since somebody may wait for it.
 constexpr auto kGivesWay = milliseconds(150);
 /// Exit status of a child that has reported a failure to the server.
 constexpr int kAnsweredFailure = 2;
@@ -67,7 +67,7 @@ bool isFile(int fd) {
     return ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/// Which requests bring a descriptor, and of what.
+/// Checks that the request brings a descriptor of the right kind, or none.
 void checkDescriptor(const Request& request, const Fd& fd) {
     const bool listens = std::holds_alternative<CreateRequest>(request.body);
     const bool holds = std::holds_alternative<AddLayerRequest>(request.body);
@@ -76,7 +76,7 @@ void checkDescriptor(const Request& request, const Fd& fd) {
         throw BadRequest(request.seq,
                          "create, addLayer and fetchImage, and nothing else, bring a descriptor");
     }
-    // The server's listening socket is all that may become a descriptor of the agent.
+    // Only the server's listening socket may become a descriptor of the agent.
     if (listens && !isStream(fd.get(), true)) {
         throw BadRequest(request.seq, "create brings a listening socket");
     }
@@ -86,7 +86,7 @@ void checkDescriptor(const Request& request, const Fd& fd) {
     if (holds && !isFile(fd.get())) throw BadRequest(request.seq, "addLayer brings a file");
 }
 
-/// Limits of all of root's user namespaces together, so of all sandboxes: if they were lower than
+/// Limits for all of root's user namespaces together, so for all sandboxes: if they were lower than
 /// those of one namespace, a few sandboxes could shut out the rest.
 constexpr std::array<std::pair<const char*, std::uint64_t>, 2> kSharedLimits{
     {{"/proc/sys/fs/inotify/max_user_instances", 65'536},
@@ -128,12 +128,12 @@ void Launcher::prepare() {
     ::sigaddset(&children, SIGCHLD);
     signals_ = Fd(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!signals_) throwErrno("signalfd");
-    // The agents of containers become children of ours when runc ends, and are reaped here.
+    // When runc ends, the agents of containers become children of this process and are reaped here.
     if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) throwErrno("prctl", "subreaper");
     sys::enterPrivateMounts();
     for (const auto& [name, least] : kSharedLimits) raiseLimit(name, least);
 
-    // A launcher before this one may still be ending what it runs.
+    // An earlier launcher may still be ending its operations.
     lock_ =
         Fd(::open(names_.launcherLock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!lock_) throwErrno("open", names_.launcherLock());
@@ -199,11 +199,11 @@ void Launcher::run() {
     }
     if (collector_ > 0) ::kill(collector_, SIGKILL);
     background_.reset();
-    // Stays where a sandbox lives on.
+    // The parent group stays if a sandbox lives on.
     sys::Cgroups::detect().remove(names_.cgroupParent(), milliseconds(0));
     lock_.reset();
-    // Likewise, and not where another server has begun. One that is just ending may have closed our
-    // socket and not yet its lock.
+    // The folder stays too then, and also if another server has begun. A server that is just ending
+    // may have closed this socket, but not yet its lock.
     const std::string& run_dir = options_.instance.run_dir;
     for (int turn = 0; turn < kTurnsForLock && std::filesystem::exists(run_dir); ++turn) {
         if (removeDeadRunDir(run_dir)) break;
@@ -271,7 +271,7 @@ void Launcher::startJobs() {
     std::vector<Underway> underway;
     for (const auto& [pid, item] : running_)
         underway.push_back({&item.job.request.body, item.killed});
-    // Operations on one sandbox keep their order; others may overtake.
+    // Operations on one sandbox keep their order; operations on others may overtake.
     std::set<SandboxId> passed;
     for (auto it = waiting_.begin(); it != waiting_.end();) {
         const SandboxId* id = sandboxOf(it->request.body);
@@ -349,7 +349,7 @@ Json Launcher::result(const Job& job) {
             Json item = encodeFound(found);
             bytes += dumpJson(item).size();
             if (bytes > kMaxPacket / 2 && !items.empty()) {
-                more = true;  // long labels: the rest is another page
+                more = true;  // long labels: the rest goes to another page
                 break;
             }
             items.push_back(std::move(item));
@@ -387,7 +387,7 @@ void Launcher::reap() {
         if (pid <= 0) return;
         if (pid == collector_) collector_ = -1;
         const auto found = running_.find(pid);
-        if (found == running_.end()) continue;  // an agent, or what a runtime left
+        if (found == running_.end()) continue;  // an agent, or a process left by a runtime
         Running ended = std::move(found->second);
         running_.erase(found);
         finish(std::move(ended.job), status, ended.killed);
@@ -408,7 +408,7 @@ void Launcher::finish(Job job, int status, bool killed) {
         reply(job.failed ? *job.failed : failure);
         return;
     }
-    // Half a sandbox may be there: it goes before the caller hears of the failure.
+    // Half a sandbox may be there: it is removed before the caller hears of the failure.
     Job clearing;
     clearing.accepted = job.accepted;
     clearing.request = {job.request.seq, DestroyRequest{create->id}};
@@ -427,7 +427,7 @@ void Launcher::killLate() {
         const bool late = item.deadline <= now || (closing_ && *closing_ <= now);
         if (item.killed || !(late || idle)) continue;
         item.killed = true;
-        ::kill(-pid, SIGKILL);  // its group: what it runs, too; not yet reaped, so still its own
+        ::kill(-pid, SIGKILL);  // its whole group; not yet reaped, so the number is still its own
     }
 }
 
@@ -448,7 +448,7 @@ void Launcher::collectImages() {
     const pid_t parent = ::getpid();
     const pid_t pid = ::fork();
     if (pid != 0) {
-        collector_ = pid;  // none this time if it could not be forked
+        collector_ = pid;  // no collector this time if the fork failed
         return;
     }
     int status = 0;

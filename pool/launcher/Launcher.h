@@ -19,8 +19,8 @@
 namespace hearth::pool::launcher {
 
 /// The loop of the privileged process. It reads requests, runs each in a child of its own (so that
-/// a hanging mount or runtime stops nothing else), kills what passes its deadline, and reaps. One
-/// thread. It ends when the server's end of the socket closes, after what runs has ended.
+/// a hanging mount or runtime stops nothing else), kills those past their deadline, and reaps. One
+/// thread. It ends when the server's end of the socket closes, after its operations have ended.
 class Launcher {
 public:
     Launcher(const LauncherOptions& options, Fd socket);
@@ -35,9 +35,9 @@ private:
         Request request;
         /// For a sweep: the sandboxes that exist at its start. It ignores later ones.
         std::set<SandboxId> present = {};
-        Fd fd;  ///< that came with it
+        Fd fd;  ///< the descriptor that came with the request
         Time accepted{};
-        /// Set if the request has failed already and this only cleans up after it.
+        /// Set if the request has already failed and this job only cleans up after it.
         std::optional<Reply> failed;
     };
     struct Running {
@@ -50,18 +50,18 @@ private:
     void receive();
     void accept(Job job);
     void startJobs();
-    /// The operation that runs now; null if it could not be begun.
+    /// Returns the operation that runs now; null if it could not be begun.
     const Running* start(Job job);
     void reap();
     void finish(Job job, int status, bool killed);
     void killLate();
-    /// Work that nobody waits for gives way to requests, but not for long.
+    /// Makes work that nobody waits for give way to requests, but not for long.
     void hurryLate();
-    /// Begins to remove trees that nothing uses, when it is time; in a child, without an answer.
+    /// Begins to remove unused trees when it is time; in a child, without an answer.
     void collectImages();
     int nextTimeout() const;
     void reply(const Reply& reply) const;
-    /// In the child: does it and answers.
+    /// In the child: does the job and answers.
     [[noreturn]] void perform(const Job& job, pid_t parent);
     Json result(const Job& job);
 
@@ -74,7 +74,7 @@ private:
     std::optional<BackgroundPriority> background_;
     std::deque<Job> waiting_;
     std::map<pid_t, Running> running_;
-    /// Made in this launcher's life and not told to be destroyed: a sweep never takes them.
+    /// Made by this launcher and not yet ordered to be destroyed: a sweep never takes these.
     std::set<SandboxId> born_;
     std::optional<Time> closing_;
     Time collect_at_{};  // at once

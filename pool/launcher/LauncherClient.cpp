@@ -51,7 +51,7 @@ void makeDirectories(const LauncherOptions& options) {
     sys::ensureDirectory(names.rootView(), 0711, 0, 0);
     sys::ensureDirectory(names.emptyTree(), 0755, 0, 0);
     sys::ensureDirectory(names.rootScratch(), 0711, 0, 0);
-    // The server looks at what is there.
+    // The server reads this folder.
     sys::ensureDirectory(names.layers(), 0755, 0, 0);
     sys::ensureDirectory(names.layerView(), 0711, 0, 0);
     sys::ensureDirectory(names.emptyLayer(), 0755, 0, 0);
@@ -170,7 +170,7 @@ void LauncherClient::readLoop() {
     std::vector<char> packet(launcher::kMaxPacket);
     for (;;) {
         const ssize_t n = ::recv(socket_.get(), packet.data(), packet.size(), MSG_TRUNC);
-        // A reset (it had not read all) comes before what it sent last.
+        // A reset (the launcher had not read all) comes before its last messages.
         if (n < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
         if (n <= 0) break;
         try {
@@ -297,7 +297,7 @@ Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
     bool late = false;
     {
         const MutexLock lock(mutex_);
-        // Where it has just ended, the reader hears its last words.
+        // If it has just ended, the reader receives its last messages.
         if (error == 0 || error == EPIPE || error == ECONNRESET) {
             const auto over = [&]() HEARTH_REQUIRES(mutex_) {
                 return pending.done || dead_ || (stoppable && !fetching_);

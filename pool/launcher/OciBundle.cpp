@@ -19,12 +19,12 @@ Json rlimitJson(const char* type, std::uint64_t soft, std::uint64_t hard) {
 }
 
 Json process(const SandboxSpec& spec, const BundlePlaces& places) {
-    // The agent changes identity and ends tenants; tenants get nothing of it.
+    // The agent changes identity and ends tenants; tenants get none of these.
     const Json caps = Json::array({"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"});
     const std::uint64_t workspace = spec.limits.workspace_bytes;
     Json env = Json::array({"PATH=/usr/local/bin:/usr/bin:/bin", "HEARTH_SANDBOX=" + places.id,
                             "HEARTH_CPUS=" + std::to_string(wholeCpus(spec.limits))});
-    // Not as variables of their own: the agent decides what its executions get.
+    // Not as variables of their own: the agent decides which its executions get.
     if (!places.image_facts.empty()) env.push_back("HEARTH_IMAGE=" + places.image_facts);
     if (!places.layer.empty()) env.push_back(std::string("HEARTH_LAYER=") + kLayerPlace);
     if (!places.gpu.env.empty()) {
@@ -41,7 +41,7 @@ Json process(const SandboxSpec& spec, const BundlePlaces& places) {
               {"permitted", caps},
               {"inheritable", Json::array()},
               {"ambient", Json::array()}}},
-            // No NPROC: the pids cgroup is the limit and counts what it refused.
+            // No NPROC: the pids cgroup is the limit and counts the refusals.
             {"rlimits",
              Json::array({rlimitJson("RLIMIT_NOFILE", 1024, 1024), rlimitJson("RLIMIT_CORE", 0, 0),
                           rlimitJson("RLIMIT_FSIZE", workspace, workspace),
@@ -86,14 +86,14 @@ Json gpuMount(const cdi::CdiMount& mount) {
 
 Json mounts(const SandboxSpec& spec, const BundlePlaces& places) {
     Json dev = Json::array({"bind", "rprivate", "nosuid", "noexec"});
-    // The hooks of GPUs may add links; the launcher seals what they wrote to.
+    // The hooks of GPUs may add links; the launcher seals the folders that they wrote to.
     if (places.gpu.hooks.empty()) dev.push_back("ro");
     const std::uint64_t tmp = spec.limits.tmp_bytes;
     const std::uint64_t shm = std::min(16 * kMiB, spec.limits.memory_bytes / 8);
     Json list = Json::array(
         {mount("/proc", "proc", "proc", Json::array({"nosuid", "nodev", "noexec"})),
          // In a user namespace a runtime cannot make device nodes and would mount the host's, whose
-         // inodes everybody shares: watches and locks on them would meet.
+         // inodes all sandboxes share: watches and locks on them would meet.
          mount("/dev", "bind", places.devices, std::move(dev)),
          mount("/dev/pts", "devpts", "devpts",
                Json::array({"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620",
@@ -139,7 +139,7 @@ Json devices(const std::vector<GpuNode>& gpus) {
     return rules;
 }
 
-/// By the point where they run, as the runtime wants them.
+/// Groups the hooks by the point where they run, as the runtime expects.
 Json hooks(const std::vector<cdi::CdiHook>& hooks) {
     Json all = Json::object();
     for (const cdi::CdiHook& hook : hooks) {
@@ -153,7 +153,7 @@ Json hooks(const std::vector<cdi::CdiHook>& hooks) {
 Json resources(const SandboxLimits& limits, const std::vector<GpuNode>& gpus) {
     const std::uint64_t quota = std::max<std::uint64_t>(limits.milli_cpu * kCpuPeriod / 1000, 1000);
     return {{"devices", devices(gpus)},
-            // Limit and limit with swap are one: nothing of a tenant is ever swapped.
+            // The limit with swap equals the limit: nothing of a tenant is ever swapped.
             {"memory", {{"limit", limits.memory_bytes}, {"swap", limits.memory_bytes}}},
             {"cpu", {{"shares", kCpuShares}, {"quota", quota}, {"period", kCpuPeriod}}},
             {"pids", {{"limit", limits.pids}}}};

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMaxLog = 16'384;
 constexpr int kCannotStart = 127;
 
-/// The last message of a log of JSON lines.
+/// Returns the last message of a log of JSON lines.
 std::string lastMessage(const std::string& log) {
     std::string message;
     std::size_t at = 0;
@@ -41,7 +41,7 @@ std::string after(const std::string& text, const std::string& key) {
     return text.substr(begin, text.find('\n', begin) - begin);
 }
 
-/// A line that changes with the program's file: which one it is, its size and time. "" if it is
+/// Returns a line that changes with the program's file: its identity, size and time. "" if it is
 /// nowhere on the PATH.
 std::string fileStamp(const std::string& program) {
     std::string_view rest = program.find('/') == std::string::npos ? sys::kProgramPath : "";
@@ -133,7 +133,7 @@ OciCommand::Version OciCommand::version() const {
     const std::string stamp = fileStamp(program_);
     std::string text = sys::readFile(names_.runtimeVersion(), kMaxLog).value_or("");
     if (stamp.empty() || !text.starts_with(stamp)) {
-        // Of this process alone: several may ask at once.
+        // A file for this process alone: several may ask at once.
         const std::string fresh = names_.runtimeVersion() + "." + std::to_string(::getpid());
         const int status = sys::run({{program_, "--version"}, -1, fresh});
         text = stamp + sys::readFile(fresh, kMaxLog).value_or("");

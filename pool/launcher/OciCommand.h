@@ -11,19 +11,19 @@
 
 namespace hearth::pool::launcher {
 
-/// The container program's command line (runc's), and what it leaves in its state directory. Only
-/// for a process with one thread.
+/// The container program's command line (runc's), and the files in its state directory. Only for a
+/// process with one thread.
 class OciCommand {
 public:
     OciCommand(std::string program, const SandboxPaths& names)
         : program_(std::move(program)), names_(names) {}
 
     /// Makes the container from its bundle; its first process waits. `listen` becomes its
-    /// descriptor 3. Gives its process id. Throws std::runtime_error with the program's own words.
+    /// descriptor 3. Returns its process id. Throws std::runtime_error with its message.
     pid_t create(const SandboxId& id, int listen) const;
     /// Lets the first process run.
     void start(const SandboxId& id) const;
-    /// Forgets a container whose processes have ended, after its poststop hooks.
+    /// Removes a container whose processes have ended, after its poststop hooks.
     void forget(const SandboxId& id) const;
 
     struct State {
@@ -31,9 +31,9 @@ public:
         std::uint64_t start_time = 0;
         bool started = false;
     };
-    /// The state that the program wrote; nullopt if it did not get that far.
+    /// Returns the state that the program wrote; nullopt if it did not get that far.
     std::optional<State> state(const SandboxId& id) const;
-    /// True if the container's first process is alive and no other process of that number.
+    /// True if the container's first process is alive, and not another process with its number.
     bool alive(const SandboxId& id) const;
 
     /// The first line of `--version` and the text after "commit:", empty if it cannot be run.

@@ -30,12 +30,12 @@ namespace {
 constexpr auto kInitEnd = std::chrono::seconds(10);
 constexpr auto kProcessesEnd = std::chrono::seconds(10);
 constexpr auto kCgroupEnd = std::chrono::seconds(5);
-/// In a sweep, where others wait and which comes again.
+/// For a sweep: others wait for it, and it comes again.
 constexpr auto kSweptEnd = std::chrono::seconds(3);
-/// A sweep that takes longer tells the rest as left.
+/// A longer sweep reports the rest as left.
 constexpr auto kSweepTime = std::chrono::seconds(120);
 constexpr std::size_t kPage = 100;
-/// Sockets may hold this part of the memory limit, on top of it.
+/// Sockets may hold this part of the memory limit in addition to it.
 constexpr std::uint64_t kSocketShare = 4;
 constexpr std::uint64_t kLatestUnixMs = 1ULL << 50U;
 constexpr std::string_view kSocketSuffix = ".sock";
@@ -58,20 +58,20 @@ std::string withoutSuffix(const std::string& name, std::string_view suffix) {
     return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : std::string();
 }
 
-/// A shared tree as a file system of this sandbox alone. With the tree itself, all sandboxes of
-/// an image had the same inodes: one tenant's inotify saw what another opened, and their locks met.
-/// The tree and `empty` lie beside each other.
+/// Mounts a shared tree as a file system of this sandbox alone. With the tree itself, all sandboxes
+/// of an image would have the same inodes: one tenant's inotify would see another's opens, and
+/// their locks would meet. The tree and `empty` lie beside each other.
 void mountView(const char* source, const std::string& tree, const std::string& empty,
                const std::string& at) {
     const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
     const std::string parent = tree.substr(0, tree.rfind('/'));
-    // Relative, as the tenant can read the options in its mountinfo.
+    // Relative, because the tenant can read the options in its mountinfo.
     if (::chdir(parent.c_str()) != 0) throwErrno("chdir", parent);
     sys::mount(source, at, "overlay", MS_RDONLY, "lowerdir=" + name(tree) + ":" + name(empty));
     if (::chdir("/") != 0) throwErrno("chdir", "/");
 }
 
-/// Hooks that run as a sandbox's root read its bundle, and nobody else's does.
+/// Lets only hooks that run as this sandbox's root read its bundle.
 void openBundle(const std::string& bundle, std::uint32_t uid_first) {
     if (::chown(bundle.c_str(), 0, uid_first) != 0) throwErrno("chown", bundle);
     if (::chmod(bundle.c_str(), 0710) != 0) throwErrno("chmod", bundle);
@@ -125,7 +125,7 @@ void SandboxOperations::create(const CreateRequest& request, int listen) {
                         {"inside", inside_}};
         sys::writeFile(bundle + "/meta.json", dumpJson(meta), 0600);
         rootfsOf(spec.image,
-                 digest);  // from now on nobody takes it away; just before, someone might have
+                 digest);  // from now on nobody removes it; just before, a collector might
 
         BundlePlaces places;
         places.id = id;
@@ -166,7 +166,7 @@ void SandboxOperations::create(const CreateRequest& request, int listen) {
         sys::writeUserLimits(pid, userLimits());
         sys::boundSocketMemory(cgroups_, names_.cgroup(id),
                                spec.limits.memory_bytes / kSocketShare);
-        // The server weighs it by itself: an operation of ours would cost more than it gains.
+        // The server itself changes the weight: an operation here would cost more than it gains.
         sys::CpuWeightFile(cgroups_, names_.cgroup(id)).handTo(options_.server_uid);
         sys::Freezer(cgroups_, names_.cgroup(id)).handTo(options_.server_uid);
         runtime_.start(id);
@@ -179,15 +179,15 @@ void SandboxOperations::create(const CreateRequest& request, int listen) {
 }
 
 void SandboxOperations::killAll(const SandboxId& id, const ClaimPatience& patience) {
-    // The first process first: the kernel then ends all others of its pid namespace and lets no
-    // new one begin, so that not even a fork bomb outruns it.
+    // Kills the first process first: the kernel then ends all others of its pid namespace and lets
+    // no new one begin, so not even a fork bomb is faster.
     const std::optional<OciCommand::State> state = runtime_.state(id);
     const sys::Freezer freezer(cgroups_, names_.cgroup(id));
     if (state && state->pid > 0) {
         const std::optional<sys::Process> init = sys::Process::open(state->pid);
         if (init && sys::processStartTime(state->pid) == state->start_time) {
             init->kill();
-            freezer.thaw();  // in v1 a frozen process does not die; the signal waits for it
+            freezer.thaw();  // in v1 a frozen process does not die; the signal stays pending
             if (!init->waitEnd(patience.init)) throw std::runtime_error("a sandbox does not end");
         }
     }
@@ -208,7 +208,7 @@ void SandboxOperations::runLastHooks(const SandboxId& id) const {
     try {
         runtime_.forget(id);
     } catch (const std::exception& e) {
-        // The sandbox goes all the same, or a hook that fails would keep its device for ever.
+        // The sandbox is removed all the same, or a failing hook would keep its device for ever.
         metrics::Log().warn("sandbox_hook_failed", {{"sandbox", id}, {"error", e.what()}});
     }
 }
@@ -223,7 +223,7 @@ void SandboxOperations::destroy(const SandboxId& id, const ClaimPatience& patien
         throw std::runtime_error("a control group of a sandbox stays busy");
     }
     runLastHooks(id);
-    // No process is left: `runc delete` would find nothing to do but this.
+    // No process is left, so `runc delete` would do no more than this.
     sys::removeTree(names_.runtimeState(id));
     removeDiskWorkspace(names_.storageImage(id));
     sys::removeFile(names_.socket(id));
@@ -265,13 +265,13 @@ std::set<SandboxId> SandboxOperations::known(bool old_sockets_only) {
 
 bool SandboxOperations::alive(const SandboxId& id) const {
     if (runtime_.state(id)) return runtime_.alive(id);
-    // The program's notes are cut or lost, or not written yet: then the kernel knows. Without its
-    // first process nothing of a sandbox runs.
+    // The program's state is incomplete, lost or not written yet: then the kernel knows. Without
+    // its first process nothing of a sandbox runs.
     return !cgroups_.processes(names_.cgroup(id)).empty();
 }
 
 Found SandboxOperations::describe(const SandboxId& id) {
-    // An unreadable entry says nothing against its sandbox, nor against others: its agent is asked.
+    // An unreadable entry proves nothing about its sandbox or others: its agent is asked.
     Found found{id, true, {}, 0};
     try {
         found.alive = alive(id);
@@ -317,7 +317,7 @@ std::optional<SandboxId> SandboxOperations::holderOf(const sys::LoopInUse& loop)
 
 std::set<SandboxId> SandboxOperations::present() {
     std::set<SandboxId> ids = known(true);
-    // Finds workspaces without any name, whose process was killed between mount and unlink.
+    // Finds workspaces without any name: their operation was killed between mount and unlink.
     for (const sys::LoopInUse& loop : sys::loopsInUse()) {
         if (const std::optional<SandboxId> id = holderOf(loop)) ids.insert(*id);
     }
@@ -335,7 +335,7 @@ std::vector<Leftover> SandboxOperations::sweep(const std::set<SandboxId>& gone) 
         try {
             destroy(id, {kSweptEnd, kSweptEnd, kSweptEnd});
         } catch (const std::exception& e) {
-            leftovers.push_back({id, e.what()});  // the others must go all the same
+            leftovers.push_back({id, e.what()});  // the others must be removed all the same
         }
     }
     for (const sys::LoopInUse& loop : sys::loopsInUse()) {

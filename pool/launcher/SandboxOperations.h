@@ -20,7 +20,7 @@
 namespace hearth::pool::launcher {
 
 /// The launcher's operations on sandboxes. Every method runs in a child of the launcher with one
-/// thread, and may be killed at any point: what it has made until then is found again by name.
+/// thread, and may be killed at any point: its unfinished work is found again by name.
 class SandboxOperations {
 public:
     /// `inside` is the directory that becomes /.hearth; `since` the start of the launcher.
@@ -28,26 +28,26 @@ public:
     SandboxOperations(const SandboxOperations&) = delete;
     SandboxOperations& operator=(const SandboxOperations&) = delete;
 
-    /// Makes and starts one. On failure nothing of it is left.
+    /// Makes and starts a sandbox. On failure nothing of it is left.
     void create(const CreateRequest& request, int listen);
-    /// Ends one and removes everything of it; nothing there is fine. Throws if something resists.
+    /// Ends a sandbox and removes everything of it; none is fine. Throws if something resists.
     void destroy(const SandboxId& id);
-    /// Holds one to less than it was made with. What the kernel has in force is the bound, so
-    /// nothing is ever widened, whatever was asked for before: Error(Forbidden). Error(NotFound)
-    /// if it has gone. A value where a limit is in use already: it is then to be ended.
+    /// Limits a sandbox to less than it was made with. The kernel's present limits are the bound,
+    /// so nothing is ever widened, whatever was asked before: Error(Forbidden). Error(NotFound) if
+    /// it has gone. Returns a value if a limit is in use already: then end it.
     std::optional<LimitInUse> narrow(const NarrowRequest& request) const;
-    /// One sandbox, whole or in pieces; costs the same however many there are.
+    /// Finds one sandbox, whole or in pieces; costs the same however many there are.
     std::optional<Found> find(const SandboxId& id);
-    /// Whole or in pieces, sorted by id, at most a page behind `after`; `more` says if there are
-    /// others.
+    /// Lists sandboxes, whole or in pieces, sorted by id, at most a page after `after`; `more` says
+    /// if there are others.
     std::vector<Found> list(const std::string& after, bool& more);
-    /// Everything of this instance that a sweep may remove, whole or in pieces. A socket alone is
-    /// left out when it is younger than the launcher: its server is about to use it.
+    /// Returns everything of this instance that a sweep may remove, whole or in pieces. A socket
+    /// alone is left out if it is younger than the launcher: its server is about to use it.
     std::set<SandboxId> present();
-    /// Removes everything of these, and returns what resists.
+    /// Removes everything of these sandboxes, and returns what resists.
     std::vector<Leftover> sweep(const std::set<SandboxId>& gone);
 
-    /// Once in a launcher's life: makes leases of launchers before this one known by their sandbox.
+    /// Once in a launcher's life: makes leases of earlier launchers findable by their sandbox.
     void indexLeases() { leases_.index(); }
 
     /// Directories under inside() that sandboxes may still have mounted.
@@ -59,7 +59,7 @@ private:
     std::set<SandboxId> known(bool old_sockets_only);
     std::optional<SandboxId> holderOf(const sys::LoopInUse& loop) const;
     std::string rootfsOf(const std::string& image, const std::string& digest) const;
-    /// How long each step of an end may take.
+    /// The time limits for the steps of an end.
     struct ClaimPatience {
         std::chrono::milliseconds init;
         std::chrono::milliseconds processes;

@@ -22,7 +22,7 @@ std::optional<std::uint32_t> numberIn(const std::string& text) {
     return number;
 }
 
-/// The text of a symbolic link; nullopt without one.
+/// Returns the text of a symbolic link; nullopt without one.
 std::optional<std::string> linkText(const std::string& path) {
     char target[128];
     const ssize_t n = ::readlink(path.c_str(), target, sizeof target);
@@ -48,7 +48,7 @@ std::vector<std::pair<std::uint32_t, SandboxId>> UidLeases::held() const {
         if (!index) continue;
         const std::optional<std::string> holder = linkText(directory_ + "/" + name);
         if (!holder || !holder->starts_with(instance_ + "/"))
-            continue;  // released, or of another sandbox
+            continue;  // released, or a lease of another sandbox
         leases.emplace_back(*index, holder->substr(instance_.size() + 1));
     }
     return leases;
@@ -61,7 +61,7 @@ std::optional<std::uint32_t> UidLeases::rangeOf(const SandboxId& id) const {
     return index;
 }
 
-/// Atomically, so that a reader sees the old index or the new one.
+/// Writes atomically, so that a reader sees the old index or the new one.
 void UidLeases::note(const SandboxId& id, std::uint32_t index) const {
     const std::string aside = indexPath(id) + ".new";
     sys::removeFile(aside);
@@ -71,7 +71,7 @@ void UidLeases::note(const SandboxId& id, std::uint32_t index) const {
 
 std::uint32_t UidLeases::lease(const SandboxId& id) const {
     if (const auto held = rangeOf(id)) return base_ + *held * kRangeSize;
-    // Begins anywhere, so that a range is not taken again right after it was given back.
+    // Starts at a random index, so that a range is not taken again right after it was given back.
     std::uint32_t start = 0;
     randomBytes(&start, sizeof start);
     const std::string holder = instance_ + "/" + id;

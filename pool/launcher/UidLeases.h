@@ -24,19 +24,19 @@ public:
           base_(base),
           ranges_(ranges) {}
 
-    /// Leases a free range to the sandbox, or finds the one it has; gives its first uid. Throws
+    /// Leases a free range to the sandbox, or finds the one it has; returns its first uid. Throws
     /// Error(QuotaExceeded) when all are taken.
     std::uint32_t lease(const SandboxId& id) const;
-    /// Gives back what the sandbox has. Call only when no process of it is left.
+    /// Gives back the sandbox's range. Call only when no process of it is left.
     void release(const SandboxId& id) const;
-    /// The sandbox holds a range, or was about to.
+    /// True if the sandbox holds a range, or was about to.
     bool holds(const SandboxId& id) const;
-    /// Sandboxes of this instance that hold a range. Reads the whole directory.
+    /// Returns the sandboxes of this instance that hold a range. Reads the whole directory.
     std::vector<SandboxId> holders() const;
-    /// Makes the leases of versions that knew no `<instance>.<sandbox>` known by it. Reads the
+    /// Makes `<instance>.<sandbox>` for the leases of versions that did not know it. Reads the
     /// whole directory: once at a launcher's start.
     void index() const;
-    /// How often this object has read the whole directory.
+    /// Returns how often this object has read the whole directory.
     std::size_t scans() const { return scans_; }
 
 private:
@@ -44,7 +44,7 @@ private:
     std::string leasePath(std::uint32_t index) const;
     std::string indexPath(const SandboxId& id) const;
     void note(const SandboxId& id, std::uint32_t index) const;
-    /// The range that the sandbox holds.
+    /// Returns the range that the sandbox holds.
     std::optional<std::uint32_t> rangeOf(const SandboxId& id) const;
 
     std::string directory_;

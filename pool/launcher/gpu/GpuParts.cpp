@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kDev = "/dev/";
-/// A sandbox's /dev has these by itself.
+/// Every sandbox's /dev already has these.
 constexpr std::array<std::string_view, 13> kOwnNodes{"null", "zero", "full",  "random", "urandom",
                                                      "tty",  "fd",   "stdin", "stdout", "stderr",
                                                      "ptmx", "pts",  "shm"};
@@ -56,7 +56,7 @@ GpuNode nodeOf(const cdi::CdiNode& wanted) {
     }
     node.major = wanted.major.value_or(::major(status.st_rdev));
     node.minor = wanted.minor.value_or(::minor(status.st_rdev));
-    // Numbers of NVIDIA's nodes change with the driver; what has the old ones now is another's.
+    // NVIDIA's node numbers change with the driver; a node with the old ones is another device.
     if (there && status.st_rdev != ::makedev(node.major, node.minor)) {
         cannot(what, "is " + std::to_string(node.major) + ":" + std::to_string(node.minor) +
                          " in the CDI file, but " + wanted.host_path + " is " +
@@ -112,7 +112,7 @@ void checkVariable(const std::string& variable) {
 cdi::CdiHook hookOf(cdi::CdiHook hook) {
     const std::string what =
         std::string("the ") + cdi::kHookPoints.of(hook.point) + " hook " + hook.path;
-    // It would run a program, or libraries, of the image as the sandbox's root.
+    // Such a hook would run a program, or libraries, of the image as the sandbox's root.
     if (hook.point == cdi::HookPoint::StartContainer) {
         cannot(what, "would run inside of the sandbox; no program but the agent is root there");
     }

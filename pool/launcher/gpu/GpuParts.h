@@ -21,28 +21,28 @@ struct GpuNode {
     bool operator==(const GpuNode&) const = default;
 };
 
-/// A sandbox gets these with its GPUs: CDI edits, checked against this machine and our rules.
+/// The additions of a sandbox with GPUs: CDI edits, checked against this machine and the rules.
 struct GpuParts {
     std::vector<GpuNode> nodes;
     std::vector<cdi::CdiMount>
-        mounts;                    ///< of files and folders that exist, sorted, none in another
-    std::vector<std::string> env;  ///< of its executions
+        mounts;                    ///< sources exist; sorted, none inside another
+    std::vector<std::string> env;  ///< for its executions
     std::vector<cdi::CdiHook> hooks;
 
     bool operator==(const GpuParts&) const = default;
 };
 
-/// The sandbox's own place that `path` is or lies in, as "/workspace"; empty if in none.
+/// Returns the sandbox's own place that contains `path`, as "/workspace"; empty if there is none.
 std::string_view ownPlaceOf(std::string_view path);
 
-/// The longest that a hook may run.
+/// The longest run of a hook.
 inline constexpr unsigned kHookSeconds = 15;
 
-/// Looks up what the edits leave open. Throws Error(Unsupported) that says which of them cannot be
-/// done and why: a device that is no character device or not the one that the file says, a mount of
-/// nothing or over a place of ours, a variable of ours, a hook that others than root could change.
-/// `additionalGids` are left out: nodes belong to the tenant, and no other group of the host means
-/// anything in a sandbox's user namespace.
+/// Looks up the fields that the edits leave open. Throws Error(Unsupported) that names the
+/// impossible one and the reason: a device that is no character device or not the file's, a mount
+/// of nothing or over a place of Hearth's, a variable of Hearth's, a hook that others than root
+/// could change. `additionalGids` are left out: nodes belong to the tenant, and no other group of
+/// the host means anything in a sandbox's user namespace.
 GpuParts gpuParts(const cdi::CdiEdits& edits);
 
 }  // namespace hearth::pool::launcher

@@ -22,7 +22,7 @@ constexpr int kMostLinks = 40;
 constexpr const char* kScratch = "mode=0755,size=8m,nr_inodes=8192";
 
 /// Makes places for mounts in the folder that will lie over an image's tree. The image's own links
-/// are followed inside of it, as the runtime will.
+/// are followed inside the image, as the runtime will do.
 class MountPoints {
 public:
     MountPoints(std::string tree, std::string over, std::uint32_t owner)
@@ -30,11 +30,11 @@ public:
         coverFolder("");
     }
 
-    /// A place for a mount, and all folders on the way to it.
+    /// Makes a place for a mount, and all folders on the way to it.
     void make(const std::string& path, bool folder) {
         walk(path, folder ? Last::Folder : Last::File);
     }
-    /// The folders of `path` that the image has, for hooks to write into.
+    /// Opens the folders of `path` that the image has, so that hooks can write into them.
     void open(const std::string& path) { walk(path, Last::Any); }
 
 private:
@@ -67,7 +67,7 @@ private:
             }
             std::string next = at;
             next.append("/").append(part);
-            if (!ownPlaceOf(next).empty()) {  // by a link of the image
+            if (!ownPlaceOf(next).empty()) {  // through a link of the image
                 if (last == Last::Any) return;
                 blocked(path, "it leads into " + next);
             }
@@ -95,7 +95,7 @@ private:
         }
     }
 
-    /// A folder over that of the image shows its content, but has a mode and an owner of its own.
+    /// Makes a folder over the image's: it shows that content, but has its own mode and owner.
     void coverFolder(const std::string& path) {
         struct stat status {};
         mode_t mode = 0755;
@@ -118,8 +118,8 @@ private:
     std::uint32_t owner_;
 };
 
-/// Hooks of NVIDIA's toolkit write the loader's cache, links and modes: "--folder /usr/lib" or
-/// "--link libcuda.so.1::/usr/lib/libcuda.so".
+/// Opens the folders for hooks of NVIDIA's toolkit. They write the loader's cache, links and modes:
+/// "--folder /usr/lib" or "--link libcuda.so.1::/usr/lib/libcuda.so".
 void openFor(const cdi::CdiHook& hook, MountPoints& points) {
     for (const char* folder : {"/etc/ld.so.conf.d", "/run"}) points.open(folder);
     for (const std::string& argument : hook.args) {
@@ -146,7 +146,7 @@ void mountGpuRoot(const GpuParts& parts, const GpuRootPlaces& places) {
     for (const cdi::CdiHook& hook : parts.hooks) openFor(hook, points);
     const std::string parent = places.tree.substr(0, places.tree.rfind('/'));
     const std::string scratch = lastPart(places.scratch);
-    // Relative, as the tenant can read the options in its mountinfo.
+    // Relative, because the tenant can read the options in its mountinfo.
     if (::chdir(parent.c_str()) != 0) throwErrno("chdir", parent);
     sys::mount("root", places.view, "overlay", 0,
                "lowerdir=" + lastPart(places.tree) + ",upperdir=" + scratch +

@@ -11,17 +11,17 @@ namespace hearth::pool::launcher {
 struct GpuRootPlaces {
     std::string tree;             ///< the image, shared by all its sandboxes, never written to
     std::string scratch;          ///< an empty folder; a small file system is mounted there
-    std::string view;             ///< where the sandbox's root is mounted
-    std::uint32_t uid_first = 0;  ///< whose root may write to the view until it is sealed
+    std::string view;             ///< mount point of the sandbox's root
+    std::uint32_t uid_first = 0;  ///< this root may write to the view until it is sealed
 };
 
 /// Mounts an image as the root of one sandbox, in the caller's mount namespace, with the places
-/// that the mounts of its GPUs need: what the image lacks is made in memory, for this sandbox only.
-/// Hooks may write there, until sealGpuRoot(). Throws Error(Unsupported) where the image has
-/// something else at such a place.
+/// that the mounts of its GPUs need: missing ones are made in memory, for this sandbox only. Hooks
+/// may write there, until sealMount(). Throws Error(Unsupported) if the image has something else at
+/// such a place.
 void mountGpuRoot(const GpuParts& parts, const GpuRootPlaces& places);
 
-/// From now on nobody writes to the file system at `at`, whatever mount of it he has.
+/// After this nobody can write to the file system at `at`, through any of its mounts.
 void sealMount(const std::string& at, unsigned long flags);
 
 }  // namespace hearth::pool::launcher

@@ -27,7 +27,7 @@ std::string distrustProgram(const std::string& path, uid_t owner, std::string& p
         if (status.st_uid != 0 && status.st_uid != owner) {
             return at.string() + " belongs to user " + std::to_string(status.st_uid);
         }
-        // In a sticky folder nobody replaces what is another's.
+        // In a sticky folder nobody can replace another user's entry.
         const bool sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
         if ((status.st_mode & kOthersWrite) != 0 && !sticky) {
             return at.string() + " may be written to by others than its owner";

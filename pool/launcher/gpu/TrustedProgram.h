@@ -6,9 +6,9 @@
 
 namespace hearth::pool::launcher {
 
-/// Why root must not run the program at `path`: it, or a folder on the way to it, could be changed
-/// or replaced by another user than root and `owner`. Empty if it may be run: `program` is then
-/// where it really is, without symbolic links.
+/// Returns the reason why root must not run the program at `path`: a user other than root and
+/// `owner` could change or replace it, or a folder on the way to it. Empty if it may be run:
+/// `program` is then its real path, without symbolic links.
 std::string distrustProgram(const std::string& path, uid_t owner, std::string& program);
 
 }  // namespace hearth::pool::launcher

@@ -43,7 +43,7 @@ constexpr Range kTmp{64ULL << 10U, 1ULL << 40U};
     throw Error(ErrorCode::InvalidArgument, what);
 }
 
-/// The fields of one object: all expected ones must be there, and no others.
+/// Reads the fields of one object: all expected ones must be there, and no others.
 Fields fieldsOf(const Json& json, const char* what) {
     static const Fields::Wrong wrong = [](const FieldError& error) {
         refuse(error.pointer + " " + error.reason);
@@ -67,7 +67,7 @@ SandboxId idOf(Fields& fields, const char* key) {
     return id;
 }
 
-/// Never a path.
+/// Returns the name of an image, never a path.
 std::string imageName(Fields& fields, const char* key) {
     std::string name = textOf(fields, key, kMaxImage);
     if (!image::isImage(name)) refuse("not a name of an image");

@@ -30,49 +30,49 @@ struct CreateRequest {
 struct DestroyRequest {
     SandboxId id;
 };
-/// Holds a sandbox to less than it was made with; no message can give it more again.
+/// Limits a sandbox to less than it was made with; no message can give it more again.
 struct NarrowRequest {
     SandboxId id;
     std::uint32_t milli_cpu = 0;
     std::uint64_t memory_bytes = 0;
     std::uint32_t pids = 0;
 };
-/// One sandbox, as a list would show it.
+/// Asks for one sandbox, as a list would show it.
 struct FindRequest {
     SandboxId id;
 };
-/// One page of existing sandboxes: ids after `after`.
+/// Asks for one page of existing sandboxes: ids after `after`.
 struct ListRequest {
     std::string after;
 };
-/// One page of a sweep: ids behind `after`, up to `until` (empty: to the end).
+/// Asks for one page of a sweep: ids after `after`, up to `until` (empty: to the end).
 struct SweepRequest {
     std::vector<SandboxId> keep;
     std::string after = {};
     std::string until = {};
 };
-/// Ids of one such page, so that it fits into a packet.
+/// The most ids of one such page, so that it fits into a packet.
 inline constexpr std::size_t kMostKept = 5000;
-/// Leftovers that one page tells, one by one.
+/// The most leftovers that one page lists one by one.
 inline constexpr std::size_t kMostLeftovers = 200;
 struct PrepareImageRequest {
     std::string name;
 };
-/// An image's identity, without unpacking it.
+/// Asks for an image's identity, without unpacking it.
 struct DescribeImageRequest {
     std::string name;
 };
-/// Brings an image from its registry for a claim. Comes with the socket of the server's gateway.
+/// Brings an image from its registry for a claim. Sent with the socket of the server's gateway.
 struct FetchImageRequest {
     std::string reference;
     bool insecure = false;
     std::uint64_t limit_s = 900;
 };
-/// Forgets images that claims brought and that none of these means.
+/// Forgets images that claims brought and that no name in `wanted` means.
 struct ForgetImagesRequest {
     std::vector<std::string> wanted;
 };
-/// Comes with the file that holds the layer's archive.
+/// Sent with the file that holds the layer's archive.
 struct AddLayerRequest {
     std::string digest;
 };
@@ -90,7 +90,7 @@ struct Request {
     RequestBody body;
 };
 
-/// A request that breaks a rule. `seq` is what it should be answered with, 0 if not even that was
+/// A request that breaks a rule. `seq` is the number for its answer, 0 if not even that was
 /// readable.
 class BadRequest : public Error {
 public:
@@ -114,7 +114,7 @@ struct Found {
     std::int64_t created_unix_ms = 0;
 };
 
-/// An answer. `error` empty: it was done and `result` has the outcome (an object, by request); else
+/// An answer. `error` empty: success, and `result` has the outcome (an object, by request); else
 /// the wire name of an error code, or "INTERNAL" for errors that no client may see.
 struct Reply {
     std::uint64_t seq = 0;
@@ -124,20 +124,20 @@ struct Reply {
     std::string hint;
 };
 
-/// The first packet of a launcher has this number and tells its process id.
+/// The first packet of a launcher has this number and contains its process id.
 inline constexpr std::uint64_t kReadySeq = 0;
 
 std::string encodeReply(const Reply& reply);
-/// Throws Error(InvalidArgument) on what no launcher sends.
+/// Throws Error(InvalidArgument) on a packet that no launcher sends.
 Reply decodeReply(std::string_view packet);
 
-/// The failure of an operation as an answer to `seq`: an Error keeps code and hint, a full disk is
-/// DiskFull, the rest is "INTERNAL".
+/// Makes the failure of an operation an answer to `seq`: an Error keeps code and hint, a full disk
+/// is DiskFull, anything else is "INTERNAL".
 Reply failureReply(std::uint64_t seq, const std::exception& failure);
-/// Throws the failure again on the other side; nothing if it is none.
+/// Throws the failure again on the other side; does nothing if there is none.
 void throwFailure(const Reply& reply);
 
-/// Where it came from and when stays in the store.
+/// Leaves out the origin and time of the image: these stay in the store.
 Json encodeImage(const image::Image& image);
 image::Image decodeImage(const Json& json);
 
@@ -154,10 +154,10 @@ Fetched decodeFetched(const Json& json);
 Json encodeInUse(const std::optional<LimitInUse>& in_use);
 std::optional<LimitInUse> decodeInUse(const Json& json);
 
-/// The part of `present` that this page removes: neither kept sandboxes nor those `born` since.
+/// Returns the part of `present` that this page removes: neither kept nor `born` since.
 std::set<SandboxId> goneOf(const SweepRequest& sweep, const std::set<SandboxId>& present,
                            const std::set<SandboxId>& born);
-/// Things that a sweep could not remove; at most kMostLeftovers are listed.
+/// Encodes the things that a sweep could not remove; at most kMostLeftovers are listed.
 Json encodeLeftovers(const std::vector<Leftover>& leftovers);
 std::vector<Leftover> decodeLeftovers(const Json& json);
 

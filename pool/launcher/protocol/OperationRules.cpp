@@ -10,14 +10,14 @@ constexpr std::size_t kDestroys = 5;
 constexpr std::size_t kNarrows = 4;
 constexpr std::size_t kLooks = 4;
 constexpr std::size_t kImages = 6;  // one of each of its kinds
-/// With those that were killed and do not end: the machine is then sick, and more would not help.
+/// Includes killed ones that do not end: such a machine is sick, and more would not help.
 constexpr std::size_t kMostProcesses = 64;
-// A registry may be slow, and unpacking comes after it.
+// A registry may be slow, and unpacking comes after the fetch.
 constexpr auto kUnpack = seconds(660);
 
 struct RulesOf {
     OperationRules operator()(const CreateRequest& r) const {
-        // The rest of one that failed is destroyed before its answer.
+        // After a failure its remains are destroyed before its answer.
         return {"create", Slot::Create, seconds(60), seconds(120), r.id, false, true};
     }
     OperationRules operator()(const DestroyRequest& r) const {

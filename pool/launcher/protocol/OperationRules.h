@@ -16,28 +16,28 @@ enum class Slot : std::uint8_t {
     Create,
     Destroy,
     Narrow,  ///< a claim waits for it
-    Look,    ///< lists, facts: nothing is changed
+    Look,    ///< lists, facts: nothing changes
     Image,   ///< images, layers, sweeps: minutes
 };
 
-/// How many operations of a sort run at once. As many creates and destroys as the reconciler has
-/// workers for them, so its turns between pools are the launcher's too.
+/// Returns how many operations of a sort run at once. There are as many creates and destroys as the
+/// reconciler has workers for them, so the launcher keeps its turns between pools.
 std::size_t places(Slot slot);
 
 /// How an operation is scheduled, by launcher and client alike.
 struct OperationRules {
     const char* name;  ///< in the packet, logs and metrics
     Slot slot;
-    std::chrono::seconds limit;  ///< after it the launcher kills what does it
+    std::chrono::seconds limit;  ///< then the launcher kills the operation
     std::chrono::seconds
-        patience;         ///< after it the client gives up; longer by what may stand before
+        patience;         ///< then the client gives up; includes a wait before it
     std::string subject;  ///< sandbox, image or layer; empty: the machine
-    bool alone = false;   ///< no other of its kind at once: one image is unpacked, one sweep done
+    bool alone = false;   ///< no other of its kind at once: one image unpacked, one sweep done
     bool behind = false;  ///< runs after the answers: yields to requests
 };
 
 OperationRules rulesOf(const RequestBody& body);
-/// The sandbox that an operation is about: no two on one at once. Null for none.
+/// Returns the sandbox of an operation: no two run on one at once. Null for none.
 const SandboxId* sandboxOf(const RequestBody& body);
 /// An operation that runs in the launcher.
 struct Underway {
