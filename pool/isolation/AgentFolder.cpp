@@ -22,7 +22,7 @@ constexpr std::size_t kMaxAgent = 64U << 20U;
 constexpr std::size_t kMaxDriver = 1U << 20U;
 
 struct File {
-    std::string path;  ///< in the folder
+    std::string path;  ///< its place in the folder
     std::string bytes;
     mode_t mode = 0444;
 };
@@ -63,7 +63,7 @@ void makeFolder(const std::string& path) {
     }
 }
 
-/// Writes what is not there or differs. Each file is replaced whole: sandboxes that live have the
+/// Writes files that are missing or differ. Each file is replaced whole: running sandboxes have the
 /// folder mounted.
 void fill(const std::string& folder, const std::vector<File>& files) {
     for (const File& file : files) {
@@ -82,7 +82,7 @@ void fill(const std::string& folder, const std::vector<File>& files) {
     }
 }
 
-/// After a power cut a name must not come back without its bytes.
+/// Needed because after a power cut a name must not come back without its bytes.
 void syncFileSystemOf(const std::string& folder) {
     const Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd || ::syncfs(fd.get()) != 0) throwErrno("sync", folder);
@@ -115,7 +115,7 @@ std::string installInside(const std::string& parent, const std::string& agent_pa
         sys::makeDirectory(unfinished, 0755);
     }
     fill(folder, files);
-    // Where another folder is mounted over: nothing can be made in a read-only mount.
+    // The mount point for another folder: nothing can be made in a read-only mount.
     makeFolder(folder + "/layer");
     if (identity == seccomp::AgentIdentity::Tenant) makeFolder(folder + "/start");
     syncFileSystemOf(folder);

@@ -7,10 +7,10 @@
 namespace hearth::pool::launcher {
 
 /// Makes the folder that is mounted at /.hearth (the agent, the filters, and the languages' drivers
-/// from `hearth-drivers` beside the agent) below `parent`, unless it is there, and gives its path.
-/// With an agent that is its tenant's user it also has the empty folder `start`, where
-/// docker::Handover's is mounted. It is named after its content: sandboxes that run keep the one
-/// that they have mounted. Throws std::runtime_error if there is no agent or no drivers.
+/// from `hearth-drivers` beside the agent) below `parent`, unless it is there, and returns its
+/// path. If the agent has its tenant's user, it also has the empty folder `start`, the mount point
+/// for docker::SocketHandover. It is named after its content: running sandboxes keep the one that
+/// they have mounted. Throws std::runtime_error if there is no agent or no drivers.
 std::string installInside(const std::string& parent, const std::string& agent_path,
                           seccomp::AgentIdentity agent);
 

@@ -6,12 +6,12 @@
 namespace hearth::pool::launcher {
 namespace {
 
-/// Final releases only count as fixed from their own number on; a candidate counts as one below.
+/// The three numbers of a release; a release candidate counts like its final release.
 using Version = std::tuple<int, int, int>;
 
 struct Hole {
     const char* name;
-    std::vector<Version> fixed;  // the first fixed one of each release line, ascending
+    std::vector<Version> fixed;  // the first fixed release of each line, ascending
     const char* debian;          // patch level that has the fix, or nullptr
 };
 
@@ -27,7 +27,7 @@ const std::vector<Hole>& holes() {
     return kHoles;
 }
 
-/// Fixed in its own release line, or newer than every line that needed the fix.
+/// True if fixed in its own release line, or newer than every line that needed the fix.
 bool isFixed(const Version& version, const std::vector<Version>& fixed) {
     for (const Version& from : fixed) {
         const bool same_line =

@@ -12,8 +12,8 @@ namespace hearth::pool::launcher {
 inline constexpr std::uint32_t kRangeSize = 65'536;
 inline constexpr std::uint32_t kTenantUid = 1000;
 
-/// The paths of /proc and /sys that sandboxes cannot see, and those they cannot change. `gpus` are
-/// the uuids of a sandbox's own: a MIG instance is found by what the driver says in /proc.
+/// The paths of /proc and /sys that sandboxes cannot see, and the paths they cannot change. `gpus`
+/// are the uuids of a sandbox's own: a MIG instance is found by the driver's entries in /proc.
 Json maskedPaths(const std::vector<std::string>& gpus);
 Json readonlyPaths();
 

@@ -8,15 +8,15 @@
 
 namespace hearth::pool::launcher {
 
-/// Where everything of a sandbox is, by rule: instance and id name each kernel object and file, so
-/// that nothing has to be remembered to find it again. Pure.
+/// The paths of everything of a sandbox, by rule: instance and id name each kernel object and file,
+/// so nothing has to be remembered to find it again. Pure.
 class SandboxPaths {
 public:
     explicit SandboxPaths(const Instance& instance) : instance_(instance) {}
 
     /// "hearth-<instance>-<32 hex>": container, bundle, image file.
     std::string container(const SandboxId& id) const;
-    /// The sandbox that a container or image file name belongs to; nullopt if it is not ours.
+    /// Returns the sandbox of a container or image file name; nullopt if it is not this instance's.
     std::optional<SandboxId> idOf(const std::string& container) const;
 
     std::string cgroupParent() const { return "/hearth-" + instance_.name; }
@@ -42,13 +42,13 @@ public:
 
     std::string images() const { return instance_.data_dir + "/images"; }
     std::string rootfs() const { return instance_.data_dir + "/rootfs"; }
-    /// Where, in the mount namespace of its creation, a sandbox's own view of its tree is mounted,
+    /// The mount point of a sandbox's own view of its tree, in the mount namespace of its creation,
     /// and the empty directory below every view.
     std::string rootView() const { return rootfs() + "/.view"; }
     std::string emptyTree() const { return rootfs() + "/.empty"; }
-    /// Where what a sandbox with GPUs adds to its tree is mounted, as rootView().
+    /// The mount point of the additions of a sandbox with GPUs to its tree, as rootView().
     std::string rootScratch() const { return rootfs() + "/.scratch"; }
-    /// Layers, and where a sandbox's own view of one is mounted, as rootView().
+    /// The layers, and the mount point of a sandbox's own view of one, as rootView().
     std::string layers() const { return instance_.data_dir + "/layers"; }
     std::string layerView() const { return layers() + "/.view"; }
     std::string emptyLayer() const { return layers() + "/.empty"; }

@@ -288,7 +288,7 @@ constexpr std::uint64_t kAll = ~0ULL;
 // CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET.
 constexpr std::uint64_t kNamespaceFlags = 0x7E020000;
 constexpr std::uint64_t kQueryPersonality = 0xFFFFFFFF;
-// SOCK_CLOEXEC and SOCK_NONBLOCK stand above the type.
+// The flags SOCK_CLOEXEC and SOCK_NONBLOCK are in bits above the type.
 constexpr std::uint64_t kSocketType = 0xF;
 
 constexpr std::uint64_t kUnix = 1;
@@ -308,7 +308,7 @@ constexpr std::uint32_t kTiocsetd =
     0x5423;  // loads a line discipline's module, the worst-kept corner of terminals
 constexpr std::uint32_t kSetMemoryMerge =
     67;  // PR_SET_MEMORY_MERGE: a side channel between tenants
-// Answered for every user, with a module of the host: bridge, 8021q, dlci.
+// Answered for every user, by a module of the host: bridge, 8021q, dlci.
 constexpr std::uint32_t kSiocgifbr = 0x8940;
 constexpr std::uint32_t kSiocsifbr = 0x8941;
 constexpr std::uint32_t kSiocadddlci = 0x8980;
@@ -317,14 +317,14 @@ constexpr std::uint32_t kSiocgifvlan = 0x8982;
 constexpr std::uint32_t kSiocsifvlan = 0x8983;
 constexpr std::uint32_t kSiocbraddbr = 0x89a0;
 constexpr std::uint32_t kSiocbrdelbr = 0x89a1;
-// Pages of an image and of /.hearth are everybody's: to evict one and to look for it later shows
-// what a neighbour has read. They are advice, so no effect is as good as any.
+// All sandboxes share the pages of an image and of /.hearth: evicting one and looking for it later
+// shows what a neighbour has read. These calls are advice, so having no effect is correct.
 constexpr std::uint32_t kFileDontNeed = 4;  // POSIX_FADV_DONTNEED
 constexpr std::uint32_t kCold = 20;         // MADV_COLD
 constexpr std::uint32_t kPageOut = 21;      // MADV_PAGEOUT
 constexpr std::uint32_t kMergeable = 12;    // MADV_MERGEABLE, as kSetMemoryMerge
-// All but RWF_HIPRI, DSYNC, SYNC and APPEND: NOWAIT tells whether a page is there, DONTCACHE looks
-// without a trace. Said as of a file system that does not know them, to which callers fall back.
+// All flags except RWF_HIPRI, DSYNC, SYNC and APPEND: NOWAIT shows whether a page is cached,
+// DONTCACHE looks without a trace. Callers have a fallback for file systems without them.
 constexpr std::uint32_t kFlagsOfCache = ~0x17U;
 // Programs of the kernel's packet filter count against one budget of the whole machine
 // (net.core.bpf_jit_limit): when it is used up, no sandbox can be started anywhere.
@@ -363,7 +363,7 @@ constexpr std::array kRefused = std::to_array<Refused>({
 });
 
 constexpr std::uint32_t kSelf = 0;
-constexpr std::uint32_t kAgent = 1;       // its number in every sandbox
+constexpr std::uint32_t kAgent = 1;       // its pid in every sandbox
 constexpr std::uint32_t kFileLocks = 10;  // RLIMIT_LOCKS
 constexpr std::uint32_t kOfUser = 2;      // PRIO_USER
 constexpr std::array kRefusedBesideAgent = std::to_array<Refused>({
@@ -379,7 +379,7 @@ constexpr std::array kRefusedOfMark = std::to_array<Refused>({
     {"prlimit64", 0, kSelf, kDifferent},
     {"prlimit64", 1, kFileLocks},
     {"setrlimit", 0, kFileLocks},
-    // The last filter that may be installed is the one that refuses it.
+    // The last filter that may be installed is the one that refuses more.
     {"seccomp", 0, kSetModeFilter},
     {"prctl", 0, kSetSeccomp},
 });
@@ -419,7 +419,7 @@ std::vector<Conditional> conditional() {
     for (const std::uint64_t type : {kStream, kDatagram, kSeqPacket}) {
         rules.push_back({"socket", {{0, kAll, kUnix}, {1, kSocketType, type}}});
     }
-    // By number: the kernel loads a module for each protocol that it has (SCTP, DCCP, MPTCP, L2TP).
+    // By protocol: the kernel loads a module for each one it knows (SCTP, DCCP, MPTCP, L2TP).
     for (const std::uint64_t family : {kInet, kInet6}) {
         for (const auto& [type, protocol] : {std::pair{kStream, kTcp}, {kDatagram, kUdp}}) {
             for (const std::uint64_t number : {kAnyProtocol, protocol}) {

@@ -7,21 +7,21 @@
 #include <string_view>
 #include <vector>
 
-/// The one table of what system calls a sandbox may make. From it come the filter that runc
-/// installs around the agent (OCI JSON) and the narrower one that the agent adds to every tenant
-/// process (BPF). x86_64 only: code that enters the kernel by another architecture's door is
+/// The one table of the system calls that a sandbox may make. From it come the filter that runc
+/// installs around the agent (OCI JSON) and the narrower one that the agent adds to every
+/// tenant process (BPF). x86_64 only: code that enters the kernel as another architecture is
 /// killed.
 namespace hearth::pool::launcher::seccomp {
 
-/// Numbers above the newest call this table was written against are answered ENOSYS, so that newer
-/// C libraries fall back to what they know.
+/// Calls with a number above the newest call known to this table get ENOSYS, so that newer C
+/// libraries fall back to older calls.
 inline constexpr std::uint32_t kNewestCall = 450;  // set_mempolicy_home_node
 
-/// Allowed to the agent and to tenant code, whatever the arguments. Everything in no list is EPERM.
+/// Allowed to the agent and to tenant code, with any arguments. Calls in no list get EPERM.
 std::span<const std::string_view> allowed();
 /// Allowed to the agent only: it changes identity before it starts tenant code.
 std::span<const std::string_view> agentOnly();
-/// Answered ENOSYS: callers have a fallback.
+/// These get ENOSYS: callers have a fallback.
 std::span<const std::string_view> notThere();
 
 /// (argument & mask) == value, over all 64 bits.
@@ -37,8 +37,8 @@ struct Conditional {
 };
 std::vector<Conditional> conditional();
 
-/// Refused to tenant code where the low 32 bits of an argument fit: the kernel reads no more of
-/// them, so a comparison of all 64 could be passed by with a high bit.
+/// Refused to tenant code if the low 32 bits of an argument match: the kernel reads only these, so
+/// a comparison of all 64 could be bypassed with a high bit.
 struct Refused {
     enum class Where : std::uint8_t { Equal, Different, AnyBit };
 
@@ -46,12 +46,12 @@ struct Refused {
     unsigned argument;
     std::uint32_t value;
     Where where = Where::Equal;
-    int error = EPERM;  ///< 0: answered as if it had been done, without effect
-    /// Only where the argument before it has this value, too.
+    int error = EPERM;  ///< 0: answered as a success, without effect
+    /// If set, the argument before it must also have this value.
     std::optional<std::uint32_t> before = {};
 };
 std::span<const Refused> refused();
-/// Denied in addition if tenants have the agent's uid: signals to the agent (which the kernel
+/// Refused in addition if tenants have the agent's uid: signals to the agent (which the kernel
 /// ignores in any case), changes of its limits and priority.
 std::span<const Refused> refusedBesideAgent();
 /// Calls that would remove an execution's mark (RLIMIT_LOCKS) from processes, and tenants' own

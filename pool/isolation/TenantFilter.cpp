@@ -68,7 +68,7 @@ Filter buildTenantFilter() {
     return filter;
 }
 
-/// The bytes that an export function writes to a descriptor.
+/// Returns the bytes that an export function writes to a descriptor.
 template <typename Export>
 std::string exported(Export write) {
     const Fd fd(::memfd_create("filter", MFD_CLOEXEC));
@@ -96,7 +96,7 @@ std::uint32_t errnoAction(int error) {
     return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error);
 }
 
-/// Rules for denied arguments; each jumps over its own action if it does not match.
+/// Makes rules for refused arguments; each jumps over its own action if it does not match.
 std::vector<sock_filter> refusals(std::span<const Refused> all) {
     constexpr unsigned kLoad = BPF_LD | BPF_W | BPF_ABS;
     constexpr unsigned kIfEqual = BPF_JMP | BPF_JEQ | BPF_K;
@@ -123,7 +123,7 @@ std::vector<sock_filter> refusals(std::span<const Refused> all) {
     return rules;
 }
 
-/// Foreign architectures jump over it: what follows kills them.
+/// Foreign architectures jump over it: the code after it kills them.
 std::vector<sock_filter> prelude(std::span<const Refused> all) {
     std::vector<sock_filter> rules = refusals(all);
     const std::size_t length = rules.size();
@@ -171,7 +171,7 @@ Json ociFilter(AgentIdentity agent) {
         (add(lists), ...);
         return names;
     };
-    // An agent that is its tenant's user changes no identity; it only makes sure of what it lacks.
+    // An agent with its tenant's user changes no identity; it only drops capabilities to be sure.
     static constexpr std::array<std::string_view, 1> kDropOnly{"capset"};
     Json calls = Json::array();
     calls.push_back({{"names", agent == AgentIdentity::Root ? group(allowed(), agentOnly())
@@ -214,7 +214,7 @@ std::vector<sock_filter> zygoteFilter(AgentIdentity agent) {
 }
 
 std::vector<sock_filter> markFilter() {
-    // The filter before it has dealt with foreign architectures.
+    // The first filter has already killed foreign architectures.
     std::vector<sock_filter> program = refusals(refusedOfMark());
     program.push_back(statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
     return program;
