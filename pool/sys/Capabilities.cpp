@@ -35,7 +35,7 @@ void holdCapabilities(std::span<const int> kept) {
         sets[word].effective = sets[word].permitted;
         sets[word].inheritable = 0;
     }
-    // Before Linux 4.3 there is no ambient set.
+    // There is no ambient set before Linux 4.3.
     if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) {
         throwErrno("prctl", "ambient set");
     }

@@ -17,8 +17,8 @@
 namespace hearth::sys {
 namespace {
 
-/// cgroup v1 has no event for an empty group, and cgroup.events of v2 does not say when rmdir may
-/// succeed.
+/// Polls, since cgroup v1 has no event for an empty group, and cgroup.events of v2 does not say
+/// when rmdir may succeed.
 constexpr auto kRetry = std::chrono::milliseconds(2);
 constexpr auto kProcessEnd = std::chrono::milliseconds(50);
 
@@ -41,7 +41,7 @@ bool isController(const std::string& option) {
     return controllers.contains(option);
 }
 
-/// Is the process still in this group? Its cgroup file names it in one of its lines.
+/// True if the process is still in this group: its cgroup file names the group in one of its lines.
 bool isMember(pid_t pid, const std::string& path) {
     const auto groups = readFile("/proc/" + std::to_string(pid) + "/cgroup");
     return groups && (*groups + "\n").find(":" + path + "\n") != std::string::npos;

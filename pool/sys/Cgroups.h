@@ -12,8 +12,8 @@ namespace hearth::sys {
 
 enum class CgroupVersion { None, V1, V2 };
 
-/// Where the machine keeps its control groups: one tree per set of controllers (v1, with or
-/// without an empty unified tree beside them) or one for all (v2). A value; reading it again is
+/// The machine's control groups: one tree per set of controllers (v1, with or without an
+/// empty unified tree beside them) or one for all (v2). A value; reading it again is
 /// cheap.
 class Cgroups {
 public:
@@ -23,22 +23,22 @@ public:
         bool unified = false;
     };
 
-    /// From /proc/self/mountinfo, or from text of that form.
+    /// Reads /proc/self/mountinfo, or text of that form.
     static Cgroups detect();
     static Cgroups parse(const std::string& mountinfo);
 
     CgroupVersion version() const noexcept { return version_; }
     const std::vector<Tree>& trees() const noexcept { return trees_; }
-    /// Directory of group `path` ("/a/b") in the tree of `controller`; nullopt without such a tree.
+    /// Returns the directory of group `path` ("/a/b") in `controller`'s tree; nullopt without it.
     std::optional<std::string> directory(const std::string& controller,
                                          const std::string& path) const;
-    /// Names of the groups directly below `parent`, in any tree, sorted, each once.
+    /// Returns the names of the groups directly below `parent`, in any tree, sorted, each once.
     std::vector<std::string> children(const std::string& parent) const;
     bool exists(const std::string& path) const;
-    /// Processes in the group, in any tree.
+    /// Returns the processes in the group, in any tree.
     std::vector<pid_t> processes(const std::string& path) const;
-    /// Kills until the group is empty in every tree; false if `limit` passed first. Each process is
-    /// held by a pidfd and looked up again before it is killed, so no reused number is hit.
+    /// Kills until the group is empty in every tree; false if `limit` passed first. Opens a pidfd
+    /// for each process and checks its group again before the kill, so no reused number is hit.
     bool killAll(const std::string& path, std::chrono::milliseconds limit) const;
     /// Removes the empty group from every tree, retrying while the kernel calls it busy; false if
     /// `limit` passed first.
@@ -59,7 +59,7 @@ struct CgroupUsage {
 };
 std::optional<CgroupUsage> readUsage(const Cgroups& cgroups, const std::string& path);
 
-/// The number behind `key` in lines of "key number", as kernel files have them; 0 without one.
+/// Returns the number after `key` in lines of "key number", as in kernel files; 0 without one.
 std::uint64_t keyedNumber(const std::optional<std::string>& text, const std::string& key);
 
 }  // namespace hearth::sys

@@ -15,7 +15,7 @@ namespace hearth::sys {
 namespace {
 
 constexpr std::uint64_t kFirst = 32;
-/// 100 of cpu.weight are 1024 of cpu.shares.
+/// 100 in cpu.weight equal 1024 in cpu.shares.
 constexpr std::uint64_t kOrdinaryWeight = kOrdinaryCpuShares * 100 / 1024;
 
 std::uint64_t numberOf(CgroupVersion version, CpuWeight weight) {

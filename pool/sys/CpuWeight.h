@@ -16,19 +16,19 @@ enum class CpuWeight {
     First,     ///< 32 times as much: a process that mostly sleeps runs almost as soon as it wakes
 };
 
-/// The ordinary weight as `cpu.shares` counts.
+/// The ordinary weight in units of `cpu.shares`.
 inline constexpr std::uint64_t kOrdinaryCpuShares = 128;
 
-/// Where one group's weight is set: `cpu.shares` or `cpu.weight`. A value, no descriptor.
+/// The file that sets one group's weight: `cpu.shares` or `cpu.weight`. A value, no descriptor.
 class CpuWeightFile {
 public:
     CpuWeightFile(const Cgroups& cgroups, const std::string& path);
 
     /// Gives the group the ordinary weight, and `owner` the right to change it. Throws
-    /// std::system_error. Nothing happens without a cpu controller.
+    /// std::system_error. Does nothing without a cpu controller.
     void handTo(uid_t owner) const;
-    /// True if the group has that weight now, or is gone, or there are no weights; false if it may
-    /// not be changed. A few microseconds.
+    /// True if the group has that weight now, or is gone, or there are no weights; false if the
+    /// change is not allowed. Takes a few microseconds.
     bool set(CpuWeight weight) const noexcept;
 
 private:

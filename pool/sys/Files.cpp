@@ -27,7 +27,7 @@ bool isDots(const char* name) {
     return std::string_view(name) == "." || std::string_view(name) == "..";
 }
 
-/// Unlinks everything but directories; returns the first subdirectory that is not empty, or "".
+/// Unlinks everything except directories; returns the first subdirectory that is not empty, or "".
 std::string clearLevel(DIR* dir) {
     const int fd = ::dirfd(dir);
     while (const dirent* entry = ::readdir(dir)) {
@@ -123,7 +123,7 @@ void removeTree(const std::string& path) {
     if (::unlink(path.c_str()) == 0 || errno == ENOENT) return;
     Directory dir = openDirectory(AT_FDCWD, path);
     if (!dir) throwErrno("open", path);
-    // One directory is open at a time: down into the first that is not empty, up by "..".
+    // One directory is open at a time: down into the first that is not empty, up through "..".
     std::vector<std::string> way;
     struct stat root {};
     if (::fstat(::dirfd(dir.get()), &root) != 0) throwErrno("stat", path);

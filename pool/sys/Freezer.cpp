@@ -14,7 +14,7 @@
 namespace hearth::sys {
 namespace {
 
-// v1 has no event for a group that is frozen; that of v2 would cost a descriptor more.
+// Polls: v1 has no event for a group that is frozen; that of v2 would cost another descriptor.
 constexpr auto kLook = std::chrono::microseconds(200);
 
 struct Words {
@@ -29,7 +29,7 @@ const Words& wordsOf(CgroupVersion version) {
     return version == CgroupVersion::V2 ? kV2 : kV1;
 }
 
-/// A short kernel file; empty where it cannot be read.
+/// Reads a short kernel file; empty if it cannot be read.
 std::string shortText(const std::string& path) noexcept {
     try {
         return readFile(path).value_or("");

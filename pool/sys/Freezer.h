@@ -10,26 +10,26 @@
 
 namespace hearth::sys {
 
-/// Stops all processes of a group at once and lets them go on, by `freezer.state` (v1) or
+/// Stops all processes of a group at once and lets them continue, by `freezer.state` (v1) or
 /// `cgroup.freeze` (v2); Linux: admin-guide/cgroup-v1/freezer-subsystem, cgroup-v2. A value, no
 /// descriptor.
 class Freezer {
 public:
     Freezer(const Cgroups& cgroups, const std::string& path);
 
-    /// Whether the machine has a freezer at all.
+    /// True if the machine has a freezer at all.
     static bool exists(const Cgroups& cgroups);
 
-    /// Gives `owner` the right to freeze and thaw the group. Throws std::system_error. Nothing
-    /// happens without a freezer.
+    /// Gives `owner` the right to freeze and thaw the group. Throws std::system_error. Does nothing
+    /// without a freezer.
     void handTo(uid_t owner) const;
-    /// True once every process is stopped; false if `limit` passed first or it may not be done, and
-    /// then nothing is stopped. Mostly a few milliseconds at most.
+    /// True once every process is stopped; false if `limit` passed first or it is not allowed, and
+    /// then nothing is stopped. Usually takes a few milliseconds at most.
     bool freeze(std::chrono::milliseconds limit) const noexcept;
-    /// False if it may not be done. A group that has gone or was not frozen is fine. Some
+    /// False if it is not allowed. A group that has gone or was not frozen is fine. Takes some
     /// microseconds.
     bool thaw() const noexcept;
-    /// Whether it was asked to be frozen and is, or is about to be.
+    /// True if it was asked to be frozen, and is frozen or is about to be.
     bool frozen() const noexcept;
 
 private:

@@ -17,11 +17,11 @@ namespace hearth::sys {
 namespace {
 
 constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
-/// The kernel's own bounds of a quota and of a period, in microseconds.
+/// The kernel's own bounds for a quota and a period, in microseconds.
 constexpr std::uint64_t kShortest = 1000;
 constexpr std::uint64_t kLongest = 1'000'000;
 
-/// A number of a kernel file; "max" and "-1" are no limit. Takes it from the front of `text`.
+/// Takes a number of a kernel file from the front of `text`; "max" and "-1" are no limit.
 std::uint64_t takeLimit(std::string_view& text) {
     const std::string_view word = text.substr(0, text.find_first_of(" \n"));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
@@ -46,7 +46,7 @@ std::uint64_t limitIn(const std::string& file) {
     return takeLimit(rest);
 }
 
-/// False if the kernel calls it busy: more is used than that.
+/// Returns false if the kernel calls it busy: more than `value` is in use.
 bool write(const std::string& file, const std::string& value) {
     const Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
     if (!fd && errno == ENOENT) throw Error(ErrorCode::NotFound, "the control group has gone");
@@ -62,7 +62,7 @@ std::uint64_t wholePages(std::uint64_t bytes) {
     return bytes / page * page;
 }
 
-/// The limits of one group as the kernel has them.
+/// The present limits of one group in the kernel.
 class Group {
 public:
     Group(const Cgroups& cgroups, const std::string& path)
@@ -142,16 +142,16 @@ private:
         return std::max(wanted.milli_cpu * period_ / 1000, kShortest);
     }
 
-    /// Version 1 takes nothing that is in use: it says that it is busy.
+    /// Version 1 takes back no memory in use: it reports that it is busy.
     bool lowerOld(std::uint64_t bytes) const {
         const std::string value = std::to_string(bytes);
         if (!write(memory_ + "/memory.limit_in_bytes", value)) return false;
-        // Limit and limit with swap are one, where swap is counted at all.
+        // The limit with swap equals the limit, if swap is counted at all.
         const std::string with_swap = memory_ + "/memory.memsw.limit_in_bytes";
         return ::access(with_swap.c_str(), F_OK) != 0 || write(with_swap, value);
     }
 
-    /// Version 2 kills if it cannot reclaim enough, so usage is checked before and after.
+    /// Version 2 kills if it cannot reclaim enough, so the use is checked before and after.
     bool lowerUnified(std::uint64_t bytes) const {
         if (needed() > bytes) return false;
         const std::string events = memory_ + "/memory.events";
@@ -184,7 +184,7 @@ void boundSocketMemory(const Cgroups& cgroups, const std::string& path, std::uin
     if (!group) return;
     const std::string file = *group + "/memory.kmem.tcp.limit_in_bytes";
     const Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!fd && errno == ENOENT) return;  // version 2, or a kernel that counts no socket apart
+    if (!fd && errno == ENOENT) return;  // version 2, or a kernel that counts no sockets apart
     const std::string value = std::to_string(bytes);
     if (!fd || ::write(fd.get(), value.data(), value.size()) < 0) throwErrno("write", file);
 }

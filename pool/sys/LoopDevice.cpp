@@ -39,7 +39,7 @@ LoopDevice LoopDevice::attach(int backing_fd, const std::string& backing_path) {
         if (::ioctl(device.get(), LOOP_CONFIGURE, &config) == 0) {
             return {std::move(device), std::move(path)};
         }
-        if (errno != EBUSY) throwErrno("LOOP_CONFIGURE", path);  // someone was faster
+        if (errno != EBUSY) throwErrno("LOOP_CONFIGURE", path);  // another process was faster
     }
     throwErrno(EBUSY, "no free loop device");
 }

@@ -25,11 +25,11 @@ private:
 
 struct LoopInUse {
     std::string device;   ///< /dev/loop3
-    std::string backing;  ///< as the kernel tells it, without a trailing " (deleted)"
+    std::string backing;  ///< the kernel's path, without a trailing " (deleted)"
 };
-/// Every loop device in use on the machine.
+/// Returns every loop device in use on the machine.
 std::vector<LoopInUse> loopsInUse();
-/// Lets the device go as soon as nothing has it open. Gone already is fine.
+/// Releases the device as soon as nothing has it open. A missing one is fine.
 void releaseLoop(const std::string& device);
 
 }  // namespace hearth::sys

@@ -36,8 +36,8 @@ void writeUserLimits(pid_t pid, const std::vector<std::pair<std::string, std::st
     const std::string path = "/proc/" + std::to_string(pid) + "/ns/user";
     const Fd ns(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!ns) throwErrno("open", path);
-    // Only a process of one thread may change its user namespace. After fork() the thread sanitizer
-    // gives the child a thread of its own; _Fork() runs no handlers, and the child needs none.
+    // Only a process with one thread may change its user namespace. After fork() the thread
+    // sanitizer starts a thread in the child; _Fork() runs no handlers, and the child needs none.
     const pid_t child = ::_Fork();
     if (child < 0) throwErrno("fork");
     if (child == 0) {

@@ -15,7 +15,7 @@ void enterPrivateMounts();
 /// Mounts or throws std::system_error with the target.
 void mount(const std::string& source, const std::string& target, const std::string& type,
            unsigned long flags, const std::string& data);
-/// Detaches a mount; none there is fine.
+/// Detaches a mount; a missing one is fine.
 void unmount(const std::string& target);
 
 /// Writes `user.<name>` values as seen inside the user namespace of process `pid`, from a child of

@@ -28,7 +28,7 @@ void NotifySocket::tell(const std::string& words) const {
                                                (abstract ? 0 : 1));
     const Fd out(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!out) return;
-    // A manager that does not listen any more misses it: the server serves all the same.
+    // A manager that no longer listens misses it: the server serves all the same.
     static_cast<void>(::sendto(out.get(), words.data(), words.size(), MSG_NOSIGNAL,
                                reinterpret_cast<const sockaddr*>(&address), length));
 }

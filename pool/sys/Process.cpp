@@ -18,7 +18,7 @@ namespace hearth::sys {
 namespace {
 
 constexpr int kExecFailed = 127;
-constexpr int kStateField = 0;       // counted from the one after the name
+constexpr int kStateField = 0;       // counted from the field after the name
 constexpr int kStartTimeField = 19;  // field 22 of /proc/PID/stat
 
 [[noreturn]] void execute(const Command& command, pid_t parent) {
@@ -34,7 +34,7 @@ constexpr int kStartTimeField = 19;  // field 22 of /proc/PID/stat
                      0600);
     }
     if (null < 0 || out < 0) ::_exit(kExecFailed);
-    // The passed descriptor is lifted out of the way first: it may itself be 0, 1, 2 or 3.
+    // The passed descriptor is moved away first: it may itself be 0, 1, 2 or 3.
     int passed = -1;
     if (command.pass_fd >= 0) {
         passed = ::fcntl(command.pass_fd, F_DUPFD_CLOEXEC, 16);
@@ -84,7 +84,7 @@ void Process::kill() const {
 std::optional<std::uint64_t> processStartTime(pid_t pid) {
     const std::optional<std::string> stat = readFile("/proc/" + std::to_string(pid) + "/stat");
     if (!stat) return std::nullopt;
-    // The name is chosen by the process and may hold blanks and brackets: begin after the last.
+    // The process chooses the name, which may hold blanks and brackets; begin after the last bracket.
     std::size_t at = stat->rfind(')');
     for (int field = kStateField; at != std::string::npos; ++field) {
         at = stat->find(' ', at);

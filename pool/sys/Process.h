@@ -19,9 +19,9 @@ public:
     static std::optional<Process> open(pid_t pid);
 
     pid_t pid() const noexcept { return pid_; }
-    /// True once it has ended (it may still be a zombie). Waits at most `limit`.
+    /// True once it has ended (it may still be a zombie). Waits `limit` at most.
     bool waitEnd(std::chrono::milliseconds limit) const;
-    /// Ending already is fine.
+    /// Kills it. A process that is already ending is fine.
     void kill() const;
 
 private:
@@ -31,11 +31,11 @@ private:
     Fd fd_;
 };
 
-/// When the process started, in clock ticks since boot; with the number it names a process.
-/// nullopt if it is gone or a zombie.
+/// Returns when the process started, in clock ticks since boot; start and number identify a
+/// process. nullopt if it is gone or a zombie.
 std::optional<std::uint64_t> processStartTime(pid_t pid);
 
-/// Where run() looks for programs, whatever the environment says.
+/// The path where run() looks for programs, regardless of the environment.
 inline constexpr const char* kProgramPath =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -47,8 +47,8 @@ struct Command {
 };
 
 /// Runs the program to its end with /dev/null as its standard streams, a clean environment and no
-/// other descriptor; it dies with its parent. Gives the exit status, 128 + signal if it was killed,
-/// 127 if it could not be started. Only for a process with one thread.
+/// other descriptor; it dies with its parent. Returns the exit status, 128 + signal if it was
+/// killed, 127 if it could not be started. Only for a process with one thread.
 int run(const Command& command);
 
 }  // namespace hearth::sys

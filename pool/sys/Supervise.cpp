@@ -38,21 +38,21 @@ Pipe makePipe() {
     return {Fd(ends[0]), Fd(ends[1])};
 }
 
-/// In the child: a user namespace, once the parent has mapped its root, and a pid namespace, so
-/// that nothing outlives the program.
+/// In the child: enters a user namespace, once the parent has mapped its root, and a pid namespace,
+/// so that nothing outlives the program.
 void becomeRootOf(int tell, int hear) {
     if (::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) throwErrno("unshare", "user namespace");
     char byte = 'u';
     if (::write(tell, &byte, 1) != 1 || ::read(hear, &byte, 1) != 1) throwErrno("map users");
     if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0) throwErrno("setresuid");
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user takes it away
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user clears it
     const pid_t first = ::fork();
     if (first < 0) throwErrno("fork");
     if (first == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         return;
     }
-    ::close_range(0, ~0U, 0);  // its output ends with it
+    ::close_range(0, ~0U, 0);  // the output pipes must close when `first` ends
     int status = 0;
     while (::waitpid(first, &status, 0) < 0 && errno == EINTR) continue;
     ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
@@ -77,7 +77,7 @@ void becomeRootOf(int tell, int hear) {
         ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         ::close_range(3, ~0U, 0);
         std::vector<std::string> environment = program.environment;
-        // Behind the given ones: of two of a name the first counts.
+        // After the given ones: of two with the same name the first counts.
         environment.insert(environment.end(), {kPath, "HOME=/root", "LC_ALL=C"});
         std::vector<char*> argv;
         std::vector<char*> envp;
@@ -103,7 +103,7 @@ void writeMaps(pid_t pid, uid_t root) {
     writeKernelFile(proc + "/uid_map", map);
 }
 
-/// Reads what is there; false at the end.
+/// Reads the available bytes; false at the end.
 bool drain(const Fd& fd, std::string& text, std::size_t most, bool keep_tail) {
     std::array<char, 8192> chunk;
     const ssize_t n = ::read(fd.get(), chunk.data(), chunk.size());

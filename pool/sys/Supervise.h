@@ -13,16 +13,16 @@ namespace hearth::sys {
 /// A program that is watched while it runs.
 struct Supervised {
     std::vector<std::string> argv;  ///< argv[0] is looked up in a fixed PATH
-    /// Besides PATH; instead of the usual HOME and LC_ALL.
+    /// Variables besides PATH, before the usual HOME and LC_ALL.
     std::vector<std::string> environment = {};
     std::chrono::seconds limit{600};
-    /// Called in the child before the program; what it throws ends the child with status 126 and
-    /// becomes its last words.
+    /// Called in the child before the program; an exception ends the child with status 126 and
+    /// becomes its last message.
     std::function<void()> enter = {};
-    /// Then the child enters a user namespace whose only user, its root, is this uid of the host,
-    /// and a pid namespace that ends with the program.
+    /// If set, the child then enters a user namespace whose only user, its root, is this uid of the
+    /// host, and a pid namespace that ends with the program.
     std::optional<uid_t> root_is = {};
-    /// Called in the parent some times a second; what it throws ends the program and is passed on.
+    /// Called in the parent some times a second; an exception ends the program and is passed on.
     std::function<void()> watch = {};
 };
 
