@@ -30,7 +30,7 @@ constexpr std::size_t kMostAnswer = 512;
 constexpr timeval kSpawnWithin{10, 0};
 constexpr auto kHelperEnd = std::chrono::milliseconds(2000);
 
-/// The groups by which NVIDIA's device files may be opened: Debian gives them to "video".
+/// Returns the groups that may open NVIDIA's device files: Debian gives them to "video".
 std::vector<gid_t> deviceGroups() {
     std::vector<gid_t> groups;
     std::error_code none;
@@ -46,7 +46,7 @@ std::vector<gid_t> deviceGroups() {
     return groups;
 }
 
-/// The library's place and the search path for it are the operator's; nothing else is needed there.
+/// Keeps the operator's settings of the library and its search path; nothing else is needed.
 std::vector<std::string> helperEnvironment() {
     std::vector<std::string> kept = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"};
     for (char** each = environ; *each != nullptr; ++each) {
@@ -66,7 +66,7 @@ std::vector<char*> pointersTo(std::vector<std::string>& texts) {
     return pointers;
 }
 
-/// All that the child needs after fork(), where it may allocate nothing.
+/// Everything that the child needs after fork(), where it may allocate nothing.
 struct HelperImage {
     int program;
     int socket;
@@ -87,7 +87,7 @@ struct HelperImage {
                         ::setresuid(*options.uid, *options.uid, *options.uid) != 0)) {
         ::_exit(126);
     }
-    // The program stands above 3, or it would be closed there.
+    // The program's descriptor is above 3, or it would be closed there.
     if (::chdir("/") != 0 || ::dup2(image.null, 0) < 0 || ::dup2(image.null, 1) < 0) ::_exit(126);
     if (::dup2(image.socket, 3) < 0) ::_exit(126);
     ::close_range(4, ~0U, CLOSE_RANGE_CLOEXEC);
@@ -164,7 +164,7 @@ GpuHelper::Started GpuHelper::start(const HelperOptions& options) {
     Fd ours(ends[0]);
     const Fd theirs = aboveStandard(Fd(ends[1]));
     const Fd null = aboveStandard(Fd(::open("/dev/null", O_RDWR | O_CLOEXEC)));
-    // Opened here: the account need not reach the folder.
+    // Opened here, because the helper's account need not reach the folder.
     const Fd program = aboveStandard(Fd(::open(options.program.c_str(), O_PATH | O_CLOEXEC)));
     std::vector<std::string> arguments = {
         "hearth-gpu", "serve",      "--library",      options.library,
@@ -210,7 +210,7 @@ GpuProgram GpuHelper::spawn(const std::string& request) {
     ssize_t n = ::send(socket_.get(), request.data(), request.size(), MSG_NOSIGNAL);
     if (n >= 0) n = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
     if (n <= 0) {
-        socket_.reset();  // an answer that comes late must not pass for that of the next request
+        socket_.reset();  // a late answer must not be taken for that of the next request
         throw std::runtime_error("the helper " + program_ +
                                  " has ended, or could not be started: it belongs beside hearth");
     }

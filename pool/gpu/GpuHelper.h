@@ -11,21 +11,21 @@
 
 namespace hearth::pool::gpu {
 
-/// In place of a library: nothing is looked for, and no program started.
+/// Given instead of a library: no GPUs are searched, and no program is started.
 inline constexpr const char* kNoLibrary = "none";
 
-/// How the program hearth-gpu is started.
+/// The way to start the program hearth-gpu.
 struct HelperOptions {
     std::string program;  ///< its path
     std::string library = "libnvidia-ml.so.1";
     std::string cuda = "libcuda.so.1";
-    std::optional<uid_t> uid = {};  ///< of root: what it becomes, with `gid`
+    std::optional<uid_t> uid = {};  ///< from root: the user it becomes, with `gid`
     gid_t gid = 0;
-    std::chrono::milliseconds process_wait{10'000};  ///< of a scrub, for others' processes to end
+    std::chrono::milliseconds process_wait{10'000};  ///< of a scrub, for other processes to end
 };
 
-/// A program that was started by the helper: a driver's library is loaded there and nowhere else.
-/// It is killed at the end. Move-only, not thread-safe.
+/// A program that the helper has started: a driver's library is loaded only in such programs. It is
+/// killed at the end. Move-only, not thread-safe.
 class GpuProgram {
 public:
     enum class Heard { Line, Late, Ended, Stopped };
@@ -35,7 +35,7 @@ public:
     GpuProgram& operator=(GpuProgram&&) = delete;
     ~GpuProgram();
 
-    /// Sends a line without its end. False if the program has ended.
+    /// Sends a line, without its newline in `line`. False if the program has ended.
     bool ask(const std::string& line) noexcept;
     /// Waits for a line, or until `stop` can be read.
     Heard listen(std::string& line, std::chrono::steady_clock::time_point until, int stop);
@@ -49,18 +49,18 @@ private:
     std::string read_;
 };
 
-/// The server's helper for GPUs: a process that starts programs in which the driver's libraries are
-/// loaded, for the server itself may start none and must survive a driver that hangs or crashes.
-/// It ends with the server, also if that is killed, and takes them along. Thread-safe.
+/// The server's helper for GPUs: a process that starts the programs that load the driver's
+/// libraries. The server may start none and must survive a driver that hangs or crashes. It ends
+/// with the server, also if that is killed, and ends its programs. Thread-safe.
 class GpuHelper {
 public:
-    /// A helper that was started and not yet used.
+    /// A helper that has been started and is not used yet.
     struct Started {
         Fd socket;
         pid_t pid = -1;
     };
     /// Starts it; call before the server gives up root and the right to run programs. If the
-    /// program cannot be run, the first spawn() says so. Starts nothing for kNoLibrary. Throws
+    /// program cannot be run, the first spawn() reports that. Starts nothing for kNoLibrary. Throws
     /// std::system_error.
     static Started start(const HelperOptions& options);
 
@@ -69,7 +69,7 @@ public:
     GpuHelper& operator=(const GpuHelper&) = delete;
     ~GpuHelper();
 
-    /// "watch", or "scrub " and a uuid: the program's words. Throws std::runtime_error.
+    /// Starts a program for `request`: "watch", or "scrub " and a uuid. Throws std::runtime_error.
     GpuProgram spawn(const std::string& request);
 
 private:

@@ -22,9 +22,9 @@ constexpr std::size_t kMostNote = 256;
 
 /// The holder of the seat writes this into the lock.
 struct Note {
-    std::string boot;   ///< of the machine
-    std::string name;   ///< the instance's
-    std::string start;  ///< of the server, at random
+    std::string boot;   ///< id of the machine's boot
+    std::string name;   ///< name of the instance
+    std::string start;  ///< random name of the server's start
     std::string pid;
 };
 
@@ -36,8 +36,8 @@ std::string seatPath(const Instance& instance, const std::string& library) {
     return std::filesystem::path(instance.run_dir).replace_filename(name + ".lock").string();
 }
 
-/// A folder for run_dirs need not be gone with the machine. Where the boot has no name, nothing of
-/// before this start is believed.
+/// Returns the boot's id: a folder for run_dirs may survive the end of the boot. If the boot has no
+/// id, no record from before this start is believed.
 std::string thisBoot() {
     std::ifstream file("/proc/sys/kernel/random/boot_id");
     std::string id;
@@ -62,7 +62,7 @@ void write(const Fd& lock, const Note& note) {
     }
 }
 
-/// Sandboxes of a server that has ended live on, and keep their devices.
+/// True if sandboxes of a server that has ended may live on: they keep their devices.
 bool leftSandboxes(const Instance& instance, const std::string& name) {
     const std::string run_dir =
         std::filesystem::path(instance.run_dir).replace_filename(name).string();

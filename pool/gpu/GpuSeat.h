@@ -8,17 +8,17 @@
 
 namespace hearth::pool::gpu {
 
-/// A machine's GPUs are one server's: each would lease what the other has leased. Held by a lock
-/// beside the run_dirs, for the life of the process.
+/// The right to a machine's GPUs, for one server only: two would lease the same devices. Held by a
+/// lock beside the run_dirs, for the life of the process.
 class GpuSeat {
 public:
     /// Takes it, unless another server has it or has left sandboxes behind, which may have GPUs.
-    /// `library`: the driver's; one given by its path has a seat of its own. Throws
+    /// `library`: the driver's; one that is given by its path has a separate seat. Throws
     /// std::system_error.
     static GpuSeat take(const Instance& instance, const std::string& library);
 
     bool taken() const { return lock_.get() >= 0; }
-    /// Why it was not taken, in one line for an operator; empty if it was.
+    /// Returns why it was not taken, in one line for an operator; empty if it was.
     const std::string& refusal() const { return refusal_; }
     const GpuTenure& tenure() const { return tenure_; }
 

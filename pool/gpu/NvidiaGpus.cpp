@@ -75,12 +75,12 @@ void NvidiaGpus::stop() noexcept {
     changed_.notifyAll();
     const std::uint64_t one = 1;
     static_cast<void>(
-        ::write(stopping_.get(), &one, sizeof one));  // it may be full: then it is set
+        ::write(stopping_.get(), &one, sizeof one));  // a failed write means full: then it is set
 }
 
 bool NvidiaGpus::refresh(std::chrono::milliseconds limit) {
     const MutexLock lock(mutex_);
-    const std::uint64_t wanted = begun_ + 1;  // one under way may have missed the newest
+    const std::uint64_t wanted = begun_ + 1;  // the look under way may miss recent changes
     asked_ = true;
     changed_.notifyAll();
     changed_.waitFor(mutex_, limit, [this, wanted]() HEARTH_REQUIRES(mutex_) {
@@ -101,8 +101,8 @@ void NvidiaGpus::watch() {
     } while (pause());
 }
 
-/// A driver may answer late, or hold its program for good, which may then not even be killed: no
-/// second one is started beside it.
+/// A driver may answer late, or hold its program for good, so that it cannot even be killed: no
+/// second program is started beside it.
 gpu::GpuProgram::Heard NvidiaGpus::awaitLate(gpu::GpuProgram& program, std::string& line) {
     using Heard = gpu::GpuProgram::Heard;
     const int stop = stopping_.get();
@@ -112,7 +112,7 @@ gpu::GpuProgram::Heard NvidiaGpus::awaitLate(gpu::GpuProgram& program, std::stri
     return program.listen(line, steady_clock::time_point::max(), stop);
 }
 
-/// False once stop() was called.
+/// Returns false once stop() was called.
 bool NvidiaGpus::lookOnce(Program& program) {
     {
         const MutexLock lock(mutex_);
@@ -124,7 +124,7 @@ bool NvidiaGpus::lookOnce(Program& program) {
     const std::string now = formatRfc3339(std::chrono::system_clock::now());
     std::string line;
     Heard heard = Heard::Ended;
-    // One that ended since the last look, killed perhaps, is started again.
+    // A program that ended since the last look, perhaps killed, is started again.
     for (int attempt = 0; attempt < 2 && heard == Heard::Ended; ++attempt) {
         if (!program) program.emplace(helper_.spawn("watch"));
         if (program->ask("look")) {
@@ -154,7 +154,7 @@ bool NvidiaGpus::lookOnce(Program& program) {
     return true;
 }
 
-/// Waits for the time of the next look, or for a call of refresh(). False once stop() was called.
+/// Waits for the next look's time, or for a call of refresh(). False once stop() was called.
 bool NvidiaGpus::pause() {
     const MutexLock lock(mutex_);
     const auto wait = devices_.empty() ? options_.absent_look_every : options_.look_every;
@@ -262,7 +262,7 @@ GpuScrub NvidiaGpus::runScrub(const std::string& uuid) {
     return {false, std::move(why), 0};
 }
 
-/// A scrub can be what finds a fault: why the device must not be offered; mostly empty.
+/// Returns why the device must not be offered, since a scrub can find a fault; mostly empty.
 std::string NvidiaGpus::afterScrub(const std::string& uuid) {
     if (!refresh(options_.look_limit)) return "the driver does not answer after the scrub";
     return unfitForScrub(uuid);

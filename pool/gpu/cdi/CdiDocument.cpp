@@ -64,7 +64,7 @@ bool isPrintable(std::string_view text) {
                        [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; });
 }
 
-/// "/a/b": absolute, without empty parts, "." and "..".
+/// Checks that it is like "/a/b": absolute, without empty parts, "." and "..".
 bool isPlainPath(std::string_view path) {
     if (path.size() < 2 || path.front() != '/' || !isPrintable(path)) return false;
     for (std::size_t at = 0; at < path.size();) {
@@ -83,7 +83,7 @@ bool isVariable(const std::string& text) {
            text.find('\0') == std::string::npos;
 }
 
-/// Reads one document; the first thing that is wrong ends it.
+/// Reads one document; the first fault ends it.
 class CdiReader {
 public:
     CdiDocument read(const Json& json) {
@@ -204,7 +204,7 @@ private:
             if (fields.find(key) != nullptr) fields.complain(key, "is not supported by Hearth");
         }
         fields.finish();
-        // The same thing twice is one, and a contradiction is an error also inside of one list.
+        // A repeated entry counts once, and a contradiction is an error even inside one list.
         CdiEdits merged;
         try {
             merged.merge(edits);
@@ -259,7 +259,7 @@ private:
         }
         if (fields.find("type") != nullptr) {
             node.type = fields.text("type").value_or("");
-            if (node.type == "u") node.type = "c";  // another word for the same
+            if (node.type == "u") node.type = "c";  // another word for the same type
             if (node.type != "c") {
                 fields.complain(
                     "type", "is \"" + node.type + R"("; Hearth makes character devices only, "c")");
@@ -267,7 +267,7 @@ private:
         }
         node.major = numberAt(fields, "major", kLargestMajor);
         node.minor = numberAt(fields, "minor", kLargestMinor);
-        // Minor 0 is left out by who writes it as Go does.
+        // A file written in Go's way leaves out a minor number of 0.
         if (node.major && !node.minor) node.minor = 0;
         if (node.minor && !node.major) fields.complain("minor", "stands without major");
         node.mode = numberAt(fields, "fileMode", kAllPermissions);

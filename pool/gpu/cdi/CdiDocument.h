@@ -11,11 +11,11 @@ namespace hearth::pool::cdi {
 /// The content of one file of the Container Device Interface.
 struct CdiDocument {
     std::string kind;  ///< "vendor/class"
-    CdiEdits edits;    ///< whichever of its devices is used
+    CdiEdits edits;    ///< for each of its devices
     std::map<std::string, CdiEdits> devices;
 };
 
-/// How a file is written; its name says which.
+/// The format of a file; its name decides.
 enum class CdiFormat : std::uint8_t { Json, Yaml };
 
 /// Reads a file's text by CDI 1.1.0: unknown fields, a version that does not know the fields used,

@@ -32,7 +32,7 @@ std::string describe(const std::string& variable) {
     return variable;
 }
 
-/// Adds `item` unless it is there; `key` tells which two may not differ.
+/// Adds `item` unless it is there; two items with the same `key` must not differ.
 template <typename Item, typename Key>
 void add(std::vector<Item>& items, const Item& item, const std::string& kind, const Key& key) {
     const auto found = std::find_if(items.begin(), items.end(),

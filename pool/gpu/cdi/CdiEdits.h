@@ -13,9 +13,9 @@ namespace hearth::pool::cdi {
 /// A device node that a container gets. Fields that the file leaves out are read from the host.
 struct CdiNode {
     std::string path;       ///< in the container
-    std::string host_path;  ///< on this machine; the same as `path` unless the file says otherwise
+    std::string host_path;  ///< on this machine; equal to `path` by default
     std::string type = {};  ///< "c"; empty: as it is on the host
-    std::optional<std::uint32_t> major = {};  ///< both or none
+    std::optional<std::uint32_t> major = {};  ///< both numbers or none
     std::optional<std::uint32_t> minor = {};
     std::optional<std::uint32_t> mode = {};
     std::string permissions = "rwm";
@@ -33,7 +33,7 @@ struct CdiMount {
     bool operator==(const CdiMount&) const = default;
 };
 
-/// When a hook runs, as the OCI runtime specification calls it.
+/// The time when a hook runs, in the words of the OCI runtime specification.
 enum class HookPoint {
     Prestart,
     CreateRuntime,
@@ -48,14 +48,14 @@ inline constexpr Texts<HookPoint, 6> kHookPoints{
 struct CdiHook {
     HookPoint point = HookPoint::Prestart;
     std::string path;
-    std::vector<std::string> args;  ///< with the program's own name, as execve() takes them
+    std::vector<std::string> args;  ///< including the program's own name, as for execve()
     std::vector<std::string> env;
     std::optional<std::uint32_t> timeout_s;
 
     bool operator==(const CdiHook&) const = default;
 };
 
-/// All that must be added to a container so that it can use some devices.
+/// Everything that must be added to a container so that it can use some devices.
 struct CdiEdits {
     std::vector<CdiNode> nodes;
     std::vector<CdiMount> mounts;
@@ -65,8 +65,8 @@ struct CdiEdits {
 
     bool operator==(const CdiEdits&) const = default;
     bool empty() const;
-    /// Takes over what `other` says and this does not yet. Throws Error(InvalidSpec) where the two
-    /// contradict each other.
+    /// Adds the entries of `other` that this does not have yet. Throws Error(InvalidSpec) if the
+    /// two contradict each other.
     void merge(const CdiEdits& other);
 };
 

@@ -17,12 +17,12 @@
 namespace hearth::pool::cdi {
 namespace {
 
-constexpr std::size_t kMostFiles = 64;  // of one folder
+constexpr std::size_t kMostFiles = 64;  // per folder
 constexpr std::size_t kMaxFileBytes = 1U << 20U;
 constexpr std::size_t kMostTold = 8;
 constexpr mode_t kWritableByOthers = 022;
 
-/// Why what lies there may not be believed; empty if it may.
+/// Returns why a file or folder must not be believed; empty if it may be.
 std::string distrust(const struct stat& status, uid_t owner) {
     if (status.st_uid != owner) {
         return "belongs to user " + std::to_string(status.st_uid) + ", not to " +
@@ -111,7 +111,7 @@ void CdiSpecs::take(std::string file, CdiDocument document, std::size_t folder) 
     const std::size_t index = documents_.size();
     for (const auto& [name, edits] : document.devices) {
         Entry& entry = devices_[document.kind + "=" + name];
-        if (entry.folder != folder) entry = {folder, {}};  // of a folder that counts less
+        if (entry.folder != folder) entry = {folder, {}};  // from a folder that counts less
         entry.documents.push_back(index);
     }
     files_.push_back(std::move(file));
@@ -172,7 +172,7 @@ CdiEdits CdiSpecs::gpus(const std::vector<std::string>& uuids) const {
         }
         const CdiDocument& document = documents_[documents.front()];
         try {
-            // The file's own edits come first, and once.
+            // The file's own edits come first, and only once.
             if (used.insert(documents.front()).second) all.merge(document.edits);
             all.merge(document.devices.at(uuid));
         } catch (const Error& e) {

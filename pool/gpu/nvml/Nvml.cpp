@@ -9,7 +9,7 @@ constexpr int kNvmlSuccess = 0;
 constexpr unsigned kNameSize = 96;      // NVML_DEVICE_NAME_V2_BUFFER_SIZE, and of uuids
 constexpr int kUncorrected = 1;         // NVML_MEMORY_ERROR_TYPE_UNCORRECTED
 constexpr int kVolatile = 0;            // NVML_VOLATILE_ECC
-constexpr unsigned kNoInstance = ~0U;   // of an event without a MIG instance
+constexpr unsigned kNoInstance = ~0U;   // for an event without a MIG instance
 constexpr unsigned long long kXid = 8;  // nvmlEventTypeXidCriticalError
 constexpr unsigned kMostProcesses = 1024;
 
@@ -64,7 +64,7 @@ void Nvml::check(int result, const char* function) const {
                                 std::to_string(result) + ")");
 }
 
-/// False for a question that this device or this user cannot ask, which is no fault of the device.
+/// False if this device or this user cannot ask the question, which is no fault of the device.
 bool Nvml::answered(int result, const char* function) const {
     if (result == NvmlError::NotSupported || result == NvmlError::NoPermission) return false;
     check(result, function);
@@ -182,12 +182,12 @@ void Nvml::addProcesses(GetProcesses get, Device device, bool graphics,
                         std::vector<Process>& all) const {
     const char* function =
         graphics ? "nvmlDeviceGetGraphicsRunningProcesses" : "nvmlDeviceGetComputeRunningProcesses";
-    // Drivers of release 535 have one more member: there is room for it, and only the first is
-    // right.
+    // Drivers of release 535 have one more member: there is room for it, and then only the first
+    // entry is right.
     std::vector<ProcessInfo> found(2UL * kMostProcesses);
     unsigned count = kMostProcesses;
     const int result = get(device, &count, found.data());
-    // A display cannot be on every device. Of more than fit the first are enough.
+    // Not every device can have a display. If more processes exist than fit, the first are enough.
     if (graphics && result == NvmlError::NotSupported) return;
     if (result != NvmlError::InsufficientSize) check(result, function);
     for (unsigned i = 0; i < count && i < kMostProcesses; ++i) {

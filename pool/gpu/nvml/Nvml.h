@@ -14,7 +14,7 @@ namespace hearth::pool::gpu {
 /// A result of NVML that is not success.
 class NvmlError : public std::runtime_error {
 public:
-    /// The results that are treated apart; others pass as they are.
+    /// The results that are treated separately; others are passed on unchanged.
     enum Code : int {
         NotSupported = 3,
         NoPermission = 4,
@@ -31,9 +31,9 @@ private:
     int code_;
 };
 
-/// NVIDIA's management library, loaded at run time. The functions, structures and numbers are those
-/// of NVIDIA's "NVML API Reference Guide" (docs.nvidia.com/deploy/nvml-api). Every call may block
-/// for as long as the driver does, and throws NvmlError unless it says otherwise. One thread.
+/// NVIDIA's management library, loaded at run time. Functions, structures and numbers come from
+/// NVIDIA's "NVML API Reference Guide" (docs.nvidia.com/deploy/nvml-api). Every call may block for
+/// as long as the driver does, and throws NvmlError unless it says otherwise. One thread.
 class Nvml {
 public:
     using Device = void*;
@@ -47,10 +47,10 @@ public:
     struct Xid {
         std::string uuid;
         std::uint64_t number = 0;
-        std::optional<std::uint32_t> gpu_instance;  ///< it hit only this MIG instance
+        std::optional<std::uint32_t> gpu_instance;  ///< set if it hit only this MIG instance
     };
 
-    /// Loads and starts the library. Throws std::runtime_error for an operator.
+    /// Loads and starts the library. Throws std::runtime_error with a text for an operator.
     explicit Nvml(const std::string& library);
     ~Nvml();
     Nvml(const Nvml&) = delete;
@@ -62,23 +62,23 @@ public:
     std::string uuid(Device device) const;
     std::string name(Device device) const;
     std::uint64_t memoryBytes(Device device) const;
-    /// False where there is no such mode.
+    /// Returns false if there is no such mode.
     bool splitIntoInstances(Device device) const;
-    /// The MIG instances of a device.
+    /// Returns the MIG instances of a device.
     std::vector<Device> instances(Device device) const;
-    /// "3g.40gb", "1c.3g.40gb"; empty if it cannot be known.
+    /// Returns "3g.40gb", "1c.3g.40gb"; empty if it cannot be known.
     std::string profile(Device instance) const;
     std::optional<std::uint32_t> gpuInstance(Device instance) const;
-    /// Since the driver was loaded; nullopt where they are not counted.
+    /// Counts since the driver was loaded; nullopt if they are not counted.
     std::optional<std::uint64_t> uncorrectedErrors(Device device) const;
     bool retiredPagesPending(Device device) const;
     bool rowRemappingFailed(Device device) const;
-    /// All that have a context on the device.
+    /// Returns all processes that have a context on the device.
     std::vector<Process> processes(Device device) const;
 
-    /// From now on critical errors of the device are kept for nextXid(). Nothing where it has none.
+    /// Keeps later critical errors of the device for nextXid(). Does nothing if it has none.
     void watchXids(Device device);
-    /// The next of them; nullopt if there was none within `limit`.
+    /// Returns the next critical error; nullopt if there was none within `limit`.
     std::optional<Xid> nextXid(std::chrono::milliseconds limit) const;
 
 private:

@@ -11,8 +11,8 @@ namespace {
 constexpr auto kXidWait = std::chrono::milliseconds(10);
 constexpr int kMostXidsAtOnce = 256;
 
-// An illegal access or instruction, a timeout, a fault of a page, an end by request: what a program
-// does to itself.
+// An illegal access or instruction, a timeout, a page fault, an end by request: errors that a
+// program causes itself.
 constexpr std::array<std::uint64_t, 6> kOfPrograms = {13, 31, 43, 45, 68, 109};
 
 void addFault(std::string& faults, const std::string& fault) {
@@ -129,7 +129,7 @@ void NvmlLook::takeXids() {
             }
         }
     } catch (const NvmlError&) {
-        return;  // a device that is lost says so itself
+        return;  // a lost device reports that itself
     }
 }
 

@@ -10,13 +10,13 @@
 
 namespace hearth::pool::gpu {
 
-/// Looks at all devices again and again: what there is, and whether it is healthy. Blocks for as
-/// long as the driver does. One thread.
+/// Looks at all devices again and again: which there are, and whether they are healthy. Blocks for
+/// as long as the driver does. One thread.
 class NvmlLook {
 public:
     explicit NvmlLook(Nvml& nvml) : nvml_(nvml) {}
 
-    /// Never throws for a device: what is wrong with one is its fault, in words.
+    /// Never throws for a device: its problem becomes its fault, in words.
     GpuLook look();
 
 private:
@@ -38,7 +38,7 @@ private:
     std::map<std::string, std::string> lasting_;
 };
 
-/// True for a critical error that tells of the device, not of the program that ran on it.
+/// True for a critical error caused by the device, not by the program that ran on it.
 /// Source: NVIDIA, "XID Errors" (docs.nvidia.com/deploy/xid-errors).
 bool condemns(std::uint64_t xid) noexcept;
 

@@ -4,8 +4,8 @@
 
 namespace hearth::pool::gpu {
 
-/// A library of the machine's GPU driver, loaded at run time: most machines have none. It stays
-/// loaded to the end of the process, for its threads may be in it. Move-only.
+/// A library of the machine's GPU driver, loaded at run time, since most machines have none. It
+/// stays loaded to the end of the process, because its threads may be in it. Move-only.
 class SharedLibrary {
 public:
     /// `name`: a path, or a name that the loader looks up. `what` and `install` are for the error.
@@ -20,7 +20,7 @@ public:
         find(function, name, others...);
         if (function == nullptr) refuse(name);
     }
-    /// The same, and null where it has none.
+    /// The same, but null if the library has none of them.
     template <typename Function, typename... Names>
     void find(Function& function, Names... names) const {
         function = nullptr;

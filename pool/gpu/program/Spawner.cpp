@@ -23,7 +23,7 @@ constexpr const char* kSelf = "/proc/self/exe";
 constexpr std::string_view kScrubWord = "scrub ";
 constexpr std::size_t kMostRequest = 256;
 
-/// The arguments of the program that a request asks for; empty for one that is not ours.
+/// Returns the arguments of the program for a request; empty for an unknown request.
 std::vector<std::string> argumentsOf(std::string_view request) {
     if (request == "watch") return {"hearth-gpu", "watch"};
     if (!request.starts_with(kScrubWord)) return {};
@@ -72,7 +72,7 @@ void start(std::vector<std::string> arguments, int socket) {
     const pid_t pid = ::fork();
     if (pid < 0) throwErrno("fork");
     if (pid == 0) becomeProgram(arguments, programs.get(), parent);
-    // Nobody has waited for it, so the number is still its own.
+    // Nobody has waited for the child, so the number is still its own.
     const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     if (!process) throwErrno("pidfd_open");
     answer(socket, "ok", {theirs.get(), process.get()});

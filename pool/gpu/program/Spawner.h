@@ -7,14 +7,14 @@
 
 namespace hearth::pool::gpu {
 
-/// The server's helper gives this to each program that it starts.
+/// The options that the server's helper passes to each program it starts.
 struct SpawnerOptions {
-    std::vector<std::string> arguments;  ///< put after the command
-    int socket = 3;                      ///< to the server: see GpuHelper.h
+    std::vector<std::string> arguments;  ///< come after the command
+    int socket = 3;                      ///< its connection to the server: see GpuHelper.h
 };
 
-/// Starts this program again for each request, until the server's end of the socket is closed; what
-/// runs then is killed. Nothing of a driver is loaded here. One thread. Throws std::system_error.
+/// Starts this program again for each request, until the server's end of the socket closes; then
+/// kills the running programs. No driver is loaded here. One thread. Throws std::system_error.
 void serveRequests(const SpawnerOptions& options);
 
 }  // namespace hearth::pool::gpu

@@ -34,7 +34,7 @@ struct Arguments {
     std::string command;
     std::string library = "libnvidia-ml.so.1";
     gpu::ScrubOrder scrub;
-    std::vector<std::string> flags;  ///< as they came, for programs that serve starts
+    std::vector<std::string> flags;  ///< as given, for programs that `serve` starts
 };
 
 std::chrono::milliseconds milliseconds(const std::string& flag, const std::string& value) {
@@ -46,7 +46,7 @@ std::chrono::milliseconds milliseconds(const std::string& flag, const std::strin
                                 "\"");
 }
 
-/// Throws std::invalid_argument that names what is wrong.
+/// Throws std::invalid_argument that names the fault.
 Arguments parse(const std::vector<std::string>& words) {
     if (words.empty()) throw std::invalid_argument("a command is missing");
     Arguments all;
@@ -76,7 +76,7 @@ Arguments parse(const std::vector<std::string>& words) {
     return all;
 }
 
-/// False if nobody reads any more.
+/// Returns false if nobody reads any more.
 bool say(const std::string& line) {
     const std::string text = line + "\n";
     for (std::size_t done = 0; done < text.size();) {
@@ -87,7 +87,7 @@ bool say(const std::string& line) {
     return true;
 }
 
-/// Without a library there is nothing to watch: the end of the program says so, too.
+/// Without a library there is nothing to watch; the end of the program shows that, too.
 int watch(const Arguments& arguments, bool once) {
     std::optional<gpu::Nvml> nvml;
     std::string absence;
@@ -122,10 +122,10 @@ int scrub(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    ::prctl(PR_SET_NAME, "hearth-gpu");  // it is started by descriptor
+    ::prctl(PR_SET_NAME, "hearth-gpu");  // needed because it is started by descriptor
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // the server, of the same user, cannot write into it
-    const rlimit no_core{0, 0};            // a core would hold what was on the device
+    ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // the server, with the same user, cannot write into it
+    const rlimit no_core{0, 0};            // a core would contain the device's data
     ::setrlimit(RLIMIT_CORE, &no_core);
     try {
         const Arguments arguments = parse({argv + 1, argv + argc});

@@ -11,9 +11,9 @@ constexpr int kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 
 constexpr unsigned kGroups = 2048;
 constexpr unsigned kThreads = 256;
-/// In the assembly language of NVIDIA's drivers, PTX
-/// (docs.nvidia.com/cuda/parallel-thread-execution): each thread counts every so many-th word that
-/// differs, then adds its count to the counter.
+/// A program in PTX, the assembly language of NVIDIA's drivers
+/// (docs.nvidia.com/cuda/parallel-thread-execution): each thread counts, at a fixed stride, the
+/// words that match, then adds its count to the counter.
 constexpr const char* kProgram = R"(
 .version 6.4
 .target sm_70
@@ -56,7 +56,7 @@ done:
 }
 )";
 
-/// "GPU-" or "MIG-" of a uuid is not part of its 16 bytes.
+/// Returns the digits of the 16 bytes; "GPU-" or "MIG-" is not part of them.
 std::string digitsOf(const std::string& uuid) {
     std::string digits;
     for (const char c : uuid.substr(4)) {
@@ -177,7 +177,7 @@ std::optional<std::uint64_t> Cuda::matches(Address at, std::uint32_t word, std::
     std::array<void*, 4> arguments{&at, &words, &word, &counter};
     if (launch_(counting_, kGroups, 1, 1, kThreads, 1, 1, 0, nullptr, arguments.data(), nullptr) !=
         kCudaSuccess) {
-        counting_ = nullptr;  // a device that refuses it is compared by the host
+        counting_ = nullptr;  // if a device refuses it, the host compares
         return std::nullopt;
     }
     check(synchronize_(), "cuCtxSynchronize");

@@ -9,8 +9,8 @@
 
 namespace hearth::pool::gpu {
 
-/// NVIDIA's driver interface for programs, loaded at run time, with a context on one device. The
-/// functions and numbers are those of NVIDIA's "CUDA Driver API" (docs.nvidia.com/cuda). Every call
+/// NVIDIA's driver interface for programs, loaded at run time, with a context on one device.
+/// Functions and numbers come from NVIDIA's "CUDA Driver API" (docs.nvidia.com/cuda). Every call
 /// may block for as long as the driver does, and throws std::runtime_error. One thread.
 class Cuda {
 public:
@@ -20,23 +20,23 @@ public:
         std::uint64_t total = 0;
     };
 
-    /// Opens the device with this uuid and no other. Changes the environment, and the driver reads
-    /// it once: one object in the life of a process.
+    /// Opens the device with this uuid and no other. Changes the environment, which the driver
+    /// reads only once: so only one object in the life of a process.
     Cuda(const std::string& library, const std::string& uuid);
     ~Cuda();
     Cuda(const Cuda&) = delete;
     Cuda& operator=(const Cuda&) = delete;
 
     Memory memory() const;
-    /// nullopt if there is no memory for it.
+    /// Returns nullopt if there is no memory for it.
     std::optional<Address> allocate(std::uint64_t bytes) const;
     void free(Address at) const;
-    /// Sets 4-byte words, and waits until it is done.
+    /// Sets 4-byte words, and waits until that is done.
     void fill(Address at, std::uint32_t word, std::uint64_t words) const;
     void read(void* to, Address from, std::uint64_t bytes) const;
-    /// How many of so many words are `word`: the device counts them itself, into the 8 bytes at
-    /// `counter`, so that a program that did nothing finds none. nullopt where it runs no program
-    /// of ours (before Volta).
+    /// Returns how many of `words` words are `word`. The device itself counts them, into the 8
+    /// bytes at `counter`, so a program that did nothing finds none. nullopt if the device cannot
+    /// run this program (before Volta).
     std::optional<std::uint64_t> matches(Address at, std::uint32_t word, std::uint64_t words,
                                          Address counter);
 
@@ -65,8 +65,8 @@ private:
     int (*launch_)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                    void*, void**, void**);
     void* context_ = nullptr;
-    void* counting_ = nullptr;  ///< the program; null until it is needed, or if there is none
-    bool tried_ = false;        ///< to load it
+    void* counting_ = nullptr;  ///< the loaded program; null until its first use, or if none
+    bool tried_ = false;        ///< whether loading was tried
 };
 
 }  // namespace hearth::pool::gpu

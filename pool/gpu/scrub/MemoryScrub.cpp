@@ -14,9 +14,9 @@ constexpr std::uint64_t kMiB = 1U << 20U;
 constexpr std::uint64_t kLeastChunk = kMiB;
 constexpr std::uint64_t kGranule = 2 * kMiB;  // drivers give memory in pages of this size
 constexpr std::uint64_t kBlock = 32 * kMiB;   // filled with one word and compared at once
-constexpr std::uint64_t kSample = 4096;       // of each block, bytes that come to the host
+constexpr std::uint64_t kSample = 4096;       // bytes of each block that are read to the host
 constexpr std::uint64_t kLeastCovered = 90;   // percent of the free memory
-constexpr std::uint64_t kLeastFree = 75;      // percent of all memory, once no process uses any
+constexpr std::uint64_t kLeastFree = 75;      // percent of all memory, if no process uses any
 constexpr auto kProcessLook = std::chrono::milliseconds(100);
 constexpr std::size_t kMostNamed = 8;
 
@@ -39,7 +39,7 @@ std::string processNames(const std::vector<Nvml::Process>& processes) {
     return names;
 }
 
-/// Throws for processes that stay.
+/// Throws if processes stay.
 void awaitNoProcess(const Nvml& nvml, const ScrubOrder& order) {
     const Nvml::Device device = nvml.byUuid(order.uuid);
     const auto end = std::chrono::steady_clock::now() + order.process_wait;
@@ -60,13 +60,13 @@ struct Chunk {
     std::uint64_t bytes = 0;
 };
 
-/// All memory that there is, in pieces as large as the driver gives them.
+/// Takes all available memory, in pieces as large as the driver gives them.
 std::vector<Chunk> takeAll(const Cuda& cuda, const Cuda::Memory& memory) {
     std::vector<Chunk> chunks;
     std::uint64_t taken = 0;
     std::uint64_t size = std::max(memory.free / kGranule * kGranule, kLeastChunk);
     while (size >= kLeastChunk) {
-        // More than there is would be memory of the host.
+        // Beyond the total it would be memory of the host.
         const bool fits = taken + size <= memory.total;
         const std::optional<Cuda::Address> at = fits ? cuda.allocate(size) : std::nullopt;
         if (at) {
@@ -79,12 +79,12 @@ std::vector<Chunk> takeAll(const Cuda& cuda, const Cuda::Memory& memory) {
     return chunks;
 }
 
-/// A word of its own for each block, so that two blocks which are one in the device show.
+/// Returns a different word for each block, so that two blocks at one place of the device show.
 std::uint32_t wordOf(std::uint64_t block) {
     return 0x9e3779b9U * static_cast<std::uint32_t>(block + 1) ^ 0xa5a5a5a5U;
 }
 
-/// Calls `visit` with place, size and word of each block.
+/// Calls `visit` with address, size and word of each block.
 template <typename Visit>
 void eachBlock(const std::vector<Chunk>& chunks, const Visit& visit) {
     std::uint64_t block = 0;
@@ -95,7 +95,7 @@ void eachBlock(const std::vector<Chunk>& chunks, const Visit& visit) {
     }
 }
 
-/// Reads the words back to the host.
+/// Reads the words back to the host and compares them there.
 void compareHere(const Cuda& cuda, Cuda::Address at, std::uint64_t bytes, std::uint32_t word,
                  std::vector<std::uint32_t>& buffer) {
     buffer.resize(bytes / sizeof(word));
@@ -110,8 +110,8 @@ void compareHere(const Cuda& cuda, Cuda::Address at, std::uint64_t bytes, std::u
     }
 }
 
-/// Memory in which the device counts, and the proof that it can: none where every word has to come
-/// to the host.
+/// Returns memory in which the device counts, after a proof that it can; nullopt if every word has
+/// to come to the host.
 std::optional<Cuda::Address> provenCounter(Cuda& cuda, Cuda::Address page) {
     constexpr std::uint64_t kWords = kGranule / 2 / sizeof(std::uint32_t);
     const Cuda::Address probe = page + kGranule / 2;
@@ -122,8 +122,8 @@ std::optional<Cuda::Address> provenCounter(Cuda& cuda, Cuda::Address page) {
     return proven ? std::optional(page) : std::nullopt;
 }
 
-/// The device compares all words itself, at the speed of its own memory, and a few come to the
-/// host. Where it does not find all of them, all come to the host, whose word counts.
+/// The device itself compares all words, at the speed of its own memory, and a few come to the
+/// host. If it does not find all of them, all come to the host, whose result counts.
 void compare(Cuda& cuda, const std::optional<Cuda::Address>& counter, Cuda::Address at,
              std::uint64_t bytes, std::uint32_t word, std::vector<std::uint32_t>& buffer) {
     const std::uint64_t words = bytes / sizeof(word);

@@ -15,9 +15,9 @@ struct ScrubOrder {
     std::chrono::milliseconds process_wait{10'000};  ///< for the last user's processes to end
 };
 
-/// Waits until no process uses the device, then overwrites all memory that a program can have on
+/// Waits until no process uses the device, then overwrites all memory that a program can obtain on
 /// it, reads it back and compares, and fills it with zeros. Blocks for as long as the driver does;
-/// never throws. Once in the life of a process.
+/// never throws. Only once in the life of a process.
 GpuScrub scrubDevice(const Nvml& nvml, const ScrubOrder& order);
 
 }  // namespace hearth::pool::gpu
