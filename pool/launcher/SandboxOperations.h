@@ -44,7 +44,7 @@ public:
     /// Returns everything of this instance that a sweep may remove, whole or in pieces. A socket
     /// alone is left out if it is younger than the launcher: its server is about to use it.
     std::set<SandboxId> present();
-    /// Removes everything of these sandboxes, and returns what resists.
+    /// Removes everything of these sandboxes, and returns the things that resist.
     std::vector<Leftover> sweep(const std::set<SandboxId>& gone);
 
     /// Once in a launcher's life: makes leases of earlier launchers findable by their sandbox.

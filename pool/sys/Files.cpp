@@ -57,7 +57,7 @@ std::optional<std::string> readFile(const std::string& path, std::size_t limit) 
         if (n > 0) {
             text.append(chunk, static_cast<std::size_t>(n));
         } else if (errno == ESRCH || errno == ENODEV) {
-            return std::nullopt;  // the process or cgroup behind the file ended meanwhile
+            return std::nullopt;  // the process or cgroup of the file ended meanwhile
         } else if (errno != EINTR) {
             throwErrno("read", path);
         }

@@ -84,7 +84,7 @@ void Process::kill() const {
 std::optional<std::uint64_t> processStartTime(pid_t pid) {
     const std::optional<std::string> stat = readFile("/proc/" + std::to_string(pid) + "/stat");
     if (!stat) return std::nullopt;
-    // The process chooses the name, which may hold blanks and brackets; begin after the last bracket.
+    // The process chooses the name, which may hold blanks and brackets: begin after the last one.
     std::size_t at = stat->rfind(')');
     for (int field = kStateField; at != std::string::npos; ++field) {
         at = stat->find(' ', at);

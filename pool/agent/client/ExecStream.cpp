@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kPacedTick{10};
 constexpr std::uint64_t kCaughtUp = 8;
 /// More unused credit than any window: the agent grants credit for bytes that were never sent.
 constexpr std::size_t kMaxInputCredit = 16U << 20U;
-/// The most given input in one frame: small compared to what may be queued (kMaxPosted).
+/// The most given input in one frame: small compared to the queue's limit (kMaxPosted).
 constexpr std::size_t kGivenPiece = 16U << 10U;
 /// The delay before a busy connection is tried again for given input.
 constexpr std::chrono::milliseconds kGiveAgain{2};

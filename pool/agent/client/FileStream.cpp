@@ -103,7 +103,7 @@ void readPassed(const Transfers::File& file, std::uint64_t offset, std::uint64_t
     }
 }
 
-/// Gives up: when this returns, the agent has thrown away what it has.
+/// Gives up: when this returns, the agent has thrown away its part of the data.
 void cancel(AgentConnection& connection, const std::shared_ptr<FileStream>& stream,
             std::uint32_t number) {
     try {

@@ -206,7 +206,7 @@ void AgentConnection::flushPosted() {
         bytes.erase(0, n > 0 ? static_cast<std::size_t>(n) : 0);
         posted_.insert(0, bytes);
         if (n >= 0 && bytes.empty() && !(sealed_ && sealed_->pending())) continue;
-        if (n < 0 && error != EAGAIN && error != EINTR) return;  // the reader hears why
+        if (n < 0 && error != EAGAIN && error != EINTR) return;  // the reader hears the reason
         wantTickLocked(Steady::now() + kWriteAgain);
         return;
     }

@@ -167,7 +167,7 @@ struct PrepareWork {
 struct Prepared {
     bool ok = false;  ///< false: the work has not begun
     std::uint64_t duration_ms = 0;
-    std::string output;  ///< the ends of what it printed
+    std::string output;  ///< the last part of each stream
     std::string errors;
 };
 

@@ -18,7 +18,7 @@
 ///
 /// The keys of the records come from both fresh keys, and from the server's fresh key with the
 /// agent's identity. So they are known only to a server that has the private Ed25519 key and to
-/// the one agent that has the identity, and not even to these once the connection is over.
+/// the one agent that has the identity, and not even to these once the connection has ended.
 ///
 /// Protection of the agent. A tenant shares its network, so every peer is hostile. A peer learns
 /// only the first message, all of it public, and that wrong bytes end the connection: at the first

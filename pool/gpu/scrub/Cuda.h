@@ -66,7 +66,7 @@ private:
                    void*, void**, void**);
     void* context_ = nullptr;
     void* counting_ = nullptr;  ///< the loaded program; null until its first use, or if none
-    bool tried_ = false;        ///< whether loading was tried
+    bool tried_ = false;        ///< true once loading was tried
 };
 
 }  // namespace hearth::pool::gpu

@@ -61,7 +61,7 @@ protected:
 /// process of its own or in a parked shell.
 class Execution final : private DriverListener {
 public:
-    /// Where code runs.
+    /// The kinds of process in which code runs.
     enum class Interpreter : std::uint8_t { None, Cold, Zygote, Context, Parked };
 
     struct Request {
@@ -78,7 +78,7 @@ public:
         bool background = false;
         bool paced = false;  ///< waits for its streams instead of dropping output
         std::string
-            note;  ///< JSON text of the server's, returned to everyone who attaches; or empty
+            note;  ///< JSON text of the server, returned to everyone who attaches; or empty
     };
 
     Execution(EventLoop& loop, const Settings& settings, ExecutionOwner& owner, Request request);

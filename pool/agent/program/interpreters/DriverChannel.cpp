@@ -82,7 +82,7 @@ void DriverChannel::read() {
     for (int i = 0; i < kRounds && socket_; ++i) {
         const ssize_t n = recv(socket_.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-        if (n < 0) refused_ = true;  // ECONNRESET: the kernel dropped what was not read
+        if (n < 0) refused_ = true;  // ECONNRESET: the kernel dropped unread data
         if (n > 0) messages_.append({buffer, static_cast<std::size_t>(n)});
         std::string_view kind;
         std::string_view payload;

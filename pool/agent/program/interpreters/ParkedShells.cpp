@@ -33,7 +33,7 @@ bool makeScriptPipe(const Settings& settings, Fd& theirs, HandedScript& ours) {
     if (pipe2(fds, O_CLOEXEC | O_DIRECT | O_NONBLOCK) != 0) return false;
     theirs = Fd(fds[0]);
     Fd write_end(fds[1]);
-    // Not a copy of `theirs`: the tenant decides whether that one blocks.
+    // Not a copy of `theirs`: the tenant can make that one block.
     const std::string path = "/proc/self/fd/" + std::to_string(theirs.get());
     Fd unread(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     if (!unread) return false;
