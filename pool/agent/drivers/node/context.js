@@ -1,5 +1,5 @@
 'use strict';
-// A Node that stays: runs one piece of code after the other in one global scope. Its channel is the
+// A Node that stays: runs one piece of code after another in one global scope. Its channel is
 // descriptor 3 (PROTOCOL.md, Drivers).
 
 const fs = require('node:fs');
@@ -9,7 +9,7 @@ const vm = require('node:vm');
 const { Channel, sendValue, describe } = require('./hearth_show.js');
 
 const channel = new Channel(3);
-let stop = null; // ends what the current code awaits
+let stop = null; // ends the await of the current code
 
 process.on('SIGINT', () => {
   if (stop) stop(Object.assign(new Error('the execution was interrupted'), { name: 'Interrupted' }));
@@ -21,7 +21,7 @@ process.on('unhandledRejection', (error) => {
   if (stop) stop(error);
 });
 
-// Work as NUL-terminated texts, the first of them the length of all.
+// Parses work: NUL-terminated texts, the first of which is the length of all.
 function* parser() {
   let data = Buffer.alloc(0);
   for (;;) {
@@ -51,7 +51,7 @@ function begin(work) {
   Object.assign(globalThis, { require: require_, module: { exports: {} }, exports: {} });
 }
 
-// Code with await at its top runs as the body of an async function: its value is what it returns.
+// Code with await at its top level runs as the body of an async function, which returns its value.
 function evaluate(code, name) {
   const options = { filename: name, displayErrors: true };
   try {

@@ -1,5 +1,5 @@
 'use strict';
-// The channel to the agent (PROTOCOL.md, Drivers), and what JavaScript shows on it.
+// The channel to the agent (PROTOCOL.md, Drivers), and the results that JavaScript shows on it.
 
 const fs = require('node:fs');
 const util = require('node:util');
@@ -19,7 +19,7 @@ class Channel {
     try {
       while (data.length > 0) data = data.subarray(fs.writeSync(this.fd, data));
     } catch {
-      this.fd = -1; // nobody listens any more: the output is still the program's
+      this.fd = -1; // nobody listens any more: the output still belongs to the program
     }
   }
 }
@@ -30,7 +30,7 @@ function clip(text, limit) {
   return `${text.slice(0, half)}\n... ${text.length - 2 * half} characters left out ...\n${text.slice(-half)}`;
 }
 
-// The value of a last expression becomes a result; undefined is none.
+// Sends the value of the last expression as a result; undefined is no result.
 function sendValue(channel, value) {
   if (value === undefined) return;
   const mime = { 'text/plain': clip(util.inspect(value, { depth: 6 }), kMaxText) };
@@ -39,13 +39,13 @@ function sendValue(channel, value) {
       const json = JSON.stringify(value);
       if (json !== undefined && json.length <= kMaxJson) mime['application/json'] = JSON.parse(json);
     } catch {
-      // Not JSON: cycles, BigInt.
+      // the value is no JSON: cycles, BigInt
     }
   }
   channel.send('result', JSON.stringify({ main: true, mime }));
 }
 
-// An uncaught error with the lines of its own code only, whose file is called by its bare name.
+// Describes an uncaught error with only the lines of the code itself, whose file has its bare name.
 function describe(error, folder = '') {
   if (!(error instanceof Error) && !util.types.isNativeError(error)) {
     const text = `Uncaught ${util.inspect(error)}`;

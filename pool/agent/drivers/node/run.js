@@ -1,7 +1,7 @@
 'use strict';
 // Runs one file as `node FILE` would: `node run.js FILE`, with the channel at the descriptor that
-// HEARTH_CHANNEL names. What it adds: an uncaught error is told on the channel, and packages are
-// found from the directory where the code runs, in which its file does not lie.
+// HEARTH_CHANNEL names. In addition it reports an uncaught error on the channel, and finds packages
+// from the directory where the code runs, which is not that of its file.
 
 const Module = require('node:module');
 const path = require('node:path');
