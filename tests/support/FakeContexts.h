@@ -9,7 +9,7 @@
 
 namespace hearth::test {
 
-/// One context, kContext, of kWorkspace.
+/// One context, kContext, in kWorkspace.
 class FakeContexts final : public controller::Contexts {
 public:
     controller::ContextView create(const Principal& who, const std::string& given_workspace,

@@ -13,7 +13,7 @@
 
 namespace hearth::test {
 
-/// Events in memory, which a test lets happen. Thread-safe.
+/// Events in memory, which a test triggers. Thread-safe.
 class FakeEvents final : public controller::Events {
 public:
     std::vector<controller::Event> list(const Principal&,

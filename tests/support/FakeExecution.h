@@ -126,7 +126,7 @@ public:
         subscribers_.notify();
     }
     int subscriptions() const { return subscribers_.count(); }
-    /// How often this thread has read while that would have been the disk.
+    /// Returns how often this thread has read when that would have been a disk read.
     int diskReadsHere() const {
         const std::lock_guard lock(mutex_);
         return disk_reads_[std::this_thread::get_id()];
@@ -135,13 +135,13 @@ public:
     int resultReads() const { return result_reads_; }
 
     std::atomic<bool> on_disk = false;
-    std::optional<Error> refusal;  ///< what wait() says instead
-    bool patient = false;          ///< wait() waits in truth
+    std::optional<Error> refusal;  ///< the error that wait() throws instead
+    bool patient = false;          ///< wait() really waits
     std::vector<std::chrono::milliseconds> waits;
     std::function<void()> on_wait;
     controller::ExecutionView state;
     std::vector<controller::OutputChunk> chunks;
-    std::uint64_t skip = 0;  ///< bytes that are lost before the next piece
+    std::uint64_t skip = 0;  ///< bytes that get lost before the next piece
 
 private:
     std::uint64_t outputEnd() const {

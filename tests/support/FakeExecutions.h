@@ -18,8 +18,8 @@
 
 namespace hearth::test {
 
-/// Hands each new execution to `behave`, which may end it at once or later. After keepOne() there
-/// is only `execution`, which the test alone moves.
+/// Passes each new execution to `behave`, which may end it at once or later. After keepOne() there
+/// is only `execution`, which only the test changes.
 class FakeExecutions final : public controller::Executions {
 public:
     explicit FakeExecutions(FakeStock& stock) : stock_(stock) {}
@@ -31,13 +31,13 @@ public:
         one->print(given.code.value_or(given.command.value_or("")) + "\n");
         one->end("ok", 0);
     };
-    std::optional<Error> refuse_kill;  ///< thrown by kill() where set; before the calls
-    std::function<void(const Principal&)> at_kill;  ///< called first by kill() where set
-    std::function<void()> at_find;                  ///< the same of find()
+    std::optional<Error> refuse_kill;  ///< thrown by kill() if set; before the calls
+    std::function<void(const Principal&)> at_kill;  ///< called first by kill() if set
+    std::function<void()> at_find;                  ///< the same for find()
     std::shared_ptr<FakeExecution> execution;
-    std::size_t times_listed = 1;          ///< how often `execution` stands in a list
-    std::size_t listed_reads = 0;          ///< how many of a list were read
-    controller::ExecutionRequest request;  ///< the last; read between calls, as the others
+    std::size_t times_listed = 1;          ///< how often a list contains `execution`
+    std::size_t listed_reads = 0;          ///< how many entries of a list were read
+    controller::ExecutionRequest request;  ///< the last; read between calls, like the others
     controller::WorkspaceRequest where;
     std::string workspace, did, input;
     bool input_closed = false;

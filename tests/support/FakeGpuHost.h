@@ -10,7 +10,7 @@
 
 namespace hearth::test {
 
-/// Devices that a test declares. Counts scrubs, and fails those that it is told to.
+/// Devices that a test declares. Counts scrubs, and fails those of chosen devices.
 class FakeGpuHost final : public pool::GpuHost {
 public:
     std::vector<pool::GpuDevice> devices() const override {
@@ -18,13 +18,13 @@ public:
         return devices_;
     }
     std::string absence() const override { return "no GPU library was found"; }
-    /// Each ledger is a new start of the one server that has them.
+    /// Each ledger is a new start of the one server that owns them.
     pool::GpuTenure tenure() const override {
         const MutexLock lock(mutex_);
         const std::string before = std::exchange(start_, start_ + "+");
         return {before, start_};
     }
-    /// Another server has had them since the last start.
+    /// Acts as if another server had owned them since the last start.
     void lendOut() {
         const MutexLock lock(mutex_);
         start_ = "another";
@@ -48,7 +48,7 @@ public:
         failures_.erase(uuid);
         if (!why.empty()) failures_[uuid] = why;
     }
-    /// Scrubs come to nothing, as with a driver that does not answer.
+    /// Scrubs end without a result, as with a driver that does not answer.
     void fallSilent(bool silent) {
         const MutexLock lock(mutex_);
         silent_ = silent;
@@ -59,7 +59,7 @@ public:
         return found == scrubs_.end() ? 0 : found->second;
     }
 
-    /// "GPU-" and a uuid that ends with the number.
+    /// Returns "GPU-" and a uuid that ends with the number.
     static std::string uuid(unsigned number, const std::string& kind = "GPU-") {
         const std::string digits = std::to_string(number);
         return kind + "00000000-0000-0000-0000-" + std::string(12 - digits.size(), '0') + digits;

@@ -7,7 +7,7 @@
 
 namespace hearth::test {
 
-/// The devices that a test puts in. A scrub of a condemned one makes it Scrubbing.
+/// The devices that a test puts in. A scrub of a condemned device makes it Scrubbing.
 class FakeGpus final : public controller::Gpus {
 public:
     std::vector<controller::GpuView> list(const controller::Principal&) const override {

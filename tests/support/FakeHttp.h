@@ -18,7 +18,7 @@
 
 namespace hearth::test {
 
-/// A request that a test writes down.
+/// A request with the content that a test gives it.
 class FakeRequest : public api::Request {
 public:
     FakeRequest(const std::string& method, const std::string& target, std::string body = {})
@@ -76,7 +76,7 @@ public:
     std::stop_token stopToken() const override { return stop.get_token(); }
     bool clientGone() const override { return gone; }
 
-    // Nobody who takes a Request asks it for these.
+    // No consumer of a Request calls these.
 
     std::istream& stream() override { throw std::logic_error("a fake has no stream"); }
     const Poco::Net::SocketAddress& clientAddress() const override {
@@ -148,7 +148,7 @@ public:
         callback();
     }
 
-    /// The client has read all; the front says so. False if there was too little for that.
+    /// The client has read everything, which is reported. False if there was too little for that.
     bool drain() {
         std::function<void()> drained;
         {
@@ -174,7 +174,7 @@ public:
         for (const auto& callback : callbacks) callback();
     }
 
-    /// What was sent once `text` is in it (or the stream has ended, with "").
+    /// Returns everything sent once it contains `text` ("": once the stream has ended).
     std::string until(const std::string& text) {
         std::unique_lock lock(mutex_);
         const bool came = changed_.wait_for(lock, std::chrono::seconds(10), [&] {
@@ -183,18 +183,18 @@ public:
         if (!came) throw std::runtime_error("never came: " + text + "; but: " + sent);
         return sent;
     }
-    /// What was sent so far.
+    /// Returns everything sent so far.
     std::string text() const {
         const std::lock_guard lock(mutex_);
         return sent;
     }
 
-    // To be looked at when nobody sends any more.
+    // Read these only when nobody sends any more.
 
     std::string sent;
-    bool automatic = true;  ///< the client is quick
+    bool automatic = true;  ///< the client reads at once
     std::atomic<bool> finished = false;
-    std::size_t most = 0;  ///< that was ever queued
+    std::size_t most = 0;  ///< the most bytes that were ever queued
     std::set<std::thread::id> senders;
 
 private:
@@ -208,12 +208,12 @@ private:
     std::vector<std::function<void()>> on_closed_;
 };
 
-/// The value of a response's header, "" where it has none.
+/// Returns the value of a response's header, "" if it has none.
 inline std::string headerOf(const api::Response& response, const std::string& name) {
     return response.headers.get(name, "");
 }
 
-/// The body as the client gets it, if it is not a stream.
+/// Returns the body as the client gets it, if it is not a stream.
 inline std::string bodyOf(const api::Response& response) {
     if (const auto* text = std::get_if<std::string>(&response.body)) return *text;
     std::string out;

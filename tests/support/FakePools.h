@@ -32,7 +32,7 @@ inline controller::PoolView poolView(const std::string& name) {
     return view;
 }
 
-/// A pool "python" that is always ready, and others like it.
+/// A pool "python" that is always ready, and more pools like it.
 class FakePools final : public controller::Pools {
 public:
     std::vector<controller::PoolView> list(const Principal&) override {
@@ -87,7 +87,7 @@ public:
     void destroySandbox(const Principal&, const std::string&) override {}
 
     std::vector<std::string> names{"python"};
-    std::map<std::string, controller::GpuSpec> gpus;  ///< of pools that have some
+    std::map<std::string, controller::GpuSpec> gpus;  ///< of pools with GPUs
     Json document;
     std::optional<std::int64_t> if_match;
 

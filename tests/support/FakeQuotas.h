@@ -8,7 +8,7 @@
 
 namespace hearth::test {
 
-/// Quotas in memory, whose documents are kept but mean nothing.
+/// Quotas in memory; their documents are kept but have no effect.
 class FakeQuotas final : public controller::Quotas {
 public:
     controller::QuotaView own(const controller::Principal& who) const override {

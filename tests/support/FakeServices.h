@@ -45,7 +45,7 @@ struct FakeServices {
     metrics::Log log{-1, metrics::LogLevel::Info, metrics::LogFormat::Logfmt, &tail};
     metrics::Tracer tracer;
     std::string secret = std::string(32, 'k');
-    /// The capabilities of the server, without those that each door adds.
+    /// The capabilities of the server, without the additions of each door.
     Json capabilities{{"runtime", "oci"},
                       {"images", {{{"name", "python"}, {"languages", {"python", "sh"}}}}}};
     controller::PackageService packages{

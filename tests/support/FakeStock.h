@@ -18,14 +18,14 @@ public:
         const std::lock_guard lock(mutex_);
         held_ = true;
     }
-    /// Every claim that waits gets one, or this error, and later ones too.
+    /// Gives every waiting and later claim a sandbox, or this error.
     void free(std::optional<Error> instead = std::nullopt) {
         const std::lock_guard lock(mutex_);
         held_ = false;
         refusal_ = std::move(instead);
         changed_.notify_all();
     }
-    /// A claim, which waits as its patience says.
+    /// Takes a sandbox for a claim, which waits as its patience says.
     void take(const controller::ClaimPatience& patience) {
         std::unique_lock lock(mutex_);
         if (held_ && !patience.waits) throw controller::MustWait("a sandbox of pool python");
@@ -37,7 +37,7 @@ public:
         if (!got) throw controller::takenBack();
         if (refusal_) throw Error(*refusal_);
     }
-    /// Whether so many claims wait, at once or soon.
+    /// True if `count` claims wait, at once or soon.
     bool waiting(std::size_t count) {
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return waiting_ == count; });

@@ -7,7 +7,7 @@
 
 namespace hearth::test {
 
-/// Tells the same timeline of every id that begins as it should.
+/// Returns the same timeline for every id with the right prefix.
 class FakeTimelines final : public controller::Timelines {
 public:
     controller::Timeline ofWorkspace(const controller::Principal&, const std::string& id) override {

@@ -35,8 +35,8 @@ public:
     }
     void remove(const controller::Principal&, const std::string& id) override { removed = id; }
 
-    std::stop_source withdrawal;  ///< of every right
-    bool had_some = false;        ///< and lost them
+    std::stop_source withdrawal;  ///< withdraws every right
+    bool had_some = false;        ///< there were tokens, and they were lost
     std::map<std::string, controller::Principal> known;
     std::optional<std::int64_t> ttl;
     std::string removed;

@@ -24,17 +24,17 @@ class FakeWorkspaces final : public controller::Workspaces {
 public:
     explicit FakeWorkspaces(FakeStock& stock) : stock_(stock) {}
 
-    std::optional<Error> refuse_create;                       ///< thrown by create() where set
-    std::optional<std::set<std::string>> images;              ///< that there are; none: every one
+    std::optional<Error> refuse_create;                       ///< thrown by create() if set
+    std::optional<std::set<std::string>> images;              ///< existing images; nullopt: all
     broker::NetworkMode network = broker::NetworkMode::None;  ///< of all workspaces
-    bool change_before_read = false;  ///< each file is another when it is read
-    /// Called with the workspace's id before a stat, as by an agent that takes its time.
+    bool change_before_read = false;  ///< each file changes before it is read
+    /// Called with the workspace's id before a stat, like an agent that answers late.
     std::function<void(const std::string& id)> before_stat;
-    controller::WorkspaceRequest request;  ///< the last; read between calls, as the others
+    controller::WorkspaceRequest request;  ///< the last; read between calls, like the others
     std::optional<unsigned> mode;
     std::string listed, moved, removed;
 
-    /// From now on there is only kWorkspace, which is everybody's and is what create() gives.
+    /// Keeps only kWorkspace from now on, which every tenant owns and create() returns.
     void keepOne() {
         only_ = true;
         entries_[kWorkspace] = {viewOf(kWorkspace, "default", {}), {{"a.txt", "hello world"}}};
@@ -201,7 +201,7 @@ public:
         std::function<void(const std::string& workspace)> changed) override {
         return of_files_.add(std::move(changed));
     }
-    /// As a program in the workspace does: nobody hears of it.
+    /// Overwrites a file like a program in the workspace: nobody is notified.
     void overwrite(const std::string& id, const std::string& path, const std::string& bytes) {
         const std::lock_guard lock(mutex_);
         ++version_;

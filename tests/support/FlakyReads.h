@@ -8,7 +8,7 @@
 
 namespace hearth::test {
 
-/// While it lives, SQLite reads its files through it: `after` reads succeed, the next `failing` are
+/// During its life SQLite reads its files through it: `after` reads succeed, the next `failing` are
 /// I/O errors, as on a bad disk. One at a time; databases opened under it end before it does.
 class FlakyReads {
 public:
@@ -33,7 +33,7 @@ private:
     static int open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out) {
         const int code = self->real_->xOpen(self->real_, name, file, flags, out);
         if (code != SQLITE_OK || file->pMethods == nullptr) return code;
-        // SQLite's unix files have several tables of methods, by their way of locking.
+        // SQLite's unix files have several method tables, one for each way of locking.
         sqlite3_io_methods& methods = self->methods_[file->pMethods];
         methods = *file->pMethods;
         self->read_ = methods.xRead;

@@ -42,7 +42,7 @@ public:
     unsigned resolved = 0;
 };
 
-/// What survives the end of a server: its sandboxes, its directories and the time.
+/// The things that survive the end of a server: its sandboxes, its directories and the time.
 struct Ground {
     explicit Ground(const Clock* other = nullptr)
         : clock(other == nullptr ? static_cast<const Clock&>(manual) : *other) {}
@@ -58,7 +58,7 @@ struct Ground {
     pool::FakeRuntime runtime{clock};
     FakeGpuHost gpus;
     FakeLayerBuilder packages;
-    std::optional<DiskSpace> disk;  ///< of workspaces; none: everything fits
+    std::optional<DiskSpace> disk;  ///< of workspaces; nullopt: everything fits
 };
 
 inline Pool poolNamed(const std::string& name, const PoolSpec& spec) {
@@ -79,7 +79,7 @@ inline PoolSpec pulledSpec(std::uint32_t min = 2) {
     return spec;
 }
 
-/// What a plane of the tests stands on: a journal of the ground's, and nothing that is heard.
+/// The base of a control plane in tests: the journal of a ground, and the log, metrics and poller.
 struct HouseGround {
     HouseGround(Ground& on, JournalLimits limits)
         : ground(on), journal(on.dir.file("hearth.db"), on.clock, log, told(limits)) {
@@ -103,7 +103,7 @@ struct HouseGround {
                 .layer_builder = &ground.packages};
     }
 
-    /// The lines of the log about an event, all planes of the ground together.
+    /// Returns the lines of the log about an event, from all planes of the ground together.
     std::vector<std::string> logged(const std::string& event) const {
         std::istringstream in(readText(ground.dir.file("log")));
         std::vector<std::string> lines;
@@ -125,7 +125,7 @@ struct HouseGround {
     Journal journal;
 };
 
-/// The control plane over a fake runtime. Its end is a crash for the sandboxes.
+/// The control plane over a fake runtime. For the sandboxes its end is a crash.
 class House : public HouseGround, public ControlPlane {
 public:
     explicit House(Ground& on, OnDemandRules allowed = {}, JournalLimits limits = {})
@@ -133,7 +133,7 @@ public:
           ControlPlane(HouseGround::foundation(), HouseGround::options(std::move(allowed))) {}
     House(const House&) = delete;
     House& operator=(const House&) = delete;
-    /// As the server does: what the journal calls back must still be there.
+    /// Stops in the server's order: objects that the journal calls back must still exist.
     ~House() {
         loop.stop();
         journal.flush(std::chrono::seconds(5));
@@ -147,14 +147,14 @@ public:
 
     Recovery::Outcome recover() {
         const Recovery::Outcome outcome = ControlPlane::recover();
-        // At once, so that a test sees what is left.
+        // Sweeps at once, so that a test sees the rest.
         if (const auto again = orphans.sweep().again)
             work.addAfter({WorkKind::Sweep, "all"}, *again);
         for (const PoolPtr& pool : specs.all()) work.add({WorkKind::Pool, pool->name});
         return outcome;
     }
 
-    /// Works until `done`, with the loop on this thread; moves the clock a little each time.
+    /// Works until `done()`, with the loop on this thread; moves the clock a little each time.
     bool settleUntil(const std::function<bool()>& done) {
         return eventually([&] {
             loop.settle();

@@ -13,12 +13,12 @@
 
 #include "base/Fd.h"
 
-/// Bytes over the sockets of tests, blocking or not. Each wait has an end.
+/// Bytes over the sockets of tests, blocking or not. Each wait is limited.
 namespace hearth::test {
 
 inline constexpr int kSocketPatienceMs = 20'000;
 
-/// So many bytes, each position another than its neighbours'.
+/// Returns `size` bytes; each differs from its neighbours.
 inline std::string bytesOf(std::size_t size) {
     std::string text(size, '\0');
     std::uint32_t value = 7;
@@ -26,7 +26,7 @@ inline std::string bytesOf(std::size_t size) {
     return text;
 }
 
-/// Up to `most` bytes; fewer at the other side's end. Throws if neither comes.
+/// Reads up to `most` bytes; fewer at the other side's end. Throws if neither comes.
 inline std::string readFrom(const Fd& fd, std::size_t most) {
     std::string all;
     std::array<char, 65'536> piece;
@@ -43,7 +43,7 @@ inline std::string readFrom(const Fd& fd, std::size_t most) {
     return all;
 }
 
-/// Throws if the other side has gone, or takes nothing.
+/// Writes all bytes. Throws if the other side has gone, or takes nothing.
 inline void writeTo(const Fd& fd, std::string_view bytes) {
     while (!bytes.empty()) {
         const ssize_t n = ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -57,7 +57,7 @@ inline void writeTo(const Fd& fd, std::string_view bytes) {
     }
 }
 
-/// Writes pieces until none has been taken for a moment. Gives the number of bytes.
+/// Writes pieces until none has been taken for a moment. Returns the number of bytes.
 inline std::size_t fillUp(const Fd& fd, std::string_view piece) {
     constexpr int kMomentMs = 300;
     std::size_t sent = 0;

@@ -19,7 +19,7 @@ namespace hearth::test {
 inline constexpr std::uint64_t kMiB = 1ULL << 20U;
 inline constexpr std::uint64_t kGiB = 1ULL << 30U;
 
-/// A directory of its own, removed with everything in it at the end.
+/// A new directory, removed with its content at the end.
 class TempDir {
 public:
     TempDir() {
@@ -41,7 +41,7 @@ private:
     std::string path_;
 };
 
-/// The code of the Error that `call` throws; nullopt if it throws none.
+/// Returns the code of the Error that `call` throws; nullopt if it throws none.
 inline std::optional<ErrorCode> codeOf(const std::function<void()>& call) {
     try {
         call();
@@ -51,7 +51,7 @@ inline std::optional<ErrorCode> codeOf(const std::function<void()>& call) {
     return std::nullopt;
 }
 
-/// The Error that `call` throws; fails the test if there is none.
+/// Returns the Error that `call` throws; fails the test if there is none.
 inline Error errorOf(const std::function<void()>& call) {
     try {
         call();
@@ -62,7 +62,7 @@ inline Error errorOf(const std::function<void()>& call) {
     throw std::logic_error("unreachable");
 }
 
-/// Gives other threads the processor until `done` or a minute has passed.
+/// Yields the processor to other threads until `done` is true or a minute has passed.
 inline bool eventually(const std::function<bool()>& done) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!done()) {
@@ -77,7 +77,7 @@ inline void writeText(const std::string& path, const std::string& text) {
 }
 
 inline std::string readText(const std::string& path) {
-    std::ostringstream text;  // byte by byte, a large file takes minutes under a sanitizer
+    std::ostringstream text;  // byte by byte, a large file would take minutes under a sanitizer
     text << std::ifstream(path, std::ios::binary).rdbuf();
     return text.str();
 }

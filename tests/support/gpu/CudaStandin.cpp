@@ -18,7 +18,7 @@ constexpr int kNoContext = 201;
 constexpr int kNoBinary = 209;
 constexpr int kNotFound = 500;
 constexpr int kBadAddress = 700;
-constexpr unsigned long long kBase = 0x10'0000'0000;  // so that an address is no offset by chance
+constexpr unsigned long long kBase = 0x10'0000'0000;  // so that no address is an offset by chance
 constexpr std::size_t kPiece = 1U << 20U;
 
 /// The one device that CUDA_VISIBLE_DEVICES names.
@@ -175,7 +175,7 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
     return std::string_view(name) == "matches" ? kOk : kNotFound;
 }
 
-/// Does what the one program does that Hearth loads: counts the words that match.
+/// Does the work of the one program that Hearth loads: counts the words that match.
 int cuLaunchKernel(void* /*function*/, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                    unsigned, void* /*stream*/, void** arguments, void** /*extra*/) {
     const auto at = *static_cast<unsigned long long*>(arguments[0]);

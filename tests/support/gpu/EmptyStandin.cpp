@@ -1,4 +1,4 @@
-// A library that is there and has none of the functions: see README.md.
+// A library that exists but has none of the functions: see README.md.
 
 extern "C" int hearthStandinWithoutFunctions() {
     return 0;

@@ -40,7 +40,7 @@ struct Event {
     unsigned part;
 };
 
-/// Handles are the addresses of paths, which stay.
+/// Returns the handle of a path: the address of a copy that stays.
 void* handleOf(const Path& folder) {
     static std::map<std::string, std::unique_ptr<Path>> handles;
     auto& handle = handles[folder.string()];
@@ -63,7 +63,7 @@ int copyText(const Path& file, char* to, unsigned size) {
     return kOk;
 }
 
-/// As the file "processes", and those that have a context by the other stand-in and live.
+/// Returns the file "processes", and living processes with a context in the other stand-in.
 std::string processLines(const Path& folder) {
     std::string lines = text(folder / "processes").value_or("") + "\n";
     if (!there(folder / "contexts")) return lines;

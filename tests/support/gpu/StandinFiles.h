@@ -27,7 +27,7 @@ inline bool there(const Path& path) {
     return std::filesystem::exists(path, none);
 }
 
-/// A file's text without the ends of its lines; nullopt if there is none.
+/// Returns a file's text without line ends; nullopt if there is none.
 inline std::optional<std::string> text(const Path& path) {
     std::ifstream in(path);
     if (!in) return std::nullopt;
@@ -46,7 +46,7 @@ inline void hangWhile(const Path& path) {
     while (there(path)) ::usleep(5'000);
 }
 
-/// "NAME0", "NAME1", … without a gap.
+/// Returns the paths "NAME0", "NAME1", … without a gap.
 inline std::vector<Path> numbered(const Path& folder, const std::string& name) {
     std::vector<Path> all;
     for (int i = 0; there(folder / (name + std::to_string(i))); ++i) {
@@ -55,7 +55,7 @@ inline std::vector<Path> numbered(const Path& folder, const std::string& name) {
     return all;
 }
 
-/// The folders of all devices: GPUs, and the MIG instances of those that have some.
+/// Returns the folders of all devices: GPUs, and their MIG instances if they have some.
 inline std::vector<Path> allDevices() {
     std::vector<Path> all;
     for (const Path& gpu : numbered(root(), "gpu")) {

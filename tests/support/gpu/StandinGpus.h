@@ -10,8 +10,8 @@
 
 namespace hearth::test {
 
-/// A machine's GPUs as files, for the stand-in libraries: tests/support/gpu/README.md. One at a
-/// time, as the environment names it.
+/// A machine's GPUs as files, for the stand-in libraries: tests/support/gpu/README.md. Only one at
+/// a time, since the environment names it.
 class StandinGpus {
 public:
     static constexpr std::uint64_t kMemory = 80ULL << 20U;
@@ -21,7 +21,7 @@ public:
     StandinGpus(const StandinGpus&) = delete;
     StandinGpus& operator=(const StandinGpus&) = delete;
 
-    /// "GPU-0000000N-1111-2222-3333-444444444444".
+    /// Returns "GPU-0000000N-1111-2222-3333-444444444444".
     static std::string uuid(int index, const std::string& kind = "GPU") {
         return kind + "-0000000" + std::to_string(index) + "-1111-2222-3333-444444444444";
     }
@@ -40,14 +40,14 @@ public:
     void clear(const std::string& file) const { std::filesystem::remove(folder_.file(file)); }
     bool has(const std::string& file) const { return std::filesystem::exists(folder_.file(file)); }
 
-    /// What a tenant does: its words, all over the device's memory.
+    /// Acts like a tenant: writes its words all over the device's memory.
     void leaveTraces(const std::string& name) const {
         std::string memory;
         while (memory.size() < kMemory) memory += kTrace;
         memory.resize(kMemory);
         set(name + "/memory.bin", memory);
     }
-    /// How many of these words can be read there.
+    /// Returns how many of these words can be read there.
     std::size_t traces(const std::string& name) const {
         const std::string memory = readText(folder_.file(name + "/memory.bin"));
         std::size_t found = 0;
@@ -57,7 +57,7 @@ public:
         }
         return found;
     }
-    /// Whether every byte of it is zero.
+    /// True if every byte of its memory is zero.
     bool blank(const std::string& name) const {
         const std::string memory = readText(folder_.file(name + "/memory.bin"));
         return memory.size() == kMemory && memory.find_first_not_of('\0') == std::string::npos;

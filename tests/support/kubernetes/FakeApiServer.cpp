@@ -37,7 +37,7 @@ std::string fieldOf(const Json& object, const std::string& path) {
     return at->is_string() ? at->get<std::string>() : "";
 }
 
-/// "a=b,c=d", of labels or of fields.
+/// Checks a selector "a=b,c=d", for labels or for fields.
 bool fits(const Json& object, const std::string& selector, bool labels) {
     for (const std::string& term : split(selector, ',')) {
         const std::size_t equals = term.find('=');
@@ -436,7 +436,7 @@ FakeApiServer::Answer FakeApiServer::store(const Route& route, const std::string
         if (after.contains("status")) merged["status"] = after["status"];
         after = std::move(merged);
     } else if (before.contains("status")) {
-        after["status"] = before["status"];  // written through its subresource only
+        after["status"] = before["status"];  // only the subresource can write it
     }
     const bool ends =
         before["metadata"].contains("deletionTimestamp") &&
@@ -528,7 +528,7 @@ std::vector<std::string> FakeApiServer::pending(Watch& watch, const SeenRequest&
         const bool is = selected(event.after, request, route.ns);
         if (is) {
             lines.push_back(line(was ? "MODIFIED" : "ADDED", event.after));
-        } else if (was) {  // an object that leaves a selector comes as it was, in its new version
+        } else if (was) {  // an object that leaves a selector is sent unchanged in its new version
             Json last = event.before;
             last["metadata"]["resourceVersion"] = std::to_string(event.version);
             lines.push_back(line("DELETED", last));

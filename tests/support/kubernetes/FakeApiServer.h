@@ -19,12 +19,12 @@ namespace hearth::test {
 
 inline constexpr const char* kPods = "/api/v1/pods";
 
-/// An API server in this process: objects of any kind, list, watch and writes with their rules as
-/// Kubernetes 1.20 has them, and the faults that a test asks for. No admission, no defaults, no
-/// controllers. Thread-safe.
+/// An API server in this process: objects of any kind, list, watch and writes with the rules of
+/// Kubernetes 1.20, and the faults that a test requests. No admission, no defaults, no controllers.
+/// Thread-safe.
 ///
 /// A collection is named by its path without a namespace, e.g. "/api/v1/pods" or
-/// "/apis/coordination.k8s.io/v1/leases". It exists once it holds something, or by addKind().
+/// "/apis/coordination.k8s.io/v1/leases". It exists once it holds something, or after addKind().
 class FakeApiServer {
 public:
     /// `tls` empty: plain HTTP.
@@ -33,68 +33,68 @@ public:
     std::string url() const { return listener_.url(); }
 
     void addKind(const std::string& collection);
-    /// As if its CRD were deleted: 404 for everything, and watches end.
+    /// Acts as if its CRD were deleted: 404 for everything, and watches end.
     void removeKind(const std::string& collection);
 
-    /// Creates or changes an object as if somebody else did; gives it as it is stored.
+    /// Creates or changes an object as if another client did; returns it as it is stored.
     Json put(const std::string& collection, Json object);
-    /// The answer to requests of this path, as "/apis/hearth.dev/v1alpha1"; null: nothing.
+    /// Sets the answer for a path such as "/apis/hearth.dev/v1alpha1"; null: no answer.
     void putDocument(const std::string& path, const Json& document);
-    /// Deletes it; the same name may come again with another uid.
+    /// Deletes the object; the same name may come again with another uid.
     void remove(const std::string& collection, const std::string& key);
-    /// nullopt if there is none; key "NAMESPACE/NAME" or "NAME".
+    /// Returns the object, nullopt if there is none; key "NAMESPACE/NAME" or "NAME".
     std::optional<Json> get(const std::string& collection, const std::string& key) const;
     std::size_t count(const std::string& collection) const;
-    /// The version of the last change of anything.
+    /// Returns the version of the last change of anything.
     std::string version() const;
 
-    /// What is older than now is forgotten: watches from there, and continue tokens, are Expired.
+    /// Forgets versions older than now: watches from there, and continue tokens, are Expired.
     void compact();
-    /// The server is killed and starts again: connections break, and all versions before are too
-    /// old for a watch.
+    /// Acts as if the server were killed and started again: connections break, and all earlier
+    /// versions are too old for a watch.
     void restart();
-    /// Only requests with this bearer token are answered; others get 401.
+    /// Answers only requests with this bearer token; others get 401.
     void acceptOnly(const std::string& token);
-    /// Serves sendInitialEvents, which this server else refuses with 422 as 1.20 does.
+    /// Makes it serve sendInitialEvents, which it otherwise refuses with 422 as 1.20 does.
     void streamLists();
 
-    /// An answer in place of the real one.
+    /// An answer that replaces the real one.
     struct Answer {
         int status = 500;
         std::string body = {};
         std::vector<std::pair<std::string, std::string>> headers = {};
     };
-    /// A Status with this code and reason.
+    /// Returns a Status with this code and reason.
     static Answer status(int code, const std::string& reason, const std::string& message = {});
-    /// What a server says whose cache has not reached a version.
+    /// Returns the answer of a server whose cache has not reached a version.
     static Answer tooLarge();
-    /// For the next request of this verb: "get", "list", "watch", "create", "update", "patch",
-    /// "delete". Several are used in order.
+    /// Sets the answer for the next request of this verb: "get", "list", "watch", "create",
+    /// "update", "patch", "delete". Several are used in order.
     void answerNext(const std::string& verb, Answer answer);
 
-    /// How a watch ends after it has sent its lines.
+    /// The way in which a watch ends after it has sent its lines.
     enum class End { Stay, Clean, Abrupt, HalfLine, Silent };
     struct WatchPlan {
-        std::vector<std::string> lines = {};  ///< sent after the events that there are
+        std::vector<std::string> lines = {};  ///< sent after the existing events
         End end = End::Clean;                 ///< Stay: serves events as they happen
     };
-    /// For the next watch; several are used in order. Without one a watch stays.
+    /// Sets the plan for the next watch; several are used in order. A watch without one stays.
     void planWatch(WatchPlan plan);
-    /// A line of a watch with a Status.
+    /// Returns a line of a watch with a Status.
     static std::string errorLine(const Answer& status);
-    /// Ends the watches that are open: Clean, Abrupt or HalfLine.
+    /// Ends the open watches: Clean, Abrupt or HalfLine.
     void endWatches(End end);
-    /// Sends a bookmark with the current version to all watches that are open.
+    /// Sends a bookmark with the current version to all open watches.
     void bookmark();
 
-    /// All requests so far.
+    /// Returns all requests so far.
     std::vector<SeenRequest> seen() const;
-    /// Those of one verb.
+    /// Returns the requests of one verb.
     std::vector<SeenRequest> seen(const std::string& verb) const;
-    /// Waits until so many watches have begun; throws std::runtime_error after ten seconds.
+    /// Waits until `count` watches have begun; throws std::runtime_error after ten seconds.
     void awaitWatches(std::size_t count);
 
-    /// The paths below it are broken or gone from now on.
+    /// Breaks all connections, and accepts no more from now on.
     void shut();
 
 private:
@@ -114,7 +114,7 @@ private:
     Answer store(const Route& route, const std::string& key, const Json& before, Json after);
     void watch(ServedConnection& connection, const SeenRequest& request, const Route& route);
     std::optional<Answer> refuseWatch(const SeenRequest& request) const;
-    /// The lines that the watch has not sent yet.
+    /// Returns the lines that the watch has not sent yet.
     std::vector<std::string> pending(Watch& watch, const SeenRequest& request, const Route& route);
     std::vector<std::string> initial(Watch& watch, const SeenRequest& request,
                                      const Route& route) const;
@@ -137,8 +137,8 @@ private:
     std::deque<WatchPlan> plans_;
     std::vector<std::pair<std::string, SeenRequest>> seen_;
     std::size_t watches_ = 0;
-    std::uint64_t ends_ = 0;  ///< calls of endWatches()
-    End end_ = End::Stay;     ///< of the last
+    std::uint64_t ends_ = 0;  ///< number of calls of endWatches()
+    End end_ = End::Stay;     ///< of the last call
     std::uint64_t bookmarks_ = 0;
     bool stopping_ = false;
     HttpListener listener_;  // last: its threads use all of the above

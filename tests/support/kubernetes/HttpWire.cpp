@@ -30,7 +30,7 @@ SeenRequest parseHead(std::string_view head) {
         const std::size_t end = std::min(rest.find('&'), rest.size());
         const std::string_view pair = rest.substr(0, end);
         rest.remove_prefix(std::min(end + 1, rest.size()));
-        if (pair.find(';') != std::string_view::npos) continue;  // as a Go server
+        if (pair.find(';') != std::string_view::npos) continue;  // like a Go server
         const QueryParams params = parseQuery(pair).value();
         for (const auto& [name, value] : params) request.query[name] = value;
     }
@@ -115,7 +115,7 @@ bool ServedConnection::gone() const {
 
 HttpListener::HttpListener(std::shared_ptr<SSL_CTX> tls, Serve serve)
     : tls_(std::move(tls)), serve_(std::move(serve)) {
-    ::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL
+    ::signal(SIGPIPE, SIG_IGN);  // needed because OpenSSL writes without MSG_NOSIGNAL
     socket_ = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in where{};
     where.sin_family = AF_INET;
@@ -164,12 +164,12 @@ void HttpListener::accept(const std::stop_token& stop) {
         const int number = ++number_;
         open_[number] = fd.get();
         threads_.emplace_back([this, number, owned = std::make_shared<Fd>(std::move(fd))] {
-            // Kept open until it is out of the list: its number may be another's afterwards.
+            // Kept open until it is out of the list: its number may be reused afterwards.
             std::unique_ptr<ServedConnection> connection;
             try {
                 connection = std::make_unique<ServedConnection>(std::move(*owned), tls_.get());
                 serve_(*connection);
-            } catch (const std::exception&) {  // a client that went away in the handshake
+            } catch (const std::exception&) {  // the client went away in the handshake
                 connection.reset();
             }
             const std::lock_guard mine(mutex_);

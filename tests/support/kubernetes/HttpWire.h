@@ -20,32 +20,32 @@
 
 namespace hearth::test {
 
-/// A request as it came.
+/// A received request.
 struct SeenRequest {
     std::string method;
     std::string target;
     std::string path;                            ///< decoded
     std::map<std::string, std::string> query;    ///< decoded
-    std::map<std::string, std::string> headers;  ///< names in small letters
+    std::map<std::string, std::string> headers;  ///< names in lower case
     std::string body;
 
     std::string header(const std::string& name) const;
     std::string param(const std::string& name) const;
 };
 
-/// One accepted connection, plain or TLS, of the thread that serves it.
+/// One accepted connection, plain or TLS, used by the thread that serves it.
 class ServedConnection {
 public:
     /// Throws std::runtime_error if the client does not finish the handshake.
     ServedConnection(Fd fd, SSL_CTX* tls);
 
-    /// nullopt at the end of the connection.
+    /// Returns the next request; nullopt at the end of the connection.
     std::optional<SeenRequest> request();
-    /// False once the client has gone.
+    /// Returns false once the client has gone.
     bool send(std::string_view bytes);
-    /// Breaks the connection without any goodbye, of TLS or of chunks.
+    /// Breaks the connection without the usual end of TLS or of chunks.
     void cut();
-    /// The client has closed its side.
+    /// True if the client has closed its side.
     bool gone() const;
     int fd() const { return fd_.get(); }
 
@@ -57,11 +57,11 @@ private:
     std::string unread_;
 };
 
-/// Listens on a free port of 127.0.0.1, a thread a connection. Its end breaks all connections and
-/// waits for their threads.
+/// Listens on a free port of 127.0.0.1, with a thread per connection. Its end breaks all
+/// connections and waits for their threads.
 class HttpListener {
 public:
-    /// Serves one connection to its end; called by its thread.
+    /// Serves one connection to its end; called by the connection's thread.
     using Serve = std::function<void(ServedConnection&)>;
 
     /// `tls` empty: plain HTTP.
@@ -71,11 +71,11 @@ public:
     HttpListener& operator=(const HttpListener&) = delete;
 
     std::uint16_t port() const { return port_; }
-    /// "http://127.0.0.1:PORT", or with https.
+    /// Returns "http://127.0.0.1:PORT", or with https.
     std::string url() const;
-    /// Breaks the connections that are open now.
+    /// Breaks the open connections.
     void cutAll();
-    /// Accepts no connection more, and breaks those that are open.
+    /// Accepts no more connections, and breaks the open ones.
     void shut();
 
 private:
@@ -86,7 +86,7 @@ private:
     Fd socket_;
     std::uint16_t port_ = 0;
     std::mutex mutex_;
-    std::map<int, int> open_;  ///< descriptors by number of the connection
+    std::map<int, int> open_;  ///< descriptors by connection number
     int number_ = 0;
     std::list<std::jthread> threads_;
     std::jthread acceptor_;
