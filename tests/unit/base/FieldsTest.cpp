@@ -11,7 +11,7 @@ namespace {
 enum class Colour { Red, Blue };
 constexpr Texts<Colour, 2> kColours{{"red", "blue"}};
 
-/// What is wrong with `document`, a place and a reason a line.
+/// Returns the faults of `document`, one place and reason per line.
 std::string wrongIn(const std::string& document, Fields::Absent absent = Fields::Absent::Fine) {
     std::string said;
     const Json json = parseJson(document);

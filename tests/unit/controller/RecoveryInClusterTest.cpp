@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A cluster whose leader has gone, and with it the marks of its machine.
+/// A cluster whose leader has gone, together with the marks of its machine.
 struct Leaderless {
     Ground ground;
     std::vector<pool::SandboxId> warm;

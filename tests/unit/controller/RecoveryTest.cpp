@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What a claim makes of a sandbox, and what its agent then tells.
+/// The facts that a claim binds to a sandbox and that its agent reports later.
 struct Told {
     std::string claim = newId("cl_");
     std::string tenant = "default";

@@ -18,7 +18,7 @@ ExecutionRequest dayLong(const std::string& line) {
     return request;
 }
 
-/// A workspace in which something runs, whose agent is stopped when its server dies.
+/// A workspace with a running execution, whose agent is stopped when its server dies.
 struct Stopped {
     explicit Stopped(Ground& ground) {
         House house(ground);

@@ -9,7 +9,7 @@
 
 namespace hearth::test {
 
-/// A program without a server, its two streams and its status.
+/// A call of the program without a server: its two streams and its status.
 struct Outcome {
     int status = -1;
     std::string out;

@@ -42,7 +42,7 @@ std::string messageOf(const std::string& text) {
     return "no error";
 }
 
-/// The path of a new file with that text.
+/// Returns the path of a new file with that text.
 std::string written(const TempDir& dir, const std::string& name, const std::string& text) {
     writeText(dir.file(name), text);
     return dir.file(name);

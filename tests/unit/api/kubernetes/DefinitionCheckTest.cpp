@@ -23,7 +23,7 @@ Json& fieldsOf(Json& definition) {
     return definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
 }
 
-/// The answers of an API server with these definitions; `readable`: it also shows them.
+/// The answers of an API server with these definitions; `readable`: it also returns them.
 struct Answers {
     Json pools = sandboxPoolDefinition();
     Json workspaces = workspaceDefinition();

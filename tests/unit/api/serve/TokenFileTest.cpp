@@ -28,7 +28,7 @@ std::string token(const std::string& name, const std::string& secret,
     return "- {name: " + name + ", role: " + role + ", sha256: " + toHex(sha256(secret)) + "}\n";
 }
 
-/// A file of settings, and a store that has the tokens of its beginning.
+/// A file of settings, and a store with the tokens that it has at the beginning.
 struct Place {
     explicit Place(const std::string& text) { write(text); }
 

@@ -11,7 +11,7 @@ namespace {
 
 using Type = tar::TarMember::Type;
 
-/// What an archive holds, as the agent reads it.
+/// The content of an archive, as the agent reads it.
 struct Listing final : tar::TarSink {
     bool member(const tar::TarMember& one) override {
         members.push_back(one);

@@ -14,7 +14,7 @@ namespace hearth::controller::test {
 using namespace hearth::test;
 using namespace std::chrono_literals;
 
-/// A pool's line, and threads that claim.
+/// A pool's line, and threads that make claims.
 struct Claimants {
     ManualClock clock;
     metrics::Metrics metrics;

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What the service asks for, but for the claim's id. `request` must outlive it.
+/// Returns the request of the service, except the claim's id. `request` must outlive it.
 Claimer::Wanted wantedIn(House& house, const WorkspaceRequest& request) {
     Claimer::Wanted wanted;
     wanted.pool = house.specs.find("p");

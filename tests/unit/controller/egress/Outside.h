@@ -14,7 +14,7 @@
 
 namespace hearth::broker {
 
-/// Listens on loopback and answers each connection by a function.
+/// Listens on loopback and answers each connection with a function.
 class Outside {
 public:
     explicit Outside(std::function<void(int)> answer) : answer_(std::move(answer)) {

@@ -12,7 +12,7 @@
 #include "tests/support/Support.h"
 #include "tests/unit/controller/egress/Outside.h"
 
-// One tenant's connection against a server of the test on loopback, which the operator exempts.
+// One tenant's connection to a server of the test on loopback, which the operator exempts.
 
 namespace hearth::broker {
 namespace {

@@ -54,7 +54,7 @@ bool settled(House& house, const std::string& execution) {
     });
 }
 
-/// A server that dies while something runs that is to give its text files.
+/// A server that dies while an execution runs that is to deliver its text files.
 struct Interrupted : Ground {
     std::string workspace;
     std::string execution;

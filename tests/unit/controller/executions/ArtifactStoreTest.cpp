@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kBlock = 4096;
 
-/// A store with its neighbours. None of its workspaces is in the table: they have ended where the
+/// A store with its neighbours. The table has none of its workspaces: they have ended if the
 /// journal says so.
 struct Shelf {
     explicit Shelf(ArtifactStore::Limits most = {}) : limits(most) {}

@@ -11,7 +11,7 @@ using namespace hearth::test;
 
 namespace {
 
-/// What an execution that has just ended keeps.
+/// The stored data of an execution that has just ended.
 class Kept final : public Execution {
 public:
     const std::string& id() const override { return state.id; }

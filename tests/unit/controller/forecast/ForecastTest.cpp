@@ -13,7 +13,7 @@ namespace {
 
 constexpr Objective kObjective{0.001, 16, 200};
 
-/// A forecast under a clock that is moved by hand.
+/// A forecast under a clock that the test moves.
 struct Watched {
     Forecast forecast;
     Moment at{TimePoint(1h), WallTime(1'767'571'200s)};

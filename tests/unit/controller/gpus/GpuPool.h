@@ -8,7 +8,7 @@
 
 namespace hearth::controller::test {
 
-/// So many warm sandboxes with so many devices each; a claim that finds none fails.
+/// Warm sandboxes with a number of devices each; a claim that finds none fails.
 inline PoolSpec gpuSpec(std::uint32_t warm, std::uint32_t count = 1) {
     PoolSpec spec = smallSpec(warm);
     spec.gpu.count = count;

@@ -8,7 +8,7 @@
 
 namespace hearth::controller::test {
 
-/// A data directory, a clock and a log: all that a journal needs.
+/// A data directory, a clock and a log: everything that a journal needs.
 struct Desk {
     hearth::test::TempDir dir;
     ManualClock clock;

@@ -23,7 +23,7 @@ std::size_t movedAside(const Desk& desk) {
     return count;
 }
 
-/// Lets the data file grow no further, as a full disk does; or lets it again.
+/// Stops the data file from growing, like a full disk, or lets it grow again.
 void fill(Journal& journal, bool full) {
     journal.writeNow([&](Database& database) {
         database.execute(full ? "PRAGMA max_page_count = 1" : "PRAGMA max_page_count = 1000000");

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A disk that the test fills and breaks. Items name themselves as they are written.
+/// A disk that the test fills and breaks. Items record their names when they are written.
 class Disk {
 public:
     JournalWriter::Commit commit() {

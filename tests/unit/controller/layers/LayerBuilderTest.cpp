@@ -13,7 +13,7 @@ broker::EgressOptions mirrored(const Ground& ground) {
     return options;
 }
 
-/// A builder in sandboxes of the fake runtime, which have no Python.
+/// A builder in sandboxes of the fake runtime, which contain no Python.
 struct Shop {
     explicit Shop(const broker::EgressOptions& options)
         : broker(options, log, metrics, clock, tracer) {}

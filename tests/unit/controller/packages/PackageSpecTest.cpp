@@ -2,8 +2,8 @@
 
 #include "controller/packages/PackageSpec.h"
 
-// What may be asked to be installed: names and versions of an index, nothing that is an option, a
-// place or a program.
+// The packages that may be requested: names and versions of an index, but no option, place or
+// program.
 
 namespace hearth::controller {
 

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A pool of the weather, what is held of it, and what was seen of it last.
+/// A pool of the weather, its workspaces and claims, and its last observed state.
 struct Weathered {
     std::string name;
     PoolSpec spec;

@@ -8,7 +8,7 @@ using namespace hearth::controller;
 using namespace hearth::controller::test;
 using namespace std::chrono_literals;
 
-// What a pool lacks of the server is a condition, told when it is declared, and no refusal.
+// Something that a pool needs and the server lacks becomes a condition, not a refusal.
 
 namespace {
 

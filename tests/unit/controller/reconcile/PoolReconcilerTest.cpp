@@ -18,7 +18,7 @@ bool conditionOf(const House& house, ConditionType type) {
     return false;
 }
 
-/// Why the pool is degraded, as who has that role is told.
+/// Returns the reason why the pool is degraded, in the text for that role.
 std::string reasonFor(House& house, Role role) {
     for (const PoolCondition& each :
          house.pools.get({"default", role, ""}, "p").status.conditions) {

@@ -21,7 +21,7 @@ std::size_t eventsOf(House& house, const char* type, const char* reason) {
         all.begin(), all.end(), [&](const Event& event) { return event.reason == reason; }));
 }
 
-/// A clock whose wall time is set forward and back; the other one goes on.
+/// A clock whose wall time can be set forward and back; its other time continues.
 class JumpingClock final : public Clock {
 public:
     TimePoint now() const override { return manual.now(); }

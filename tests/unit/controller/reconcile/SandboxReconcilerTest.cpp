@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A house whose runtime works from afar: it accepts sandboxes and tells news of them.
+/// A house whose runtime is remote: it accepts sandboxes and reports their changes.
 struct FarHouse {
     Ground ground;
     House house{ground};

@@ -25,7 +25,7 @@ std::string refusal(const std::string& line) {
     return "";
 }
 
-/// What glibc says of a zone, which shares no code with ours.
+/// The answers of glibc for a zone; it shares no code with Hearth's.
 class Glibc {
 public:
     explicit Glibc(const char* zone) {

@@ -42,7 +42,7 @@ TEST_CASE("an apply, a drain and a delete are one line of the log each, with the
 
 namespace {
 
-/// A server in a cluster whose volume has the claim "shared", and pools that it is given.
+/// A server in a cluster whose volume has the claim "shared", and pools that the test gives it.
 struct InCluster {
     Ground ground;
     std::optional<House> house;

@@ -11,7 +11,7 @@ namespace {
 const Principal kBlue{"blue", Role::User, ""};
 const Principal kAdmin{"ops", Role::Admin, ""};
 
-/// A workspace of tenant red that says something of itself, with an execution.
+/// A workspace of tenant red with a description of its own and an execution.
 struct Confidential : Ground {
     House house{*this};
     std::string workspace;

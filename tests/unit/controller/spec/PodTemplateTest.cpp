@@ -9,7 +9,7 @@ using namespace hearth::controller;
 
 namespace {
 
-/// Where the template is wrong; empty: nowhere.
+/// Returns the places where the template is wrong; empty: none.
 std::vector<std::string> wrongIn(const char* text) {
     std::vector<std::string> pointers;
     const Json json = Json::parse(text);

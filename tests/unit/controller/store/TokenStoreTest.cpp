@@ -24,7 +24,7 @@ struct TokenDesk : JournalDesk {
 
 const Principal kOwner{"default", Role::Admin, kOwnerOfState};
 
-/// Until thawed, the database needs more room for each token removed than the disk has.
+/// Makes each removal of a token need more room than the disk has, until the disk is thawed.
 void fillDisk(Journal& journal) {
     journal.writeNow([](Database& database) {
         database.execute("CREATE TABLE more (bytes BLOB)");

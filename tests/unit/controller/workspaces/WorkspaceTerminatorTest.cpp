@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// The sandboxes that the workspaces of the table name and that are not claimed by them.
+/// Returns the number of workspaces in the table whose sandbox is not claimed.
 std::size_t deadWorkspaces(const House& house) {
     std::size_t dead = 0;
     for (const std::shared_ptr<Workspace>& workspace : house.table.all()) {

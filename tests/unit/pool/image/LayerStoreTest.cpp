@@ -49,7 +49,7 @@ private:
     std::string bytes_;
 };
 
-/// Why it was refused; empty if it was not.
+/// Returns the reason why the layer was refused; empty if it was not.
 std::string layerRefusal(const Scratch& scratch, Tar& tar, const LayerLimits& limits = {}) {
     const std::string folder = scratch / "layers";
     std::filesystem::create_directories(folder);

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the linter says of the tree "root"; empty if it finds nothing.
+/// Returns the linter's findings in the tree "root"; empty if there are none.
 std::string verdict(const Scratch& scratch) {
     try {
         lintRootfs(scratch / "root");

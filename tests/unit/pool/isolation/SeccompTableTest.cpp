@@ -24,7 +24,7 @@ constexpr std::uint32_t kEnosys = SECCOMP_RET_ERRNO | ENOSYS;
 constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
 constexpr std::uint32_t kKill = SECCOMP_RET_KILL_PROCESS;
 
-/// What the kernel would answer: classic BPF, as much of it as filters use.
+/// Returns the kernel's answer: an interpreter for the part of classic BPF that filters use.
 std::uint32_t decide(const std::vector<sock_filter>& program, std::uint32_t nr,
                      std::array<std::uint64_t, 6> args, std::uint32_t arch) {
     seccomp_data data{};

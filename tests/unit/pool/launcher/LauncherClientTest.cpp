@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// The launcher's end of the socket, which answers when the test says so.
+/// The launcher's end of the socket, which answers when the test wants it.
 struct Peer {
     Fd ours;
     Fd theirs;

@@ -12,8 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files as the kernel has them for one group, in a directory of its own. Unlike the kernel it
-/// takes any value, and what was written stands before what was there.
+/// The kernel's files of one group, in a separate directory. Unlike the kernel it takes any value,
+/// and written text stands before the old text.
 class Group {
 public:
     explicit Group(bool unified) : unified_(unified) {

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A directory of its own, gone at the end.
+/// A separate directory, removed at the end.
 class Scratch {
 public:
     Scratch() {

@@ -33,7 +33,7 @@ std::string encoded(std::string_view text) {
     return {out, size};
 }
 
-/// A pair of keys, as a test's issuer has them.
+/// A pair of keys like that of a test's issuer.
 class Key {
 public:
     Key(cjose_jwk_t* made, std::string id, Json extra = Json::object())

@@ -63,7 +63,7 @@ struct Unpacking {
 
 using Type = tar::TarMember::Type;
 
-/// An archive as a hostile sandbox would make it.
+/// An archive such as a hostile sandbox would make.
 std::string member(Type type, const std::string& path, const std::string& content,
                    const std::string& target = "", unsigned mode = 0644) {
     tar::TarMember one{type, path, target, content.size(), mode, 0};

@@ -66,7 +66,7 @@ std::vector<std::string> texts(const Screen& screen) {
     return lines;
 }
 
-/// The number of the first line that holds the text; fails the test where none does.
+/// Returns the number of the first line that contains the text; fails the test if none does.
 std::size_t lineWith(const Screen& screen, const std::string& text) {
     const std::vector<std::string> lines = texts(screen);
     for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -14,7 +14,7 @@ Response hello(Request&) {
     return text("hello");
 }
 
-/// Clients of which each has an address of its own, 127.9.0.1 and on, and one connection.
+/// Clients, each with its own address, 127.9.0.1 and on, and one connection.
 class Strangers {
 public:
     explicit Strangers(Served& served) : served_(served) {}

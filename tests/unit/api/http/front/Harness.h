@@ -19,7 +19,7 @@ namespace hearth::api {
 
 using Millis = std::chrono::milliseconds;
 
-/// No test waits longer than this for something that should happen.
+/// The longest wait of a test for something that should happen.
 constexpr int kPatienceMs = 20'000;
 
 class FunctionHandler final : public Handler {

@@ -13,7 +13,7 @@ using namespace hearth::http;
 
 namespace {
 
-/// Accepts connections one after the other and answers each with fixed bytes, then closes.
+/// Accepts connections one after another and answers each with fixed bytes, then closes it.
 class Scripted {
 public:
     explicit Scripted(std::vector<std::string> answers, const std::string& unix_path = {})

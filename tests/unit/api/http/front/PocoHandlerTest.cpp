@@ -22,7 +22,7 @@ namespace {
 
 using PocoFunction = std::function<void(HTTPServerRequest&, HTTPServerResponse&)>;
 
-/// Nothing of it knows Hearth.
+/// A factory that knows nothing of Hearth.
 class PocoFactory final : public Poco::Net::HTTPRequestHandlerFactory {
 public:
     explicit PocoFactory(PocoFunction function) : function_(std::move(function)) {}

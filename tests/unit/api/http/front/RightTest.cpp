@@ -11,8 +11,8 @@ using namespace hearth::http;
 
 namespace {
 
-/// A front whose streams and waits are by rights that the test ends. The path says what is
-/// answered: "/news", "/call" (a stream that is none of news) or "/wait".
+/// A front whose streams and waits depend on rights that the test ends. The path selects the
+/// answer: "/news", "/call" (a stream that is none of news) or "/wait".
 class Rights {
 public:
     Rights() : served_([this](Request& request) { return answer(request); }) {}

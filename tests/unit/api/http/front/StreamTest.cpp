@@ -12,7 +12,7 @@ using namespace hearth::http;
 
 namespace {
 
-/// Hands the streams that a front started to the test.
+/// Passes the streams that a front started to the test.
 class Streams {
 public:
     Response start(std::string keepalive = "",

@@ -13,7 +13,7 @@ using namespace hearth::http;
 
 namespace {
 
-/// Something that requests wait for, and the test lets happen.
+/// An event that requests wait for and that the test triggers.
 class Bell {
 public:
     Response waitFor(std::function<Response()> resume, TimePoint until = TimePoint::max()) {

@@ -5,7 +5,7 @@
 #include "tests/support/Support.h"
 #include "tests/unit/api/mcp/Scene.h"
 
-// What one tenant, or one token, does leaves the others what is theirs.
+// One tenant, or one token, cannot take away the share of the others.
 
 namespace hearth::mcp {
 namespace {

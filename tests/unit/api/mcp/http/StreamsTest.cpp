@@ -5,7 +5,7 @@
 namespace hearth::mcp {
 namespace {
 
-/// The path that an HTTP+SSE stream names, without its query, and the session in it.
+/// Returns the path, without its query, that an HTTP+SSE stream names, and the session in it.
 std::pair<std::string, std::string> endpointOf(const std::string& sent) {
     const std::size_t begin = sent.find("data: ") + 6;
     const std::string line = sent.substr(begin, sent.find('\n', begin) - begin);

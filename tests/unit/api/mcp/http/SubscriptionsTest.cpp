@@ -16,7 +16,7 @@ std::string fileUri(const std::string& workspace, const std::string& path) {
     return "workspace://" + workspace + "/files/" + path;
 }
 
-/// As a call of the API does.
+/// Writes a file like a call of the API.
 void put(Scene& scene, const std::string& workspace, const std::string& path, std::string bytes) {
     scene.house.workspaces.writeFile(kOwner, workspace, path, std::nullopt,
                                      [&bytes](char* to, std::size_t room) {

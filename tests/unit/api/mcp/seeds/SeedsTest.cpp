@@ -28,7 +28,7 @@ Seed seedOf(House& house, const std::string& name) {
     throw std::runtime_error("no seed " + name);
 }
 
-/// Calls a tool as MCP does and settles it; what it waits for must have finished.
+/// Calls a tool like MCP and settles it; anything it waits for must have finished before.
 ToolResult use(House& house, const std::string& seed, const std::string& name,
                const Json& arguments, const CallContext& call) {
     const Toolbox tools(house.services, seedOf(house, seed).tools);

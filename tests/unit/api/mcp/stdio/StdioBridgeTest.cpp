@@ -15,7 +15,7 @@
 namespace hearth::mcp {
 namespace {
 
-/// A directory that goes at the end.
+/// A directory that is removed at the end.
 class TempDirectory {
 public:
     TempDirectory() : path_("/tmp/hearth-unit-XXXXXX") {

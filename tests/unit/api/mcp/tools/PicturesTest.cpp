@@ -13,7 +13,7 @@ std::string base64(std::size_t size) {
     return std::string(size / 4 * 4, 'A');
 }
 
-/// What showed one result for each of these bundles.
+/// Returns an execution that showed one result for each of these bundles.
 controller::ExecutionView showing(const std::vector<Json>& bundles) {
     controller::ExecutionView view;
     for (const Json& mime : bundles) {

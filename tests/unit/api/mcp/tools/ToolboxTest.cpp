@@ -15,7 +15,7 @@ CallContext callOf(const House& house) {
     return {controller::Principal{"a", controller::Role::User, ""}, house.clock.now()};
 }
 
-/// Calls a tool and settles it; what it waits for must have finished.
+/// Calls a tool and settles it; anything it waits for must have finished before.
 ToolResult use(House& house, const std::string& name, const Json& arguments) {
     const Toolbox tools(house.services, nativeTools(house.services));
     const Tool* tool = tools.find(name);

@@ -20,7 +20,7 @@ void collectReferences(const Json& value, std::set<std::string>& out) {
     }
 }
 
-/// The strings of a request without a greatest length: where each stands.
+/// Collects the places of request strings without a greatest length.
 void collectUnbounded(const Json& schema, const Json& schemas, const std::string& at,
                       std::set<std::string>& seen, std::set<std::string>& out) {
     if (const auto reference = schema.find("$ref"); reference != schema.end()) {

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// As the front does: headers of the answer are kept, and it is told of.
+/// Acts like the front: keeps headers for the answer, and can report the answer.
 class FrontRequest final : public FakeRequest {
 public:
     using FakeRequest::FakeRequest;

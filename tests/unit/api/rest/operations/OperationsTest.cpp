@@ -17,7 +17,7 @@ struct Happy {
     int status;
 };
 
-/// As this house signs it.
+/// Returns a link signed with this house's key.
 std::string linkToFile() {
     controller::SignedLink link;
     link.tenant = "default";

@@ -13,7 +13,7 @@ struct Bad {
     std::string pointer;  ///< one of the errors' pointers; "" where the document has none
 };
 
-/// What `handle` throws for this request.
+/// Returns the error that `handle` throws for this request.
 Error refused(House& house, FakeRequest& request) {
     try {
         house.rest.handle(request);

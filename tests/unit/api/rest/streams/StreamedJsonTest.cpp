@@ -11,7 +11,7 @@ using namespace hearth::test;
 
 namespace {
 
-/// Streams that end before their carrier does, as those of a front do.
+/// Streams that end before their carrier does, like those of a front.
 class Streams {
 public:
     std::shared_ptr<FakeStream> of(const std::string& tenant) {

@@ -18,7 +18,7 @@ struct Sent {
     Json data;
 };
 
-/// What a client reads out of the bytes.
+/// The content that a client reads out of the bytes.
 std::vector<Sent> parse(std::string_view text) {
     std::vector<Sent> all;
     while (!text.empty()) {

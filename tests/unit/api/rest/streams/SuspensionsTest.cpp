@@ -15,7 +15,7 @@ using namespace hearth::test;
 
 namespace {
 
-/// A line that a claim stands in until the test lets it out.
+/// A line in which a claim waits until the test releases it.
 struct Line {
     std::atomic<bool> due = false;
     std::atomic<int> left = 0;

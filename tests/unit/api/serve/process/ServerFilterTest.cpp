@@ -16,7 +16,7 @@
 namespace hearth::controller {
 namespace {
 
-/// In a child under the filter: the errno of a call, 0 if it went well.
+/// Returns the errno of a call in a child under the filter, 0 if it succeeded.
 int underFilter(const std::function<long()>& call) {
     const pid_t pid = ::fork();
     if (pid == 0) {

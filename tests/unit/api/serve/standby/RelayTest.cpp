@@ -22,7 +22,7 @@ namespace {
 
 const Poco::Timespan kPatience(5, 0);
 
-/// A leader that sends back what it gets, with its name first.
+/// A leader that sends back the bytes it gets, with its name first.
 class Leader {
 public:
     explicit Leader(std::string name) : name_(std::move(name)) {

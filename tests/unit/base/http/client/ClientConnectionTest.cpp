@@ -19,7 +19,7 @@ int option(const ClientConnection& connection, int level, int name) {
     return value;
 }
 
-/// A socket that listens on this machine, and where.
+/// A socket that listens on this machine, and its address.
 struct Listening {
     Listening() : fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         sockaddr_in where{};

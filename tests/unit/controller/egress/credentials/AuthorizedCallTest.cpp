@@ -12,7 +12,7 @@
 #include "controller/egress/credentials/KeyringFactory.h"
 #include "tests/unit/controller/egress/Outside.h"
 
-// Requests with a credential against a server of the test on loopback, in plain HTTP.
+// Requests with a credential to a server of the test on loopback, in plain HTTP.
 
 namespace hearth::broker {
 namespace {

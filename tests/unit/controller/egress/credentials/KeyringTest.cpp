@@ -38,7 +38,7 @@ Destination at(const char* text) {
     return *Destination::parse(text, 443);
 }
 
-/// Whether a client that trusts the authority takes its certificate for this host.
+/// True if a client that trusts the authority accepts its certificate for this host.
 bool trusts(TlsAuthority& authority, const std::string& host, const std::string& served) {
     int pair[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);

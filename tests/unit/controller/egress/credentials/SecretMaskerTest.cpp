@@ -4,7 +4,7 @@
 
 #include "controller/egress/credentials/SecretMasker.h"
 
-// The cases of whole texts and of one spelling a text are in CredentialTest.
+// CredentialTest has the cases of whole texts and of one spelling per text.
 
 namespace hearth::broker {
 namespace {

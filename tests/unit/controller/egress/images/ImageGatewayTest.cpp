@@ -7,7 +7,7 @@
 #include "controller/egress/images/ImageGateway.h"
 #include "tests/unit/controller/egress/Outside.h"
 
-// A fetch is a client of listeners on loopback that the test sends over, as the launcher does.
+// A fetch is a client of loopback listeners, which the test sends over as the launcher does.
 
 namespace hearth::broker {
 namespace {

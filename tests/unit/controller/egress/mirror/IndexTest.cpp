@@ -6,7 +6,7 @@
 #include "controller/egress/mirror/pypi/PypiIndex.h"
 #include "controller/egress/policy/Refused.h"
 
-// Pages of package indexes, as they come and as sandboxes get them.
+// Pages of package indexes, as they are received and as sandboxes get them.
 
 namespace hearth::broker {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "controller/egress/transport/ClientHello.h"
 
-// What a real TLS library sends, and what an attacker makes of it.
+// The messages of a real TLS library, and an attacker's changes to them.
 
 namespace hearth::broker {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "controller/egress/transport/ConnectionThreads.h"
 
-// So many at a time, so many for one tenant, and nothing that is dropped.
+// The limits at a time, in all and for one tenant; and no connection is dropped.
 
 namespace hearth::broker {
 namespace {

@@ -8,7 +8,7 @@
 #include "controller/egress/policy/Refused.h"
 #include "controller/egress/transport/Dialer.h"
 
-// Where sandboxes may go, and that nothing an operator allows opens what is denied.
+// The targets that sandboxes may reach; an operator's permission opens nothing that is denied.
 
 namespace hearth::broker {
 namespace {

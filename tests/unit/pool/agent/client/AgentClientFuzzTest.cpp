@@ -48,7 +48,7 @@ void mutate(Random& random, std::string& bytes) {
     }
 }
 
-/// Mutates the payloads and makes the lengths fit again, so that the JSON is what is wrong.
+/// Mutates the payloads and corrects the lengths, so that only the JSON is wrong.
 std::string mutatedPayload(Random& random, FrameType type, std::uint32_t stream,
                            std::string_view payload) {
     std::string text(payload);

@@ -58,7 +58,7 @@ std::string edited(std::string_view text, std::string_view what, std::string_vie
     return out.replace(at, what.size(), by);
 }
 
-/// A client whose agent says hello properly and then the given answers.
+/// A client whose agent sends a correct hello and then the given answers.
 struct Setup {
     explicit Setup(std::vector<std::string> answers, bool hang_up = false)
         : client(

@@ -21,7 +21,7 @@ using namespace hearth::agent::pod;
 
 namespace {
 
-/// What connects to the way out of a sandbox that is reached over TCP.
+/// The sink for connections to the way out of a sandbox that is reached over TCP.
 struct Egress final : EgressSink {
     void connected(Fd) override { ++passed; }
     void announced(std::int64_t connection) override {

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// An agent that the test plays by hand. It has said hello, and runs `x` on stream 2.
+/// An agent whose part the test plays. It has sent hello, and runs `x` on stream 2.
 class HandPeer {
 public:
     HandPeer() {

@@ -26,7 +26,7 @@
 #include "base/Json.h"
 #include "pool/agent/protocol/Frame.h"
 
-/// The real agent outside a sandbox, and a client that speaks its protocol by hand.
+/// The real agent outside a sandbox, and a client that writes the protocol's bytes itself.
 namespace hearth::agent::program {
 
 struct Frame {

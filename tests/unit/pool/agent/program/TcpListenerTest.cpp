@@ -5,7 +5,7 @@
 
 #include "pool/agent/program/TcpListener.h"
 
-// The agent is a program of its own, so that its functions are in no library.
+// The agent is a program of its own, so its functions are in no library.
 #include "pool/agent/program/TcpListener.cpp"
 
 namespace {

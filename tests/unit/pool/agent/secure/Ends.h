@@ -6,7 +6,7 @@
 
 #include "pool/agent/secure/Handshake.h"
 
-/// Both ends of a connection without a socket, and whoever stands between them.
+/// Both ends of a connection without a socket, and a third party between them.
 namespace hearth::agent::secure::test {
 
 inline constexpr std::string_view kPod = "0f0e4c6a-2b1d-4a52-9d63-1c6a8a3a7b90";

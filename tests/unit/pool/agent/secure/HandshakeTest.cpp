@@ -12,7 +12,7 @@ Change flip(std::size_t at) {
     return [at](std::string& message) { message.at(at) ^= 1; };
 }
 
-/// What the agent makes of an answer of a server with these keys.
+/// Returns the agent's result for an answer of a server with these keys.
 Progress agentHears(World& world, const std::string& answer) {
     AgentHandshake agent(world.server.publicKey(), world.identity, kPod);
     std::string out;

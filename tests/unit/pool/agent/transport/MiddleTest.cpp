@@ -11,8 +11,8 @@ using namespace hearth::agent::pod;
 
 namespace {
 
-/// One connection between a server and an agent, through somebody who may do with its bytes what
-/// he likes.
+/// One connection between a server and an agent, through a third party that may do anything with
+/// its bytes.
 class Middle {
 public:
     /// May change what comes from the agent; false: he hangs up.

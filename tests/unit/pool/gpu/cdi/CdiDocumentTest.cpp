@@ -20,7 +20,7 @@ std::string corpus(const std::string& name) {
     return sys::readFile(file).value();
 }
 
-/// A small document that is right, for tests to spoil.
+/// A small correct document, which tests then spoil.
 Json rightDocument() {
     return Json::parse(R"({"cdiVersion":"0.7.0","kind":"nvidia.com/gpu",
         "containerEdits":{"env":["A=1"]},

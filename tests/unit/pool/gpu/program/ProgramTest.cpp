@@ -18,7 +18,7 @@ struct Ended {
     std::string err;
 };
 
-/// hearth-gpu with these words, from a shell, on the stand-in libraries.
+/// Runs hearth-gpu with these words, from a shell, on the stand-in libraries.
 Ended hearthGpu(const std::string& words, const std::string& in = "") {
     const test::TempDir folder;
     test::writeText(folder.file("in"), in);

@@ -27,7 +27,7 @@ struct Held {
     bool used = false;  ///< by a container
 };
 
-/// As much of a daemon's images as inspect, pull, tag and remove need.
+/// The part of a daemon's image functions that inspect, pull, tag and remove need.
 class Daemon {
 public:
     Daemon()

@@ -20,8 +20,8 @@ namespace {
 
 constexpr const char* kImage = R"({"Id":"sha256:5","Config":{"Volumes":{"/data":{}}}})";
 
-/// A runtime on a fake Engine, with directories of its own. `reply` answers what is not asked of
-/// every Engine.
+/// A runtime on a fake Engine, with its own directories. `reply` answers the requests that are not
+/// made to every Engine.
 class Machine {
 public:
     explicit Machine(FakeEngine::Reply reply)

@@ -34,7 +34,7 @@ inline std::string answer(int status, const std::string& body, const std::string
            body;
 }
 
-/// The answer of an Engine that does not do it.
+/// The answer of an Engine that refuses a request.
 inline std::string refusal(int status, const std::string& message) {
     return answer(status, dumpJson({{"message", message}}));
 }

@@ -15,7 +15,7 @@ using hearth::pool::docker::ImageArchive;
 
 namespace {
 
-/// An OCI layout with blobs as a test wants them.
+/// An OCI layout with the blobs that a test gives.
 class Layout {
 public:
     Layout() {

@@ -40,7 +40,7 @@ inline ExecRequest command(const std::string& id, const std::string& line) {
     return request;
 }
 
-/// The code of the AgentError that `call` throws; empty if it throws none.
+/// Returns the code of the AgentError that `call` throws; empty if it throws none.
 inline std::string agentCodeOf(const std::function<void()>& call) {
     try {
         call();

@@ -13,7 +13,7 @@
 #include "controller/egress/mirror/store/Decompressor.h"
 #include "controller/egress/policy/Refused.h"
 
-// What an archive of Debian packages says, and what a hostile one might.
+// The statements of an archive of Debian packages, and possible ones of a hostile archive.
 
 namespace hearth::broker {
 namespace {

@@ -8,7 +8,7 @@
 
 namespace hearth::agent::program {
 
-/// Archives as tests want them: right in form, whatever they say.
+/// Archives for tests: correct in form, with any content.
 class TarMaker {
 public:
     TarMaker& file(const std::string& name, const std::string& content, unsigned mode = 0644,

@@ -20,7 +20,7 @@ EngineAddress addressFrom(std::map<std::string, std::string> variables) {
     });
 }
 
-/// The code of the Error that `call` throws; nullopt for another exception or none.
+/// Returns the code of the Error that `call` throws; nullopt for another exception or none.
 template <typename Call>
 std::optional<ErrorCode> codeOf(Call call) {
     try {

@@ -25,7 +25,7 @@ std::string outputFrame(const std::string& payload) {
     return bytes + payload;
 }
 
-/// A relay whose far side is the test's.
+/// A relay whose far side the test holds.
 struct Wire {
     explicit Wire(RelayPump& pump, std::string early = {}) {
         std::string name = (std::filesystem::temp_directory_path() / "pump-XXXXXX").string();

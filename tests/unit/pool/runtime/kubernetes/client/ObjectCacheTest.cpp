@@ -13,7 +13,7 @@ Json pod(const std::string& name, const std::string& uid, const std::string& ver
              {{"namespace", "x"}, {"name", name}, {"uid", uid}, {"resourceVersion", version}}}};
 }
 
-/// What subscribers were told, as short texts: "+x/a u1", "~x/a u1", "-x/a u1", "-x/a u1 late".
+/// The reports to subscribers, as short texts: "+x/a u1", "~x/a u1", "-x/a u1", "-x/a u1 late".
 class Told {
 public:
     explicit Told(ObjectCache& cache)

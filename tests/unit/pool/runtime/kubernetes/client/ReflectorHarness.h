@@ -31,7 +31,7 @@ inline Json podNamed(const std::string& name, const std::string& label = {}) {
     return out;
 }
 
-/// Half of the way, so that a backoff is half of its longest: 0.4 s, 0.8 s, 1.6 s, ...
+/// The middle of the range, so a backoff is half of its longest: 0.4 s, 0.8 s, 1.6 s, ...
 inline double half() {
     return 0.5;
 }
