@@ -112,7 +112,7 @@ void checkVariable(const std::string& variable) {
 cdi::CdiHook hookOf(cdi::CdiHook hook) {
     const std::string what =
         std::string("the ") + cdi::kHookPoints.of(hook.point) + " hook " + hook.path;
-    // Such a hook would run a program, or libraries, of the image as the sandbox's root.
+    // This hook would run a program, or libraries, of the image as the sandbox's root.
     if (hook.point == cdi::HookPoint::StartContainer) {
         cannot(what, "would run inside of the sandbox; no program but the agent is root there");
     }
