@@ -67,13 +67,12 @@ struct ServeConfig {
     Setting<pool::docker::AgentMode> docker_agent;
     Setting<std::string> kubeconfig;
     Setting<std::string> agent_image;
-    Setting<std::string> keys;   ///< folder of the keys that replicas share; empty: its own
-    Setting<std::string> owner;  ///< owns Pods, policy and Lease; empty: none
-    Setting<std::string> lease;
+    Setting<std::string> keys;           ///< folder of the keys that replicas share; empty: its own
+    Setting<std::string> owner;          ///< owns Pods, policy and Lease; empty: none
+    Setting<std::string> lease;          ///< name of the Lease that replicas share; empty: none
     Setting<std::string> shared_volume;  ///< a folder; empty: none
-    Setting<std::string>
-        shared_volume_claim;  ///< the volume claim's name; empty: Pods do not get the volume.
-                              ///< `lease`, above: of the leader among replicas; empty: none
+    /// The volume claim's name; empty: Pods do not get the volume.
+    Setting<std::string> shared_volume_claim;
     Setting<bool> custom_resources;    ///< objects of the cluster declare pools, and claim
     Setting<std::string> public_url;   ///< where clients reach the server; empty: at `advertise`
     Setting<std::string> advertise;    ///< HOST:PORT for other replicas; empty: `listen`

@@ -196,8 +196,7 @@ std::vector<pool::Member> ClaimQueue::settle(const Pool& pool, const Claimant& c
         if (giveBackAll(members)) served = serve(pool.name);
         lock.unlock();
         tell(served);
-        work_.add(
-            {WorkKind::Pool, pool.name});  // the pool may be ending or redeclared
+        work_.add({WorkKind::Pool, pool.name});  // the pool may be ending or redeclared
         throw takenBack();
     }
     if (!members.empty()) {

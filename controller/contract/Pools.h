@@ -73,7 +73,7 @@ struct PoolStatus {
     PoolForecast forecast = {};
     std::vector<PoolCondition> conditions;
     std::optional<PoolScheduleStatus> schedule = {};  ///< only for a pool that has schedules
-    std::optional<PoolPackages> packages = {};  ///< once a pool's named packages are there
+    std::optional<PoolPackages> packages = {};        ///< once a pool's named packages are there
 };
 
 struct PoolView {

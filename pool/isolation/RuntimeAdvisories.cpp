@@ -1,13 +1,15 @@
 #include "pool/isolation/RuntimeAdvisories.h"
 
 #include <cstdio>
+#include <limits>
 #include <tuple>
 
 namespace hearth::pool::launcher {
 namespace {
 
-/// The three numbers of a release; a release candidate counts like its final release.
-using Version = std::tuple<int, int, int>;
+/// The three numbers of a release, and that of its candidate (kFinal for the release itself).
+using Version = std::tuple<int, int, int, int>;
+constexpr int kFinal = std::numeric_limits<int>::max();
 
 struct Hole {
     const char* name;
@@ -17,12 +19,12 @@ struct Hole {
 
 const std::vector<Hole>& holes() {
     static const std::vector<Hole> kHoles{
-        {"CVE-2024-21626", {{1, 1, 12}}, "1.1.5+ds1-1+deb12u1"},
-        {"CVE-2024-45310", {{1, 1, 14}, {1, 2, 0}}, nullptr},
-        {"CVE-2025-31133", {{1, 2, 8}, {1, 3, 3}, {1, 4, 0}}, nullptr},
-        {"CVE-2025-52565", {{1, 2, 8}, {1, 3, 3}, {1, 4, 0}}, nullptr},
-        {"CVE-2025-52881", {{1, 2, 8}, {1, 3, 3}, {1, 4, 0}}, nullptr},
-        {"CVE-2026-41579", {{1, 4, 3}, {1, 5, 0}}, nullptr},
+        {"CVE-2024-21626", {{1, 1, 12, kFinal}}, "1.1.5+ds1-1+deb12u1"},
+        {"CVE-2024-45310", {{1, 1, 14, kFinal}, {1, 2, 0, kFinal}}, nullptr},
+        {"CVE-2025-31133", {{1, 2, 8, kFinal}, {1, 3, 3, kFinal}, {1, 4, 0, kFinal}}, nullptr},
+        {"CVE-2025-52565", {{1, 2, 8, kFinal}, {1, 3, 3, kFinal}, {1, 4, 0, kFinal}}, nullptr},
+        {"CVE-2025-52881", {{1, 2, 8, kFinal}, {1, 3, 3, kFinal}, {1, 4, 0, kFinal}}, nullptr},
+        {"CVE-2026-41579", {{1, 4, 3, kFinal}, {1, 5, 0, kFinal}}, nullptr},
     };
     return kHoles;
 }
@@ -43,12 +45,15 @@ std::vector<std::string> knownHoles(const std::string& version, const std::strin
     int major = 0;
     int minor = 0;
     int patch = 0;
-    if (std::sscanf(version.c_str(), "runc version %d.%d.%d", &major, &minor, &patch) != 3)
-        return {};
+    int candidate = kFinal;
+    const int read = std::sscanf(version.c_str(), "runc version %d.%d.%d-rc.%d", &major, &minor,
+                                 &patch, &candidate);
+    if (read < 3) return {};
     std::vector<std::string> open;
     for (const Hole& hole : holes()) {
         const bool patched = hole.debian != nullptr && commit.starts_with(hole.debian);
-        if (!patched && !isFixed({major, minor, patch}, hole.fixed)) open.emplace_back(hole.name);
+        if (!patched && !isFixed({major, minor, patch, candidate}, hole.fixed))
+            open.emplace_back(hole.name);
     }
     return open;
 }

@@ -31,7 +31,7 @@ public:
         one->print(given.code.value_or(given.command.value_or("")) + "\n");
         one->end("ok", 0);
     };
-    std::optional<Error> refuse_kill;  ///< thrown by kill() if set; before the calls
+    std::optional<Error> refuse_kill;               ///< thrown by kill() if set; before the calls
     std::function<void(const Principal&)> at_kill;  ///< called first by kill() if set
     std::function<void()> at_find;                  ///< the same for find()
     std::shared_ptr<FakeExecution> execution;

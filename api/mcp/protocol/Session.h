@@ -16,9 +16,8 @@ namespace hearth::mcp {
 
 /// The facts that a session id carries.
 struct SessionFacts {
-    std::string_view version;  ///< negotiated
-    Json
-        client_capabilities{};  ///< an object: elicitation, sampling, roots, each {} if declared
+    std::string_view version;    ///< negotiated
+    Json client_capabilities{};  ///< an object: elicitation, sampling, roots, each {} if declared
 };
 
 /// Makes and checks session ids that describe themselves: layout version, protocol version,

@@ -15,16 +15,13 @@ SessionStream::SessionStream(Upstream& upstream, Upstream::Deliver deliver)
 SessionStream::~SessionStream() {
     thread_.request_stop();
     client_.interrupt();
-    // interrupt() misses a connection that is being made; its stream ends with that connection.
+    // interrupt() misses a connection that is being made; listen() leaves that one by its stop.
 }
 
 void SessionStream::loop(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
         try {
-            const bool there = upstream_.listen(client_, [&](const Json& message) {
-                if (!stop.stop_requested()) deliver_(message);
-            });
-            if (!there) return;
+            if (!upstream_.listen(client_, stop, deliver_)) return;
         } catch (const Error&) {  // the server restarts, or is gone: calls report that
             client_.close();
         }

@@ -244,7 +244,8 @@ void Upstream::exchangeModern(http::HttpClient& client, const Json& message,
     post(client, message, headers, false, deliver);
 }
 
-bool Upstream::listen(http::HttpClient& client, const Deliver& deliver) {
+bool Upstream::listen(http::HttpClient& client, const std::stop_token& stop,
+                      const Deliver& deliver) {
     http::ClientRequest request;
     request.target = endpoint_;
     request.headers = headersOf(session(client));
@@ -254,13 +255,13 @@ bool Upstream::listen(http::HttpClient& client, const Deliver& deliver) {
     const http::ClientResponse response = client.stream(
         request,
         [&](std::string_view piece) {
-            if (events) reader.feed(piece);
-            return events;
+            if (events && !stop.stop_requested()) reader.feed(piece);
+            return events && !stop.stop_requested();
         },
         [&](const http::ClientResponse& head) {
             events = head.status == 200 &&
                      head.header("Content-Type").value_or("").starts_with("text/event-stream");
-            return true;
+            return !stop.stop_requested();
         });
     return events || response.status == 404;
 }

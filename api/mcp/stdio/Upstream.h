@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -35,8 +36,9 @@ public:
     /// The same for a message of 2026-07-28 or later, which has its own headers and no session.
     void exchangeModern(http::HttpClient& client, const Json& message, const Deliver& deliver);
     /// Receives messages that the server sends without a request until the connection ends; false
-    /// if the server has no such stream. Throws Error.
-    bool listen(http::HttpClient& client, const Deliver& deliver);
+    /// if the server has no such stream. A requested stop ends it with the next bytes that come.
+    /// Throws Error.
+    bool listen(http::HttpClient& client, const std::stop_token& stop, const Deliver& deliver);
 
     /// Streams a local file into a workspace and returns its size. Throws Error, also if the
     /// server refuses the file. `mode`: "755", or none.

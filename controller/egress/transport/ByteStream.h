@@ -53,7 +53,7 @@ struct Carried {
 struct RelayLimits {
     std::uint64_t sent = UINT64_MAX;      ///< after these, nothing more is read from `inside`
     std::uint64_t received = UINT64_MAX;  ///< after these, the relay ends
-    /// Whether to report the end of input to the outside. Some HTTP servers read it as a client
+    /// True to report the end of input to the outside. Some HTTP servers read it as a client
     /// that has gone.
     bool tell_end = true;
     std::chrono::milliseconds idle = std::chrono::minutes(5);

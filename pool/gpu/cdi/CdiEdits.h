@@ -12,9 +12,9 @@ namespace hearth::pool::cdi {
 
 /// A device node that a container gets. Fields that the file leaves out are read from the host.
 struct CdiNode {
-    std::string path;       ///< in the container
-    std::string host_path;  ///< on this machine; equal to `path` by default
-    std::string type = {};  ///< "c"; empty: as it is on the host
+    std::string path;                         ///< in the container
+    std::string host_path;                    ///< on this machine; equal to `path` by default
+    std::string type = {};                    ///< "c"; empty: as it is on the host
     std::optional<std::uint32_t> major = {};  ///< both numbers or none
     std::optional<std::uint32_t> minor = {};
     std::optional<std::uint32_t> mode = {};

@@ -24,9 +24,8 @@ struct GpuNode {
 /// The additions of a sandbox with GPUs: CDI edits, checked against this machine and the rules.
 struct GpuParts {
     std::vector<GpuNode> nodes;
-    std::vector<cdi::CdiMount>
-        mounts;                    ///< sources exist; sorted, none inside another
-    std::vector<std::string> env;  ///< for its executions
+    std::vector<cdi::CdiMount> mounts;  ///< sources exist; sorted, none inside another
+    std::vector<std::string> env;       ///< for its executions
     std::vector<cdi::CdiHook> hooks;
 
     bool operator==(const GpuParts&) const = default;

@@ -28,10 +28,9 @@ std::size_t places(Slot slot);
 struct OperationRules {
     const char* name;  ///< in the packet, logs and metrics
     Slot slot;
-    std::chrono::seconds limit;  ///< then the launcher kills the operation
-    std::chrono::seconds
-        patience;         ///< then the client gives up; includes a wait before it
-    std::string subject;  ///< sandbox, image or layer; empty: the machine
+    std::chrono::seconds limit;     ///< then the launcher kills the operation
+    std::chrono::seconds patience;  ///< then the client gives up; includes a wait before it
+    std::string subject;            ///< sandbox, image or layer; empty: the machine
     bool alone = false;   ///< no other of its kind at once: one image unpacked, one sweep done
     bool behind = false;  ///< runs after the answers: yields to requests
 };

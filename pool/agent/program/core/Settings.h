@@ -24,9 +24,8 @@ enum class Mark {
 /// The way this agent was started. Everything that a test may switch has its sandbox value here,
 /// and keeps it when the agent is PID 1.
 struct Settings {
-    bool init = false;  ///< the agent is PID 1: the whole PID namespace is its own
-    bool keep_identity =
-        false;  ///< tenants keep the agent's uid: test switch, or it is not uid 0
+    bool init = false;           ///< the agent is PID 1: the whole PID namespace is its own
+    bool keep_identity = false;  ///< tenants keep the agent's uid: test switch, or it is not uid 0
     Mark mark = Mark::Limit;
     uid_t uid = 1000;
     gid_t gid = 1000;

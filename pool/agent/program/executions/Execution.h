@@ -77,8 +77,7 @@ public:
         std::size_t output_limit = 0;
         bool background = false;
         bool paced = false;  ///< waits for its streams instead of dropping output
-        std::string
-            note;  ///< JSON text of the server, returned to everyone who attaches; or empty
+        std::string note;  ///< JSON text of the server, returned to everyone who attaches; or empty
     };
 
     Execution(EventLoop& loop, const Settings& settings, ExecutionOwner& owner, Request request);

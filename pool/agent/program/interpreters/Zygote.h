@@ -19,8 +19,7 @@ namespace hearth::agent {
 
 /// An interpreter that was forked in advance and waits for work. Its Mark is always the limit.
 struct Parked {
-    pid_t pid =
-        -1;  ///< unknown until it is forked; its channel and pipes exist before
+    pid_t pid = -1;  ///< unknown until it is forked; its channel and pipes exist before
     gid_t label = 0;
     Spawned pipes;  ///< its pid is not filled in
     std::unique_ptr<DriverChannel> channel;

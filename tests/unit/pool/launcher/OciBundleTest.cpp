@@ -270,6 +270,8 @@ TEST_CASE("the holes of a runc are told by its version", "[unit][launcher]") {
     CHECK(knownHoles("runc version 1.3.2", "").size() == 4);
     CHECK(knownHoles("runc version 1.4.3", "").empty());
     CHECK(knownHoles("runc version 1.5.0", "").empty());
+    CHECK(knownHoles("runc version 1.5.0-rc.1", "") == std::vector<std::string>{"CVE-2026-41579"});
+    CHECK(knownHoles("runc version 1.4.0-rc.1", "").size() == 4);
     CHECK(knownHoles("crun version 1.8.1", "").empty());
 }
 
