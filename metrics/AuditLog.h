@@ -32,7 +32,7 @@ struct AuditEntry {
     std::string trace_id;
 };
 
-/// A LineFile with a line of JSON per entry. Equal denials (401, 429: same caller, same origin)
+/// A LineFile with a line of JSON per entry. Equal denials (same status, caller, reason and route)
 /// give one line per second, with their number, so that refused callers cannot fill the disk.
 /// Thread-safe.
 class AuditLog {

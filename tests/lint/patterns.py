@@ -60,7 +60,7 @@ TEXT_RULES = [
     Rule(r"\b(TODO|FIXME|XXX)\b", r".", r"^tests/lint/", "finish it, or file an issue"),
     Rule(r"\bDESIGN\b(?!=)|\b(API|HOUSE|STYLE|SEEDS|MCP|OPS|SECURITY|RELIABILITY|PERFORMANCE|KUBERNETES)\.md\b", r".",
          r"^tests/lint/", "a page that readers of the repository do not have; name one of docs/, ARCHITECTURE or PROTOCOL"),
-    Rule(r"//[/<!]*\s+(What|Who|Whose|Whom|Those|Of|Whether)\b", CODE, r"^tests/(unit|kernel|bench|fake)/",
+    Rule(r"(//|/\*)[/<!*]*\s+(What|Who|Whose|Whom|Those|Of|Whether)\b", r"\.(h|cpp|js)$", r"^tests/(unit|kernel|bench|fake)/",
          "a comment begins with its subject or its verb: The limits of ..., Returns ..., True if ..."),
     Rule(r"^(<{7}|>{7}) ", r".", "", "a merge was left unfinished"),
 ]

@@ -1,4 +1,4 @@
-// What a workspace uses now, and its account of requests to the outside.
+// The present use of a workspace, and its account of requests to the outside.
 
 import { get } from "./api.js";
 import { h, patch } from "./dom.js";
@@ -33,7 +33,7 @@ export function followUsage({ root, signal, path, limits }) {
 
 const COLUMNS = [{ title: "Time" }, { title: "Destination" }, { title: "Kind" }, { title: "Decision" }, { title: "Status", number: true }, { title: "Sent", number: true }, { title: "Received", number: true }, { title: "Took", number: true }];
 
-/** What the workspace has sent to the outside. */
+/** The requests that the workspace has sent to the outside. */
 export function followEgress({ root, signal, path, network }) {
     watch({
         load: () => get(`${path}/egress`, { signal }), signal, every: 10_000, wants: (event) => event.type.startsWith("egress."),

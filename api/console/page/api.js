@@ -2,7 +2,7 @@
 
 import { refused, token } from "./session.js";
 
-/** What went wrong, in the server's words. Status 0: the server did not answer. */
+/** An error in the server's words. Status 0: the server did not answer. */
 export class Problem extends Error {
     constructor(status, document) {
         super(document.message ?? document.detail ?? document.title ?? `The server answered ${status}.`);

@@ -12,7 +12,7 @@ let prefix = false;
 
 function on() { return localStorage.getItem(KEY) !== "off"; }
 
-/** What types must not be taken for a shortcut. */
+/** Elements in which typing is no shortcut. */
 function typing(target) {
     return target.closest("input, textarea, select, [contenteditable], .terminal-room, dialog") !== null;
 }

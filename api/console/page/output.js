@@ -103,7 +103,7 @@ export class Output {
         this.timer ??= setTimeout(() => this.flush(), FLUSH_MS);
     }
 
-    /** What an event of a stream tells. */
+    /** Shows an event of a stream. */
     take({ event, data }) {
         if (event === "stdout" || event === "stderr") {
             if (data.droppedBytes) this.mark(`${data.droppedBytes} bytes were not kept by the server.`);
@@ -208,7 +208,7 @@ export class Output {
         this.flush();
     }
 
-    /** What an Execution that was read whole has. Output comes before the results there. */
+    /** Shows an Execution that was read whole. Its output comes before its results. */
     whole(execution) {
         this.clear();
         if (execution.stdout) this.write("stdout", execution.stdout);

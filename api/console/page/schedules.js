@@ -26,7 +26,7 @@ function fieldOf(text, least, most, words = []) {
     return found;
 }
 
-/** Whether a cron line fires in a minute { minute, hour, day, month, weekday }; as the server reads it. */
+/** True if a cron line fires in a minute { minute, hour, day, month, weekday }, as the server reads it. */
 export function cronOf(line) {
     const fields = (NAMED[line] ?? line).trim().split(/\s+/);
     const [minutes, hours, days] = [fieldOf(fields[0], 0, 59), fieldOf(fields[1], 0, 23), fieldOf(fields[2], 1, 31)];
@@ -66,7 +66,7 @@ function firings(pools, from) {
     return all.sort((a, b) => a.at - b.at);
 }
 
-/** What is in force now, as a bar up to the next change. */
+/** The schedule in force now, as a bar up to the next change. */
 function inForce(pool, from) {
     const now = pool.status.schedule;
     return now?.entry ? [{ pool, entry: { name: now.entry }, at: from, end: now.nextChange ? Date.parse(now.nextChange) : from + DAY_MINUTES * MINUTE }] : [];

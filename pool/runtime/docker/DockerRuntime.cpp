@@ -30,7 +30,7 @@ using docker::count;
 using docker::Gate;
 using docker::text;
 
-// As many as the reconciler has workers for; more do not make a daemon faster.
+// The reconciler has as many workers for the first two; more do not make a daemon faster.
 constexpr unsigned kCreates = 6;
 constexpr unsigned kDestroys = 5;
 constexpr unsigned kClaims = 4;
