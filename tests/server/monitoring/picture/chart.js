@@ -77,7 +77,7 @@ function edged(point, at, points) {
 }
 
 function drawLines(svg, panel, layers, x, y) {
-    // Those that stay at zero lie below; of a stack they would only hide the edge of another.
+    // Lines that stay at zero lie below; in a stack they would only hide the edge of another.
     const order = layers.map((_, at) => at).sort((a, b) => isFlat(panel.series[b]) - isFlat(panel.series[a]) || a - b);
     for (const at of order) {
         for (const stretch of panel.stacked ? stretches(layers[at]) : []) {

@@ -1,4 +1,4 @@
-// What Grafana's units look like on an axis: one step for the whole axis, so that all its labels have the same form.
+// The form of Grafana's units on an axis: one step for the whole axis, so that all its labels have the same form.
 
 const SCALES = {
     s: [["s", 1], ["ms", 1e-3], ["µs", 1e-6]],
