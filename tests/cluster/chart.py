@@ -91,6 +91,12 @@ def rendered():
     kubectl("apply", "--dry-run=server", "-f", "-", input=old)
 
 
+def only_servers_reach_agents():
+    [policy] = [each for each in get("networkpolicies")["items"] if each["metadata"].get("ownerReferences")]
+    [admitted] = policy["spec"]["ingress"]
+    assert admitted["from"] == [{"podSelector": get("deployment", "one-hearth")["spec"]["selector"]}], policy
+
+
 def installed():
     """Helm installs the chart; a claim works over its service, goes on with its execution through an upgrade to TLS and the end of the leader's Pod, and nothing is left at the end"""
     own_cluster("services")
@@ -128,6 +134,7 @@ def installed():
             kubectl("wait", "--for=condition=Ready", "workspace/claimed", "--timeout=60s")
             status = get("workspace", "claimed")["status"]
             assert status["url"] == f"http://one-hearth.{NAMESPACE}.svc:8080", status
+            only_servers_reach_agents()
             first = begin(workspace, 40)
             encrypt(file)
             assert get("secret", "one-hearth-keys")["data"] == keys

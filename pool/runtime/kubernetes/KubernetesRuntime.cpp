@@ -64,9 +64,15 @@ KubernetesRuntime::KubernetesRuntime(KubernetesOptions options,
                                                 " does not answer: " + version.error().text());
     }
     version_ = version.value().value("gitVersion", "");
-    owner_ = findOwner();
+    const Json owner = findOwner();
+    kubernetes::PodGroup group{
+        .ns = pods_.ns, .instance = options_.instance, .owner = {}, .servers = {}};
+    if (owner.is_object()) {
+        owner_ = group.owner = kubernetes::referenceTo(owner);
+        group.servers = owner.value(Json::json_pointer("/spec/selector"), Json());
+    }
     prepareVolume();
-    kubernetes::shutPodsOff(client_, {pods_.ns, options_.instance, owner_}, limits());
+    kubernetes::shutPodsOff(client_, group, limits());
     subscription_ = cache_.subscribe([this](const ObjectChange& change) { changed(change); });
     follower_ = std::jthread([this](const std::stop_token& stop) { reflector_.run(stop); });
     try {
@@ -86,7 +92,7 @@ Json KubernetesRuntime::findOwner() {
         throw Error(ErrorCode::InvalidArgument, "\"" + options_.owner + "\" names no owner of Pods")
             .hint("name an object of the namespace, such as deployments.apps/hearth");
     }
-    kubernetes::KubeResult<Json> found = kubernetes::ownerReference(client_, *name);
+    kubernetes::KubeResult<Json> found = client_.get(name->resource, name->name);
     if (found) return std::move(found).value();
     throw Error(ErrorCode::Unavailable, "the owner of Pods, " + options_.owner +
                                             ", cannot be found: " + found.error().text())

@@ -75,6 +75,7 @@ private:
     kubernetes::ReflectorOptions following();
     void heard(const kubernetes::ReflectorCondition& condition);
     void awaitFirstList();
+    /// Reads the owner of Pods; null if the options name none.
     Json findOwner();
     /// Creates the folder of layers.
     void prepareVolume();

@@ -8,14 +8,15 @@
 namespace hearth::pool::kubernetes {
 
 void shutPodsOff(KubernetesClient& client, const PodGroup& pods, const CallLimits& limits) {
-    const auto& [ns, instance, owner] = pods;
+    const auto& [ns, instance, owner, servers] = pods;
     const KubeResource policies{
         .group = "networking.k8s.io", .version = "v1", .plural = "networkpolicies", .ns = ns};
     const std::string name = "hearth-" + instance;
-    const Json port{{"protocol", "TCP"}, {"port", kAgentPort}};
+    Json admitted{{"ports", Json::array({{{"protocol", "TCP"}, {"port", kAgentPort}}})}};
+    if (!servers.is_null()) admitted["from"] = Json::array({{{"podSelector", servers}}});
     const Json spec{{"podSelector", {{"matchLabels", {{kInstanceLabel, instance}}}}},
                     {"policyTypes", Json::array({"Ingress", "Egress"})},
-                    {"ingress", Json::array({{{"ports", Json::array({port})}}})},
+                    {"ingress", Json::array({admitted})},
                     {"egress", Json::array()}};
     Json policy{
         {"apiVersion", "networking.k8s.io/v1"},

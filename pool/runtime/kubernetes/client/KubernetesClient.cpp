@@ -46,16 +46,19 @@ JsonLimits kubeJsonLimits() {
             .lenient = true};
 }
 
+Json referenceTo(const Json& object) {
+    return {{"apiVersion", object.value("apiVersion", "")},
+            {"kind", object.value("kind", "")},
+            {"name", nameOf(object)},
+            {"uid", object.value(Json::json_pointer("/metadata/uid"), "")},
+            {"controller", false},
+            {"blockOwnerDeletion", false}};
+}
+
 KubeResult<Json> ownerReference(KubernetesClient& client, const OwnerName& owner) {
     KubeResult<Json> object = client.get(owner.resource, owner.name);
     if (!object) return object;
-    const Json& found = object.value();
-    return Json{{"apiVersion", found.value("apiVersion", "")},
-                {"kind", found.value("kind", "")},
-                {"name", owner.name},
-                {"uid", found.value(Json::json_pointer("/metadata/uid"), "")},
-                {"controller", false},
-                {"blockOwnerDeletion", false}};
+    return referenceTo(object.value());
 }
 
 KubernetesClient::KubernetesClient(ClusterAccess& access, unsigned connections)

@@ -125,6 +125,8 @@ private:
 };
 
 /// The ownerReferences entry of an object; it does not delay the owner's end.
+Json referenceTo(const Json& object);
+/// The same for an object that is read first.
 KubeResult<Json> ownerReference(KubernetesClient& client, const OwnerName& owner);
 
 /// Limits for documents of the API server: larger and deeper than those of Hearth's clients.

@@ -275,6 +275,26 @@ TEST_CASE("Pods and their policy go with their owner, which must be there", "[un
     }
 }
 
+TEST_CASE("only the Pods of the servers' Deployment reach the agents, if it is known",
+          "[unit][kubernetes]") {
+    const auto admitted = [](Cluster& cluster) {
+        const Json policy = *cluster.server.get(kPolicies, "default/hearth-aaaaaaaaaaaa");
+        return policy.at("spec").at("ingress").at(0);
+    };
+    Cluster cluster;
+    cluster.start();
+    CHECK_FALSE(admitted(cluster).contains("from"));
+    const Json selector{{"matchLabels", {{"app", "hearth"}}}};
+    cluster.server.put("/apis/apps/v1/deployments",
+                       {{"apiVersion", "apps/v1"},
+                        {"kind", "Deployment"},
+                        {"metadata", {{"name", "hearth"}, {"namespace", "default"}}},
+                        {"spec", {{"selector", selector}}}});
+    cluster.start("deployments.apps/hearth");
+    CHECK(admitted(cluster).at("from") == Json::array({{{"podSelector", selector}}}));
+    CHECK(admitted(cluster).at("ports").at(0).at("port") == 7017);
+}
+
 TEST_CASE("a server that stops still ends Pods, until its time is over", "[unit][kubernetes]") {
     Cluster cluster;
     KubernetesRuntime& runtime = cluster.start();
