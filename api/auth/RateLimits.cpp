@@ -41,7 +41,8 @@ void require(const RateLimits& limits, api::Request& request, const std::string&
     request.addAnswerHeader("RateLimit-Remaining", std::to_string(verdict->remaining));
     request.addAnswerHeader("RateLimit-Reset", std::to_string(verdict->reset.count()));
     if (verdict->allowed) return;
-    throw Error(ErrorCode::RateLimited, "tenant " + tenant + " sends more requests than it may")
+    throw Error(ErrorCode::RateLimited,
+                "tenant " + tenant + " sends more requests than its limit allows")
         .hint("Send fewer at once, and follow RateLimit-Remaining")
         .retryAfter(verdict->retry_after);
 }

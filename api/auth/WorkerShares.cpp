@@ -8,9 +8,8 @@ namespace hearth::auth {
 namespace {
 
 Error refusal(const std::string& tenant, std::size_t held) {
-    return Error(ErrorCode::RateLimited,
-                 "tenant " + tenant + " has " + std::to_string(held) +
-                     " requests under way, which is its share of the server")
+    return Error(ErrorCode::RateLimited, "tenant " + tenant + " has " + std::to_string(held) +
+                                             " requests under way, its share of the server")
         .hint("wait for some of them to end, or run with background: true")
         .retryAfter(std::chrono::seconds(1));
 }

@@ -119,9 +119,9 @@ UsageError unknownFlag(const CommandSpec& spec, const std::string& written,
     }
     const std::string help = "see `" + spec.called() + " --help`";
     if (spec.program_at != SIZE_MAX) {
-        return UsageError(message, "flags of the program stand after its name; " + help);
+        return UsageError(message, "write flags of the program after its name; " + help);
     }
-    if (spec.rest) return UsageError(message, "a flag of the program stands after --; " + help);
+    if (spec.rest) return UsageError(message, "write flags of the program after --; " + help);
     return UsageError(message, "usage: " + spec.called() + " " + usageOf(spec) + "; " + help);
 }
 
@@ -398,7 +398,7 @@ std::optional<std::uint64_t> Options::size(std::string_view flag) const {
     }
     const auto value = parseBytes(exact);
     if (!value) {
-        throw UsageError("--" + std::string(flag) + " \"" + *text + "\" is no size",
+        throw UsageError("--" + std::string(flag) + " \"" + *text + "\" is not a size",
                          "write 256Mi or 256m");
     }
     return value;

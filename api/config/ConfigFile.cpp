@@ -55,7 +55,7 @@ private:
         } else if (node.IsSequence()) {
             for (const YAML::Node& item : node) items.push_back(scalar(item, key));
         } else {
-            fail(node, key + " is no list", "write `" + key + ": [A, B]`");
+            fail(node, key + " must be a list", "write `" + key + ": [A, B]`");
         }
         if (type.shape == SettingType::Shape::Path || type.shape == SettingType::Shape::Paths) {
             for (std::string& item : items) item = resolved(item);
@@ -78,7 +78,7 @@ private:
     void eachKey(const YAML::Node& map, const std::vector<std::string>& known,
                  const std::string& where,
                  const std::function<void(const std::string&, const YAML::Node&)>& visit) const {
-        if (!map.IsMap()) fail(map, where + " is no mapping", "write `key: value` lines");
+        if (!map.IsMap()) fail(map, where + " must be a mapping", "write `key: value` lines");
         std::set<std::string> seen;
         for (const auto& entry : map) {
             const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
@@ -95,20 +95,22 @@ private:
 
     std::string scalar(const YAML::Node& node, const std::string& key) const {
         if (!node.IsScalar() || node.Scalar().find('\0') != std::string::npos) {
-            fail(node, key + " is no text", "write `" + key + ": VALUE`");
+            fail(node, key + " must be a text", "write `" + key + ": VALUE`");
         }
         return node.Scalar();
     }
     void tokens(const YAML::Node& node, const std::string& key) {
         if (!node.IsSequence()) {
-            fail(node, key + " is no list", "write `- {name: ci, role: user, sha256: HEX}` lines");
+            fail(node, key + " must be a list",
+                 "write `- {name: ci, role: user, sha256: HEX}` lines");
         }
         std::vector<TokenConfig> all;
         for (const YAML::Node& item : node) {
             all.push_back(token(item));
             const auto same = [&](const TokenConfig& t) { return t.name == all.back().name; };
             if (std::ranges::count_if(all, same) > 1) {
-                fail(item, "a second token named \"" + all.back().name + "\"", "rename it");
+                fail(item, "two tokens have the name \"" + all.back().name + "\"",
+                     "rename one of them");
             }
         }
         tokens_ = {std::move(all), Source::File, at(node)};
@@ -125,10 +127,10 @@ private:
                     if (key == "tokenFile") token.token_file = resolved(given);
                 });
         if (token.name.empty() || token.tenant.empty()) {
-            fail(node, "a token has no name or no tenant", "name it after who holds it");
+            fail(node, "a token has no name or no tenant", "give it both");
         }
         if (!controller::isTenantName(token.tenant)) {
-            fail(node, "\"" + token.tenant + "\" is no tenant's name",
+            fail(node, "\"" + token.tenant + "\" is not a tenant's name",
                  std::string("it ") + controller::kTenantNameRule);
         }
         if (token.sha256.empty() == token.token_file.empty()) {
@@ -172,7 +174,7 @@ Setting<std::vector<TokenConfig>> readConfigText(const std::string& text, const 
         root = YAML::Load(text);
     } catch (const YAML::ParserException& e) {
         throw UsageError(name + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg,
-                         "the file is no valid YAML");
+                         "the file is not valid YAML");
     }
     return ConfigReader(name, directory, layers).read(root);
 }

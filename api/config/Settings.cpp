@@ -112,7 +112,7 @@ SettingType number(Setting<std::uint32_t> Config::*member, std::uint32_t least,
         const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
         if (error != std::errc{} || end != given.data() + given.size() || value < least ||
             value > most) {
-            throw UsageError("no" + words.substr(1) + ": \"" + given + "\"", "give a whole number");
+            throw UsageError("not " + words + ": \"" + given + "\"", "give a whole number");
         }
         return value;
     };
@@ -137,41 +137,42 @@ SettingType tokens() {
     return type;
 }
 
-/// Checks that every text is `right`; else it is no `what`.
+/// Checks that every text is `right`; else it is not `what`.
 Check each(const char* what, const char* hint, bool (*right)(const std::string&)) {
     return [what, hint, right](const TextList& texts) {
         for (const std::string& one : texts) {
-            if (!right(one)) throw UsageError("\"" + one + "\", which is no " + what, hint);
+            if (!right(one)) throw UsageError("\"" + one + "\", which is not " + what, hint);
         }
     };
 }
 
 const Check kAddress =
-    each("address", "write HOST:PORT, as 127.0.0.1:8080 or [::1]:8080",
+    each("an address", "write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080",
          [](const std::string& one) { return parseListenAddress(one).has_value(); });
-const Check kSeed = each("seed", "use s0, s1, s2 or s3", [](const std::string& one) {
+const Check kSeed = each("a seed", "use s0, s1, s2 or s3", [](const std::string& one) {
     return one.empty() || mcp::seeds::isSeed(one);
 });
 const Check kDirectory =
-    each("directory", "name a directory", [](const std::string& one) { return !one.empty(); });
-const Check kLibrary = each(
-    "library", "write its name, as libcuda.so.1, or an absolute path", [](const std::string& one) {
-        return !one.empty() && (one.front() == '/' || one.find('/') == std::string::npos);
-    });
-const Check kSize = each("size", "write 256Mi or 4Gi",
+    each("a directory", "name a directory", [](const std::string& one) { return !one.empty(); });
+const Check kLibrary =
+    each("a library", "write its name, such as libcuda.so.1, or an absolute path",
+         [](const std::string& one) {
+             return !one.empty() && (one.front() == '/' || one.find('/') == std::string::npos);
+         });
+const Check kSize = each("a size", "write 256Mi or 4Gi",
                          [](const std::string& one) { return parseBytes(one).has_value(); });
-const Check kHost = each("host", "write HOST or HOST:PORT", [](const std::string& one) {
+const Check kHost = each("a host", "write HOST or HOST:PORT", [](const std::string& one) {
     return broker::Destination::parse(one, 443).has_value();
 });
 const Check kRange =
-    each("range of addresses", "write 10.0.0.0/8 or 2001:4860::/32",
+    each("a range of addresses", "write 10.0.0.0/8 or 2001:4860::/32",
          [](const std::string& one) { return broker::IpRange::parse(one).has_value(); });
 const Check kIndex =
-    each("URL of an index", "write https://HOST/PATH/", [](const std::string& one) {
+    each("the URL of an index", "write https://HOST/PATH/", [](const std::string& one) {
         const bool web = one.starts_with("https://") || one.starts_with("http://");
         return one.empty() || (web && broker::hostAndPort(one));
     });
-const Check kRegistry = each("registry", "write HOST or HOST:PORT, as registry.example:5000",
+const Check kRegistry = each("a registry", "write HOST or HOST:PORT, such as registry.example:5000",
                              [](const std::string& one) {
                                  return !one.empty() && pool::image::registryOf(one + "/x") == one;
                              });
@@ -216,73 +217,78 @@ const std::vector<SettingRow>& settings() {
         {"tls-cert", "FILE", "tls.cert", plain(&C::tls_cert, Shape::Path), "",
          "A certificate with its chain, in PEM: REST and MCP are then served over TLS"},
         {"tls-key", "FILE", "tls.key", plain(&C::tls_key, Shape::Path), "",
-         "Its key; both are read again when they change"},
+         "The key of that certificate; both files are read again when they change"},
         {"ops-listen", "ADDRESS", "opsListen", plain(&C::ops_listen, Shape::Text, kAddress),
          "127.0.0.1:9464", "Where /metrics, /healthz and /readyz are served"},
         {"compat", "SEED", "compat", plain(&C::compat, Shape::Text, kSeed), "",
-         "Serve the clients of an earlier system unchanged, s0 to s3, on its port"},
+         "Serve the clients of an earlier system (s0 to s3) unchanged, on that system's port"},
         {"data-dir", "DIR", "dataDir", plain(&C::data_dir, Shape::Path, kDirectory), kDataDirectory,
          "Where state and images are kept"},
-        {"config", "FILE", "", {}, "", "A YAML file of settings, under flags and environment"},
+        {"config",
+         "FILE",
+         "",
+         {},
+         "",
+         "A YAML file of settings; flags and environment override it"},
         {"pools", "FILE", "pools", plain(&C::pools, Shape::Paths), "",
-         "A manifest of pools to declare at each start; it wins over what was applied meanwhile"},
+         "A manifest of pools to declare at each start; it overrides changes that were applied "
+         "since"},
         {"pools-once", "FILE", "poolsOnce", plain(&C::pools_once, Shape::Paths), "",
-         "A manifest of pools to declare at a start if there are none of these names yet"},
+         "A manifest of pools to declare at a start; pools that exist already are left as they "
+         "are"},
         {"quotas", "FILE", "quotas", plain(&C::quotas, Shape::Paths), "",
-         "Quotas of tenants, a mapping of names to limits; they win over those set over REST"},
+         "Quotas of tenants, a mapping of names to limits; they override quotas set over REST"},
         {"runtime", "NAME", "runtime", choice(&C::runtime, kRuntimes), "auto",
-         "What makes the sandboxes: auto, oci, docker or kubernetes"},
+         "The runtime that makes the sandboxes: auto, oci, docker or kubernetes"},
         {"oci-runtime", "PROGRAM", "ociRuntime", plain(&C::oci_runtime, Shape::Text), "runc",
          "The OCI runtime's program"},
         {"docker-agent", "HOW", "dockerAgent", choice(&C::docker_agent, kAgentModes), "auto",
          "How the agent gets into Docker's containers: auto, bind (mounted) or copy"},
         {"kubeconfig", "FILE", "kubeconfig", plain(&C::kubeconfig, Shape::Text), "",
-         "How to reach the cluster of --runtime kubernetes; without it as the Pod that we run in"},
+         "How to reach the cluster of --runtime kubernetes; default: as the Pod of the server"},
         {"agent-image", "IMAGE", "agentImage", plain(&C::agent_image, Shape::Text), "",
          "The image that brings the agent into Pods (hearth agent-folder)"},
         {"keys", "DIR", "keys", plain(&C::keys, Shape::Path), "",
-         "The files key and agent-key, 32 random bytes each, that all replicas in a cluster share"},
+         "A directory with the files key and agent-key (32 random bytes each), the same for all "
+         "replicas"},
         {"owner", "KIND/NAME", "owner", plain(&C::owner, Shape::Text), "",
-         "The object in the cluster with whose end the Pods go, such as deployments.apps/hearth"},
+         "The cluster object that owns the Pods and takes them with it, such as "
+         "deployments.apps/hearth"},
         {"lease", "NAME", "lease", plain(&C::lease, Shape::Text), "",
-         "The Lease by which several replicas in a cluster agree on the one that leads"},
+         "The Lease by which the replicas in a cluster choose their leader"},
         {"shared-volume", "DIR", "sharedVolume.dir", plain(&C::shared_volume, Shape::Path), "",
-         "Where a volume is mounted that all replicas in a cluster share: history, artifacts, "
-         "layers"},
+         "The mount point of a volume that all replicas share: history, artifacts, layers"},
         {"shared-volume-claim", "NAME", "sharedVolume.claim",
          plain(&C::shared_volume_claim, Shape::Text), "",
-         "The PersistentVolumeClaim of that volume, from which Pods get the packages of their "
-         "pool"},
+         "The PersistentVolumeClaim of that volume; Pods get the packages of their pool from it"},
         {"advertise", "ADDRESS", "advertise", plain(&C::advertise, Shape::Text), "",
-         "HOST:PORT where other replicas reach this one; without it the address of --listen"},
+         "HOST:PORT where other replicas reach this one; default: the address of --listen"},
         {"custom-resources", "", "customResources", choice(&C::custom_resources, kSwitch), "false",
-         "Take the SandboxPool and Workspace objects of the cluster's namespace (hearth crds)"},
+         "Serve the SandboxPool and Workspace objects of the cluster's namespace (hearth crds)"},
         {"public-url", "URL", "publicUrl", plain(&C::public_url, Shape::Text), "",
-         "Where clients reach the server; given to clients that claim by an object or need a "
-         "token"},
+         "The server's URL for clients; sent to those that claim by an object or need a token"},
         {"gpu-library", "FILE", "gpuLibrary", plain(&C::gpu_library, Shape::Text, kLibrary),
          "libnvidia-ml.so.1", "NVIDIA's management library; none: do not look for GPUs"},
         {"cuda-library", "FILE", "cudaLibrary", plain(&C::cuda_library, Shape::Text, kLibrary),
-         "libcuda.so.1", "CUDA's driver library, by which GPUs are scrubbed"},
+         "libcuda.so.1", "CUDA's driver library, which scrubs GPUs"},
         {"cdi-folders", "DIR", "cdiFolders", plain(&C::cdi_folders, Shape::Paths),
          "/etc/cdi,/var/run/cdi",
-         "Where files say what a container with a GPU needs (CDI); a later one outweighs the "
-         "others"},
+         "Folders of CDI files, which say what a container with a GPU needs; a later folder wins"},
         {"user", "NAME", "user", plain(&C::user, Shape::Text), "hearth",
-         "The user that the server runs as beside its launcher"},
+         "The user that the server runs as; only its launcher stays root"},
         {"default-pool", "NAME", "defaultPool", plain(&C::default_pool, Shape::Text), "",
          "The pool for requests that name none; default: the oldest"},
         {"", "TOKEN", "tokens", tokens(), "",
-         "Tokens that are valid while the file lists them: it is followed"},
+         "Tokens that are valid while the file lists them; the server follows its changes"},
         {"oidc", "FILE", "oidc", plain(&C::oidc, Shape::Path), "",
-         "OpenID Connect issuers whose tokens are taken, and what their claims mean"},
+         "OpenID Connect issuers whose tokens are accepted, and what their claims mean"},
         {"allowed-hosts", "HOST", "allowedHosts", plain(&C::allowed_hosts, Shape::List), "",
          "An additional Host that requests may name"},
         {"allowed-origins", "ORIGIN", "allowedOrigins", plain(&C::allowed_origins, Shape::List), "",
          "An Origin whose pages may call the server and read its answers"},
         {"trusted-proxies", "RANGE", "trustedProxies",
          plain(&C::trusted_proxies, Shape::List, kProxies), "",
-         "Proxies whose X-Forwarded-For counts, with any number of connections"},
+         "Proxies whose X-Forwarded-For is trusted; they may open any number of connections"},
         {"workers", "N", "workers", number(&C::workers, 1, 1024), "128",
          "Threads that answer requests"},
         {"log-level", "LEVEL", "logLevel", choice(&C::log_level, wordsOf(metrics::kLogLevels)),
@@ -290,10 +296,10 @@ const std::vector<SettingRow>& settings() {
         {"log-format", "FORMAT", "logFormat", choice(&C::log_format, kLogFormats), "logfmt",
          "How a line of the log is written: logfmt or json"},
         {"shutdown-warm", "WHAT", "shutdown.warm", choice(&C::shutdown_warm, kShutdowns), "Destroy",
-         "Destroy or Keep warm sandboxes at the end"},
+         "Destroy or Keep the warm sandboxes when the server stops"},
         {"shutdown-delay-seconds", "N", "shutdown.delaySeconds",
          number(&C::shutdown_delay_seconds, 0, 300), "0",
-         "How long to serve on after SIGTERM, while /readyz sends balancers elsewhere"},
+         "How long to keep serving after SIGTERM, while /readyz sends load balancers elsewhere"},
         {"on-demand-images", "PATTERN", "images.onDemand.allow",
          plain(&C::on_demand_allow, Shape::List, kImages), "",
          "Images that claims may use without a pool, fetched on demand: python:*"},
@@ -314,27 +320,28 @@ const std::vector<SettingRow>& settings() {
         {"mirror-apt", "ARCHIVE", "mirrors.apt", plain(&C::mirror_apt, Shape::Lines, kArchives), "",
          "A suite of Debian packages for sandboxes, as apt's sources: \"URL SUITE COMPONENT\""},
         {"mirror-hosts", "HOST", "mirrors.hosts", plain(&C::mirror_hosts, Shape::List, kHost), "",
-         "An additional host of these indexes, if it is internal"},
+         "An internal host that these indexes may name for their files"},
         {"mirror-cache", "SIZE", "mirrors.cache", plain(&C::mirror_cache, Shape::Text, kSize),
-         "4Gi", "How much of their files the mirror keeps"},
+         "4Gi", "The size of the mirror's cache of package files"},
         {"egress-deny", "RANGE", "egress.deny", plain(&C::egress_deny, Shape::List, kRange), "",
          "Addresses that no sandbox reaches: nodes, Pods, services"},
         {"egress-exempt", "RANGE", "egress.exempt", plain(&C::egress_exempt, Shape::List, kRange),
          "", "Internal addresses that pools may allow"},
         {"egress-secrets", "DIR", "egress.secrets", plain(&C::egress_secrets, Shape::Path), "",
-         "Has a file for each secret that credentials name; tenants/NAME/: a tenant's own"},
+         "A directory with a file for each secret of credentials; tenants/NAME/ for a tenant's "
+         "own"},
         {"egress-ca", "FILE", "egress.ca", plain(&C::egress_ca, Shape::Path), "",
          "Extra authorities to trust for hosts with credentials (PEM)"},
         {"requests-per-second", "N", "limits.requestsPerSecond",
          number(&C::requests_per_second, 0, 1'000'000), "0",
          "Requests per second of each tenant; 0: any number"},
         {"request-burst", "N", "limits.burst", number(&C::request_burst, 0, 1'000'000), "0",
-         "The most of them in one burst; 0: twice as many"},
+         "The most requests in one burst; 0: twice that rate"},
         {"connections-per-address", "N", "limits.connectionsPerAddress",
          number(&C::connections_per_address, 4, 4096), "512",
-         "Connections of one address, except streams and waiting calls"},
+         "The most connections of one address, without streams and waiting calls"},
         {"event-streams", "N", "limits.eventStreams", number(&C::event_streams, 1, 1024), "64",
-         "Event streams of one token; a newer one ends the oldest"},
+         "The most event streams of one token; a newer one ends the oldest"},
         {"disk-overcommit", "N", "storage.overcommit", number(&C::disk_overcommit, 1, 1000), "4",
          "How many times the disk's size may be promised to workspaces"},
         {"state-reserve", "SIZE", "storage.reserve", plain(&C::state_reserve, Shape::Text, kSize),
@@ -344,9 +351,9 @@ const std::vector<SettingRow>& settings() {
         {"access-log", "FILE", "accessLog", plain(&C::access_log, Shape::Path), "",
          "The file that gets a line for each request"},
         {"record-traces", "DIR", "traces", plain(&C::record_traces, Shape::Path), "",
-         "A directory where arrivals of claims are recorded, a file a pool, for hearth simulate"},
+         "A directory for the arrival times of claims, one file per pool, for hearth simulate"},
         {"open-loopback", "", "openLoopback", choice(&C::open_loopback, kSwitch), "false",
-         "Serve loopback callers without a token although all tokens were lost"},
+         "Serve loopback callers without a token even if all tokens were lost"},
         {"conformance", "", "", choice(&C::conformance, kSwitch), "false",
          "Also offer the fixtures of the official MCP conformance suite; for tests"},
     };

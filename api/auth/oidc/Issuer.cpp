@@ -205,8 +205,8 @@ bool Issuer::read() {
         log_.warn("oidc.keys_not_read",
                   {{"issuer", config_.issuer},
                    {"error", trouble},
-                   {"hint", keys() ? "the keys of before are still good"
-                                   : "its tokens are refused until they are read"}});
+                   {"hint", keys() ? "the keys that were read before stay valid"
+                                   : "its tokens are refused until its keys are read"}});
     }
     return trouble.empty();
 }
@@ -220,11 +220,12 @@ std::string Issuer::keysUrl() const {
     const Json about = fetch(base + "/.well-known/openid-configuration", true);
     if (textAt(about, "issuer") != config_.issuer) {
         throw Error(ErrorCode::InvalidArgument,
-                    "it says that it is \"" + textAt(about, "issuer") + "\"");
+                    "its discovery document names the issuer \"" + textAt(about, "issuer") + "\"");
     }
     std::string url = textAt(about, "jwks_uri");
     if (!isSafeKeyUrl(url)) {
-        throw Error(ErrorCode::InvalidArgument, "its jwks_uri is no https URL: \"" + url + "\"");
+        throw Error(ErrorCode::InvalidArgument,
+                    "its jwks_uri is not an https URL: \"" + url + "\"");
     }
     return url;
 }

@@ -29,7 +29,7 @@ bool isPointer(const std::string& text) {
 std::string url(Fields& fields, const char* key) {
     std::string text = fields.text(key, kLongestText).value_or("");
     if (!text.empty() && !isSafeKeyUrl(text)) {
-        fields.complain(key, "must be an https URL; http is for this machine alone");
+        fields.complain(key, "must be an https URL; http is allowed only for this machine");
     }
     return text;
 }
@@ -37,7 +37,8 @@ std::string url(Fields& fields, const char* key) {
 std::string pointer(Fields& fields, const char* key) {
     std::string text = fields.text(key, kLongestText).value_or("");
     if (!text.empty() && !isPointer(text)) {
-        fields.complain(key, "must be a JSON pointer, as /tenant or /kubernetes.io~1namespace");
+        fields.complain(key,
+                        "must be a JSON pointer, such as /tenant or /kubernetes.io~1namespace");
     }
     return text;
 }
@@ -56,7 +57,7 @@ std::vector<std::string> audiences(Fields& fields) {
     }
     const bool empty =
         std::any_of(all.begin(), all.end(), [](const auto& one) { return one.empty(); });
-    if (all.empty() || empty) fields.complain("audience", "must name what the tokens are for");
+    if (all.empty() || empty) fields.complain("audience", "must name the audience of the tokens");
     return all;
 }
 

@@ -19,7 +19,7 @@ constexpr std::size_t kLeastRsaBits = 2'048;
 SigningKeys SigningKeys::parse(const Json& set) {
     if (!set.is_object() || !set.contains("keys") || !set["keys"].is_array() ||
         set["keys"].size() > kMostKeys) {
-        throw Error(ErrorCode::InvalidArgument, "what was read is no set of keys (JWKS)");
+        throw Error(ErrorCode::InvalidArgument, "the answer is not a set of keys (JWKS)");
     }
     SigningKeys out;
     for (const Json& jwk : set["keys"]) {

@@ -106,8 +106,7 @@ TEST_CASE("a switch can be put off over the environment", "[unit][cli]") {
 TEST_CASE("an unknown flag is an error that suggests the nearest", "[unit][cli]") {
     CHECK(hintOf({"--datadir", "x"}) == "did you mean --data-dir?");
     CHECK(hintOf({"--jsno"}) == "did you mean --json?");
-    CHECK(hintOf({"--qqqqqqq"}) ==
-          "a flag of the program stands after --; see `hearth try --help`");
+    CHECK(hintOf({"--qqqqqqq"}) == "write flags of the program after --; see `hearth try --help`");
     CHECK_THROWS_AS(parse({"-x"}), UsageError);
 }
 

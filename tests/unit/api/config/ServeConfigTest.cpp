@@ -108,14 +108,14 @@ TEST_CASE("an unknown key names its line and the nearest key", "[unit][cli]") {
 }
 
 TEST_CASE("wrong values, doubled keys and broken YAML name their line", "[unit][cli]") {
-    CHECK(messageOf("workers: many\n").starts_with("h.yaml:1: workers is no number"));
+    CHECK(messageOf("workers: many\n").starts_with("h.yaml:1: workers is not a number"));
     CHECK(messageOf("listen: a:1\nlisten: b:1\n").starts_with("h.yaml:2: the key \"listen\""));
     CHECK(messageOf("runtime: magic\n").starts_with("h.yaml:1: runtime is \"magic\""));
-    CHECK(messageOf("pools: one.yaml\n").starts_with("h.yaml:1: pools is no list"));
-    CHECK(messageOf("user: {a: b}\n").starts_with("h.yaml:1: user is no text"));
-    CHECK(messageOf("user: \"a\\0b\"\n").starts_with("h.yaml:1: user is no text"));
+    CHECK(messageOf("pools: one.yaml\n").starts_with("h.yaml:1: pools must be a list"));
+    CHECK(messageOf("user: {a: b}\n").starts_with("h.yaml:1: user must be a text"));
+    CHECK(messageOf("user: \"a\\0b\"\n").starts_with("h.yaml:1: user must be a text"));
     CHECK(messageOf("listen: [\n").find("h.yaml:") == 0);
-    CHECK(messageOf("- a\n").find("h.yaml:1: the file is no mapping") == 0);
+    CHECK(messageOf("- a\n").find("h.yaml:1: the file must be a mapping") == 0);
     CHECK(messageOf("") == "no error");
 }
 
@@ -147,12 +147,12 @@ TEST_CASE("a token needs exactly one proof, a name of its own and a known role",
     CHECK(messageOf("tokens:\n- {name: a, sha256: abc}\n").find("64 hex") != std::string::npos);
     CHECK(messageOf("tokens:\n- {sha256: " + hash + "}\n").find("no name") != std::string::npos);
     CHECK(messageOf("tokens:\n- {name: a, tenant: a/b, sha256: " + hash + "}\n")
-              .find("\"a/b\" is no tenant's name") != std::string::npos);
+              .find("\"a/b\" is not a tenant's name") != std::string::npos);
     CHECK(messageOf("tokens:\n- {name: a, role: king, sha256: " + hash + "}\n").find("king") !=
           std::string::npos);
     CHECK(
         messageOf("tokens:\n- {name: a, sha256: " + hash + "}\n- {name: a, sha256: " + hash + "}\n")
-            .starts_with("h.yaml:3: a second token"));
+            .starts_with("h.yaml:3: two tokens"));
 }
 
 TEST_CASE("addresses are host and port, in brackets for IPv6", "[unit][cli]") {
@@ -279,11 +279,11 @@ TEST_CASE("mirrors, ways out and limits are read from the file, and the flags st
     CHECK(*flags.requests_per_second == 7);
 
     CHECK(messageOf("mirrors: {pypy: x}").find("did you mean pypi?") != std::string::npos);
-    CHECK(messageOf("mirrors: {apt: {url: x}}").find("apt is no list") != std::string::npos);
-    CHECK(messageOf("mirrors: {hosts: x}").find("hosts is no list") != std::string::npos);
+    CHECK(messageOf("mirrors: {apt: {url: x}}").find("apt must be a list") != std::string::npos);
+    CHECK(messageOf("mirrors: {hosts: x}").find("hosts must be a list") != std::string::npos);
     CHECK(messageOf("egress: {deni: []}").find("did you mean deny?") != std::string::npos);
-    CHECK(messageOf("egress: [10.0.0.0/8]").find("egress is no mapping") != std::string::npos);
-    CHECK(messageOf("limits: {burst: -1}").find("no number from 0") != std::string::npos);
+    CHECK(messageOf("egress: [10.0.0.0/8]").find("egress must be a mapping") != std::string::npos);
+    CHECK(messageOf("limits: {burst: -1}").find("not a number from 0") != std::string::npos);
     CHECK(messageOf("limits: {perSecond: 1}").find("unknown key") != std::string::npos);
     // What the values mean is looked at wherever they come from, and the place is named.
     for (const char* wrong : {"mirrors: {pypi: index.example}", "mirrors: {npm: 'ftp://x/'}",
@@ -322,7 +322,7 @@ TEST_CASE("images without a pool are allowed by patterns, from a file, flags or 
     CHECK(*config.insecure_registries == std::vector<std::string>{"127.0.0.1:5000"});
     CHECK(messageOf("images: {onDemand: {alow: []}}").find("did you mean allow?") !=
           std::string::npos);
-    CHECK(messageOf("images: {onDemand: {keepSeconds: 0}}").find("no number from 1") !=
+    CHECK(messageOf("images: {onDemand: {keepSeconds: 0}}").find("not a number from 1") !=
           std::string::npos);
     CHECK(messageOf("images: {demand: 1}").find("unknown key") != std::string::npos);
 
@@ -368,14 +368,15 @@ TEST_CASE("a wrong value names its flag, its variable or its line and key", "[un
         }
         return std::string("no error");
     };
-    CHECK(said({"--listen=8080"}).starts_with("--listen is \"8080\", which is no address | write"));
+    CHECK(said({"--listen=8080"})
+              .starts_with("--listen is \"8080\", which is not an address | write"));
     CHECK(said({"--workers=1025"}) ==
-          "--workers is no number from 1 to 1024: \"1025\" | give a whole number");
-    CHECK(said({}, {{"HEARTH_WORKERS", "x"}}).starts_with("HEARTH_WORKERS is no number"));
+          "--workers is not a number from 1 to 1024: \"1025\" | give a whole number");
+    CHECK(said({}, {{"HEARTH_WORKERS", "x"}}).starts_with("HEARTH_WORKERS is not a number"));
     CHECK(said({"--runtime=magic"}) ==
           "--runtime is \"magic\" | use auto, oci, docker or kubernetes");
     CHECK(messageOf("mirrors:\n  cache: much\n") ==
-          "h.yaml:2: cache is \"much\", which is no size | write 256Mi or 4Gi");
+          "h.yaml:2: cache is \"much\", which is not a size | write 256Mi or 4Gi");
 }
 
 TEST_CASE("the committed reference is what the table of settings makes", "[unit][cli]") {
