@@ -33,10 +33,10 @@ inline constexpr Texts<EndReason, 16> kEndReasons{
 
 /// The same for people, after "it has ended: ".
 inline constexpr Texts<EndReason, 16> kEndSentences{
-    {"its owner deleted it", "it was idle for too long", "its lifetime was over",
-     "by a schedule of its pool", "its sandbox was lost", "it could not be set up",
+    {"its owner deleted it", "it was idle for too long", "its lifetime has ended",
+     "a schedule of its pool retired it", "its sandbox was lost", "it could not be set up",
      "its pool became smaller", "it was too old", "its pool's template changed",
-     "other work took its place", "its pool was drained", "the server was to end everything",
+     "other work took its place", "its pool was drained", "the server stopped and ended everything",
      "an operator deleted it", "its only execution has ended", "its node takes no more work",
      "its sandbox ran out of memory"}};
 

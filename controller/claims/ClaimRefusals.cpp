@@ -36,8 +36,8 @@ void ClaimQueue::refuseDegraded(const Pool& pool, const Claimant& claimant) cons
         throw Error(ErrorCode::DiskFull,
                     what + ": " + (claimant.tell_why ? why : "the disk has no room for another"))
             .hint(
-                "close workspaces you no longer need; an operator frees disk, or promises more "
-                "of it (--disk-overcommit)");
+                "close workspaces you no longer need; an operator can free disk space or raise "
+                "--disk-overcommit");
     }
     // At that time a failed create is retried, and takes as long as others did.
     std::chrono::seconds again = kDegradedAgain;
@@ -47,7 +47,7 @@ void ClaimQueue::refuseDegraded(const Pool& pool, const Claimant& claimant) cons
     }
     if (!claimant.tell_why || why.empty()) {
         throw Error(ErrorCode::PoolDegraded, what)
-            .hint("an operator finds the reason in the pool's Degraded condition")
+            .hint("an operator can see the reason in the pool's Degraded condition")
             .retryAfter(again);
     }
     throw Error(ErrorCode::PoolDegraded, what + ": " + why)
@@ -60,11 +60,11 @@ std::shared_ptr<void> ClaimQueue::placeFor(const std::string& tenant) {
     if (places_.hasItsShare(tenant)) {
         throw Error(ErrorCode::RateLimited, "tenant " + tenant + " has " +
                                                 std::to_string(places_.held(tenant)) +
-                                                " claims waiting, as many as a tenant may")
+                                                " claims waiting, the most that a tenant may have")
             .hint("wait until some of them are answered")
             .retryAfter(untilPlace(tenant));
     }
-    throw Error(ErrorCode::Unavailable, "this server lets no more claims wait")
+    throw Error(ErrorCode::Unavailable, "too many claims wait on this server")
         .hint("try again after Retry-After")
         .retryAfter(untilPlace(std::nullopt));
 }
@@ -94,12 +94,12 @@ void ClaimQueue::refuse(const Pool& pool, bool displaced) const {
         secondsTo(pool.name, waiting + 1, pool.spec.max_members, pool.spec.parallel_creates)
             .value_or(static_cast<double>(waiting + 1) * breaker.start_seconds /
                       static_cast<double>(pool.spec.parallel_creates));
-    throw Error(ErrorCode::PoolExhausted,
-                "pool " + pool.name + " has no free sandbox: " + std::to_string(counts.ready) +
-                    " ready, " + std::to_string(counts.claimed) + " claimed, " +
-                    std::to_string(waiting) + " waiting" +
-                    (breaker.no_gpus.empty() ? "" : "; the next one waits for GPUs") +
-                    (displaced ? "; a tenant with fewer of them took this one's place" : ""))
+    throw Error(
+        ErrorCode::PoolExhausted,
+        "pool " + pool.name + " has no free sandbox: " + std::to_string(counts.ready) + " ready, " +
+            std::to_string(counts.claimed) + " claimed, " + std::to_string(waiting) + " waiting" +
+            (breaker.no_gpus.empty() ? "" : "; the next one waits for GPUs") +
+            (displaced ? "; a tenant with fewer waiting claims took the place of this one" : ""))
         .hint(
             "try again after Retry-After, close workspaces you no longer need, or ask the "
             "operator for a larger pool")

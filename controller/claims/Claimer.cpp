@@ -98,7 +98,7 @@ Claimer::Network Claimer::networkFor(const PoolSpec& spec, const WorkspaceReques
     for (std::size_t i = 0; i < request.allow->size(); ++i) {
         if (const auto wrong = broker::AllowList::wrong((*request.allow)[i])) {
             throw Error(ErrorCode::InvalidArgument, *wrong)
-                .field("/allow/" + std::to_string(i), "is no destination");
+                .field("/allow/" + std::to_string(i), "is not a destination");
         }
     }
     out.allow.push_back(*request.allow);
@@ -134,7 +134,7 @@ broker::KeyringFactory::Made Claimer::keysFor(const Wanted& wanted, const Networ
         for (const broker::Credential& credential : of_pool) {
             if (!broker::collide(credential, of_claim[i])) continue;
             throw Error(ErrorCode::InvalidSpec, "the pool has a credential for this already")
-                .field(pointer, "is the pool's");
+                .field(pointer, "is set by the pool already");
         }
     }
     return broker_.keyrings().make(of_pool, of_claim);
@@ -152,7 +152,7 @@ void Claimer::close(const Wanted& wanted, Network& network) const {
     if (told > kMostTold) {
         throw Error(ErrorCode::InvalidArgument,
                     "name, labels, allow and credentials are too large for a sandbox")
-            .hint("together they may have 56 KiB, allow and credentials in base64");
+            .hint("together they may have at most 56 KiB, with allow and credentials in base64");
     }
 }
 
@@ -195,7 +195,9 @@ Claimer::Binding Claimer::prepare(const Wanted& wanted, const Network& network) 
     if (kMostEscaped * roughSize(told, facts) + kRoomForNumbers > agent::kMaxPayload &&
         agent::encodeBind(told).size() + kRoomForNumbers > agent::kMaxPayload) {
         throw Error(ErrorCode::PayloadTooLarge, "the claim is too large for a sandbox")
-            .hint("env, secrets and labels may have 256 KiB together; larger ones go into files");
+            .hint(
+                "env, secrets and labels may have at most 256 KiB together; put larger values into "
+                "files");
     }
     return out;
 }
@@ -235,7 +237,8 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
         supply_.work.addAfter({WorkKind::Weight, member.id}, kBehind);
         if (!workspace && attempt < kMostAttempts) continue;
         if (!workspace) {
-            throw Error(ErrorCode::SandboxLost, "no sandbox of pool " + pool + " took the claim")
+            throw Error(ErrorCode::SandboxLost,
+                        "no sandbox of pool " + pool + " accepted the claim")
                 .hint("try again");
         }
         const TimePoint bound = history_.clock.now();
@@ -344,7 +347,7 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all) 
                 bind(all[at], bindings[at], in, kept.places[at]);
             if (!workspace) {
                 throw Error(ErrorCode::SandboxLost,
-                            "a sandbox of pool " + pool + " did not take the claim")
+                            "a sandbox of pool " + pool + " did not accept the claim")
                     .hint("none of the workspaces was opened; try again, with a new key");
             }
             supply_.work.addAfter({WorkKind::Weight, members[at].id}, kBehind);
@@ -383,7 +386,7 @@ void Claimer::requireLanguage(const WorkspaceRequest& request, const pool::Membe
     const std::vector<std::string>& known = member.agent->hello().languages;
     if (!pool::languageAmong(*request.language, known).empty()) return;
     supply_.claims.giveBack(member);
-    throw NoLanguage("pool " + member.pool + " has", *request.language,
+    throw NoLanguage("pool " + member.pool + " has no", *request.language,
                      {known.begin(), known.end()});
 }
 
@@ -400,7 +403,7 @@ std::shared_ptr<Workspace> Claimer::bind(const Wanted& wanted, const Binding& bi
 
 bool Claimer::narrow(const ClaimLimits& asked, const pool::Member& member, WorkspaceFacts& facts) {
     if (!asked.within(member.limits)) {  // made before its pool's limits were raised
-        endings_.lost(member.id, "it has less than its pool now has, and than the claim asked for");
+        endings_.lost(member.id, "its limits are below those of its pool and of the claim");
         return false;
     }
     facts.limits = asked.of(member.limits);

@@ -12,10 +12,10 @@ namespace {
     if (why.status() != broker::kForbidden) {
         throw Error(ErrorCode::Unavailable,
                     "the registry of \"" + image + "\" cannot be reached: " + why.what())
-            .hint("check the name, and whether this machine may and can speak to its registry");
+            .hint("check the name, and that this machine can reach its registry");
     }
     throw Error(ErrorCode::InvalidSpec, "image \"" + image + "\" is not fetched: " + why.what())
-        .hint("an operator may allow the address of an internal registry by egress.exempt");
+        .hint("an operator can allow the address of an internal registry with egress.exempt");
 }
 
 /// Returns whether the failure may follow from the gateway's refusal.

@@ -65,13 +65,13 @@ void OnDemandPools::refuse(const std::string& image) const {
         throw Error(ErrorCode::InvalidSpec, "no pool has image " + image)
             .field("/image", pools)
             .hint(pools +
-                  "; an operator declares more with hearth apply -f, or allows images "
-                  "without a pool by images.onDemand");
+                  "; an operator can declare more with hearth apply -f, or allow images without a "
+                  "pool with images.onDemand");
     }
     throw Error(ErrorCode::InvalidSpec,
-                "no pool has image " + image + ", and it is not allowed without one")
+                "no pool has image " + image + ", and this image is not allowed without a pool")
         .field("/image", "allowed without a pool: " + rules_.allow.text())
-        .hint("use an image that is allowed (" + rules_.allow.text() + "), or one of a pool; " +
+        .hint("use an allowed image (" + rules_.allow.text() + ") or the image of a pool; " +
               pools);
 }
 
@@ -84,7 +84,7 @@ std::optional<pool::KnownImage> OnDemandPools::allowed(const std::string& image)
     if (!by_name && !may(image)) refuse(image);
     if (!known && pool::image::isDigest(image)) {
         throw Error(ErrorCode::InvalidSpec, "there is no image " + image)
-            .hint("name it with its repository, as repository@sha256:…, to have it fetched");
+            .hint("to have it fetched, name it with its repository: repository@sha256:…");
     }
     return known;
 }
@@ -365,7 +365,7 @@ std::string OnDemandPools::make(const std::string& image, pool::ImageStages& sta
     } catch (const std::exception& e) {
         history_.log.error("image.failed", {{"image", image}, {"error", e.what()}});
         throw Error(ErrorCode::Unavailable, "image " + image + " could not be made ready")
-            .hint("an operator finds the reason in the server's log");
+            .hint("an operator can see the reason in the server's log");
     }
 }
 

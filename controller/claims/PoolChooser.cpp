@@ -26,12 +26,12 @@ Error noGpus(const std::vector<PoolPtr>& pools, bool some, const GpuWish& wish) 
         if (pool->deleting || pool->spec.gpu.count == 0 || !pool->on_demand.empty()) continue;
         there += (there.empty() ? "" : ", ") + pool->name + " (" + gpusText(*pool) + ")";
     }
-    Error error(ErrorCode::InvalidSpec,
-                "no pool" + std::string(some ? "" : " of this image") + " has " +
-                    std::to_string(wish.count) + (wish.count == 1 ? " GPU" : " GPUs") +
-                    (wish.product.empty() ? "" : " of " + wish.product) + " a sandbox");
+    Error error(ErrorCode::InvalidSpec, "no pool" + std::string(some ? "" : " of this image") +
+                                            " has sandboxes with " + std::to_string(wish.count) +
+                                            (wish.count == 1 ? " GPU" : " GPUs") +
+                                            (wish.product.empty() ? "" : " of " + wish.product));
     error.field("/gpu", there.empty() ? "no pool has GPUs" : "the pools with GPUs are " + there);
-    error.hint("an operator declares one with template.gpu");
+    error.hint("an operator can declare one with template.gpu");
     return error;
 }
 
@@ -39,13 +39,13 @@ Error noGpus(const std::vector<PoolPtr>& pools, bool some, const GpuWish& wish) 
 
 NoLanguage::NoLanguage(const std::string& who, const std::string& language,
                        const std::set<std::string>& known)
-    : Error(ErrorCode::InvalidSpec, who + " no language " + language) {
+    : Error(ErrorCode::InvalidSpec, who + " language " + language) {
     std::string names;
     for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
     this->field("/language", names.empty() ? "the image has none: use command or argv"
-                                           : "is not in the image; one of " + names)
+                                           : "must be one of " + names)
         .hint(names.empty() ? "the image has no language: run its programs by command or argv"
-                            : "there is: " + names);
+                            : "available languages: " + names);
 }
 
 PoolChooser::PoolChooser(SpecStore& specs, const pool::WarmPool& warm, pool::ImageRuntime& runtime,
@@ -70,10 +70,10 @@ void PoolChooser::requireDefaultPool(const std::vector<PoolPtr>& pools) const {
         names += (names.empty() ? "" : ", ") + pool->name;
     }
     throw Error(ErrorCode::NotFound, "the default pool " + default_pool_ + " is not declared")
-        .hint(names.empty() ? "no pool is: declare it with hearth apply -f"
-                            : "name one of those that are: " + names +
-                                  "; or an operator declares it with hearth apply -f, or names "
-                                  "another with hearth serve --default-pool");
+        .hint(names.empty() ? "no pool is declared: declare one with hearth apply -f"
+                            : "name one of the declared pools: " + names +
+                                  "; or ask an operator to declare it (hearth apply -f) or to "
+                                  "choose another one (hearth serve --default-pool)");
 }
 
 OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRequest& request,
@@ -117,11 +117,12 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
                 .field("/image", "is not the image of the pool");
         }
         if (!speaks(*pool)) {
-            throw NoLanguage("pool " + pool->name + " has", *request.language, languagesOf({pool}));
+            throw NoLanguage("pool " + pool->name + " has no", *request.language,
+                             languagesOf({pool}));
         }
         if (!has_gpus(*pool)) {
             throw Error(ErrorCode::InvalidSpec, "pool " + pool->name + " has " + gpusText(*pool))
-                .field("/gpu", "is not what the pool's sandboxes have");
+                .field("/gpu", "does not match the sandboxes of the pool");
         }
         if (!roomy(*pool)) throw tooSmall(pool->name, pool->spec.limits, request.limits);
         return {std::move(pool), {}};
@@ -161,12 +162,12 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
         }
     }
     if (!small.empty()) throw allTooSmall(small, request.limits);
-    if (!imaged.empty()) throw NoLanguage("the pools have", *request.language, languagesOf(imaged));
+    if (!imaged.empty()) throw NoLanguage("no pool has", *request.language, languagesOf(imaged));
     if (offline) {
         throw Error(ErrorCode::InvalidSpec, std::string("no pool offers network ") +
                                                 broker::kNetworkModes.of(*request.network))
-            .field("/network", "is more than any pool offers")
-            .hint("an operator declares it in a pool's template.network");
+            .field("/network", "is not offered by any pool")
+            .hint("an operator can set it in a pool's template.network");
     }
     if (request.gpu) throw noGpus(pools, gpuless, *request.gpu);
     if (!request.image) {
@@ -175,7 +176,7 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
     }
     OnDemandPools::Found found = on_demand_.poolFor(who.tenant, *request.image, request.patience);
     if (!speaks(*found.pool)) {
-        throw NoLanguage("image " + *request.image + " has", *request.language,
+        throw NoLanguage("image " + *request.image + " has no", *request.language,
                          languagesOf({found.pool}));
     }
     if (!roomy(*found.pool)) throw allTooSmall({found.pool}, request.limits);

@@ -15,7 +15,7 @@
 
 namespace hearth::controller {
 
-/// Error(InvalidSpec) for a claim whose language `who` lacks ("pool p has").
+/// Error(InvalidSpec) for a claim whose language `who` lacks ("pool p has no").
 class NoLanguage final : public Error {
 public:
     /// `known`: the languages that exist instead.

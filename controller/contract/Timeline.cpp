@@ -58,8 +58,9 @@ std::string ofProgram(const Timeline& timeline) {
     if (timeline.running) return "the program itself, which is still running";
     const auto run = std::find_if(timeline.stages.begin(), timeline.stages.end(),
                                   [](const Timeline::Stage& each) { return each.name == "run"; });
-    const std::string used = "it used processors for " + ms(timeline.cpu_ms) +
-                             (timeline.out_of_memory ? " and was killed for want of memory" : "");
+    const std::string used =
+        "it used processors for " + ms(timeline.cpu_ms) +
+        (timeline.out_of_memory ? " and was killed because it ran out of memory" : "");
     if (run != timeline.stages.end() && timeline.cpu_ms < kMostlyWaited * run->ms) {
         return "the program itself, which mostly waited: " + used;
     }

@@ -284,7 +284,7 @@ bool ProxyConnection::authorized(const Destination& destination, bool tls, Egres
         throw Refused(kBadRequest, "body", "a HEAD has no body");
     }
     if (head_.method == "TRACE" || head_.method == "CONNECT") {
-        throw Refused(kForbidden, "method", head_.method + " is not carried with credentials");
+        throw Refused(kForbidden, "method", head_.method + " is not allowed with credentials");
     }
     const CredentialGrant grant = facts_.keyring->grant(destination, tls);
     if (!call_) {

@@ -18,7 +18,8 @@ std::string chooseLanguage(const std::string& asked, const std::vector<std::stri
         std::string names;
         for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
         throw Error(ErrorCode::InvalidArgument, "the image has no language " + wanted)
-            .field("/language", "one of " + (names.empty() ? "none" : names));
+            .field("/language",
+                   names.empty() ? "the image has no languages" : "must be one of " + names);
     }
     return found;
 }

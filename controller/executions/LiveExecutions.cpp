@@ -34,8 +34,9 @@ void LiveExecutions::requireRoom(const std::string& tenant, std::uint64_t bytes)
 
 std::shared_ptr<void> LiveExecutions::room(const std::string& tenant, std::uint64_t bytes) const {
     if (std::shared_ptr<void> taken = kept_.take(tenant, bytes)) return taken;
-    throw Error(ErrorCode::RateLimited, "the running executions of tenant " + tenant +
-                                            " may keep 512 MiB together: input, output and results")
+    throw Error(ErrorCode::RateLimited,
+                "the running executions of tenant " + tenant +
+                    " may keep at most 512 MiB of input, output and results together")
         .hint("ask for less with outputLimitBytes, or wait until some have ended")
         .retryAfter(std::chrono::seconds(1));
 }

@@ -34,8 +34,8 @@ void pack(std::string& packed, std::uint64_t offset, int channel, std::string_vi
 template <typename Enum, std::size_t Count>
 Enum known(const Texts<Enum, Count>& texts, const std::string& text) {
     if (const std::optional<Enum> value = texts.find(text)) return *value;
-    throw Error(ErrorCode::Internal,
-                "the record of this execution says \"" + text + "\", as a later version does");
+    throw Error(ErrorCode::Internal, "the record of this execution says \"" + text +
+                                         "\", which only a later version knows");
 }
 
 struct Entry {

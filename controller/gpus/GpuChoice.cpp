@@ -44,7 +44,7 @@ std::string inventoryText(const std::vector<pool::GpuDevice>& devices) {
     for (const auto& [name, count] : counts) {
         text += (text.empty() ? "" : ", ") + std::to_string(count) + " of " + name;
     }
-    return text.empty() ? "none that can be given out" : text;
+    return text.empty() ? "none that pools can use" : text;
 }
 
 std::string clusterResourceOf(const GpuSpec& spec) {
@@ -87,7 +87,7 @@ std::optional<FieldError> refusalOf(const GpuSpec& spec,
     const auto fit = static_cast<std::size_t>(std::count_if(
         devices.begin(), devices.end(),
         [&](const pool::GpuDevice& device) { return rankOf(device, spec).has_value(); }));
-    if (fit == 0) return FieldError{at + "/product", "no device is one of these" + there};
+    if (fit == 0) return FieldError{at + "/product", "no device matches" + there};
     if (fit < spec.count) {
         return FieldError{at + "/count", "is " + std::to_string(spec.count) + ", and only " +
                                              std::to_string(fit) + " fit" + there};

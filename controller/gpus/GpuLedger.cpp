@@ -304,7 +304,7 @@ void GpuLedger::condemn(const std::string& uuid, const std::string& why) {
     history_.events.publish({.type = "gpu.condemned",
                              .resource = uuid,
                              .reason = "ScrubFailed",
-                             .message = "it is not given out any more: " + why});
+                             .message = "it is no longer given out: " + why});
     try {
         history_.journal.writeNow([&](Database& database) {
             Statement(database,

@@ -73,7 +73,7 @@ public:
     Json outcome() const {
         const MutexLock lock(mutex_);
         if (status_ == agent::ExecutionStatus::Timeout) {
-            throw Error(ErrorCode::Deadline, "the packages took too long to be installed");
+            throw Error(ErrorCode::Deadline, "installing the packages took too long");
         }
         if (status_ == agent::ExecutionStatus::Lost && refused_.empty()) {
             throw Error(ErrorCode::SandboxLost, "the sandbox that installed them was lost");
@@ -90,7 +90,7 @@ public:
             const bool no_python = exit_code_ == 126 || exit_code_ == 127;
             throw Error(ErrorCode::InvalidArgument,
                         no_python ? "the image has no python3"
-                                  : "what installs them ended without an outcome, status " +
+                                  : "the installer ended without an outcome, status " +
                                         (refused_.empty() ? agent::kExecutionStatuses.of(*status_)
                                                           : "refused: " + refused_) +
                                         ", exit " + std::to_string(exit_code_));

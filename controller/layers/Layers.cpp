@@ -138,7 +138,7 @@ ReconcileResult Layers::make(const std::string& key) {
     } catch (const std::exception& e) {
         // The reason goes to the log; the pools only get a hint.
         history_.log.error("layer.failed", {{"image", set.image}, {"error", e.what()}});
-        return failed(key, "an operator finds the reason in the server's log");
+        return failed(key, "an operator can see the reason in the server's log");
     }
 }
 

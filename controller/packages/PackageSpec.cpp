@@ -109,8 +109,8 @@ std::optional<std::string> wrongSpec(const std::string& spec, PackageManager man
         spec.size() <= kMaxSpec && ((manager != PackageManager::Npm && isPipSpec(spec)) ||
                                     (manager != PackageManager::Pip && isNpmSpec(spec)));
     if (sound) return std::nullopt;
-    return "is no package of an index: write a name and versions, as numpy==2.1 or @scope/name@^1; "
-           "options, URLs, paths and repositories are not taken";
+    return "is not a package of an index: write a name and versions, such as numpy==2.1 or "
+           "@scope/name@^1; options, URLs, paths and repositories are not allowed";
 }
 
 std::string notMirrored(broker::IndexKind kind) {

@@ -103,13 +103,13 @@ QuotaSpec parseQuota(const Json& document, const std::string& tenant) {
 
 void requireQuotaName(const std::string& tenant) {
     if (tenant == kDefaultQuota || isTenantName(tenant)) return;
-    throw Error(ErrorCode::InvalidArgument, "\"" + tenant + "\" is no tenant's name")
+    throw Error(ErrorCode::InvalidArgument, "\"" + tenant + "\" is not a tenant's name")
         .field("/tenant", std::string(kTenantNameRule) + ", or * for the default quota");
 }
 
 std::map<std::string, QuotaSpec> parseQuotas(const Json& document) {
     if (!document.is_object()) {
-        throw Error(ErrorCode::InvalidSpec, "the quotas are no mapping")
+        throw Error(ErrorCode::InvalidSpec, "the quotas must be a mapping")
             .hint("write `TENANT: {workspaces: 10}` lines");
     }
     std::map<std::string, QuotaSpec> quotas;

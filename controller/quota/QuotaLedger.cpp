@@ -96,9 +96,9 @@ struct QuotaState {
             const std::string asks = amount(each, wanted);
             const std::string whole = amount(each, *limit);
             if (wanted > *limit) {
-                throw Error(ErrorCode::InvalidSpec,
-                            "this asks for " + std::string(each.words) + " of " + asks +
-                                ", and the quota of tenant " + tenant + " is " + whole + " in all")
+                throw Error(ErrorCode::InvalidSpec, "this asks for " + asks + " " + each.words +
+                                                        ", and the quota of tenant " + tenant +
+                                                        " allows " + whole + " in all")
                     .field(std::string("/") + each.name,
                            "asks for " + asks + ", the quota allows " + whole)
                     .hint("ask for less, or ask the operator for a larger quota");
@@ -218,9 +218,10 @@ void QuotaLedger::admit(const std::string& tenant, std::uint32_t claims, TimePoi
     const double rate = *spec.claims_per_second;
     const std::uint32_t burst = burstOf(spec);
     if (claims > burst) {
-        throw Error(ErrorCode::InvalidSpec, "this is " + std::to_string(claims) +
-                                                " claims at once, and the quota of tenant " +
-                                                tenant + " has a burst of " + std::to_string(burst))
+        throw Error(ErrorCode::InvalidSpec, "this makes " + std::to_string(claims) +
+                                                " claims at once, but the quota of tenant " +
+                                                tenant + " allows a burst of " +
+                                                std::to_string(burst))
             .field("/count", "asks for " + std::to_string(claims) + ", claimBurst is " +
                                  std::to_string(burst));
     }
@@ -235,9 +236,9 @@ void QuotaLedger::admit(const std::string& tenant, std::uint32_t claims, TimePoi
     }
     TokenBucket& bucket = buckets.try_emplace(tenant, burst, now).first->second;
     if (bucket.take(claims, rate, burst, now)) return;
-    throw Error(ErrorCode::RateLimited, "tenant " + tenant + " claims faster than the " +
+    throw Error(ErrorCode::RateLimited, "tenant " + tenant + " claims faster than its quota of " +
                                             std::to_string(*spec.claims_per_second) +
-                                            " a second of its quota")
+                                            " claims per second")
         .field("/claimsPerSecond", "limit " + std::to_string(*spec.claims_per_second) +
                                        " with a burst of " + std::to_string(burst))
         .hint("try again after Retry-After")

@@ -395,8 +395,7 @@ void PoolReconciler::drain() {
     supply_.claims.suspend(
         Error(ErrorCode::Unavailable,
               "the server was drained, and its pools stay empty until an operator undrains it")
-            .hint("an operator has ended its work; claims are served again after `hearth undrain`, "
-                  "or after the server's next start")
+            .hint("claims are served again after `hearth undrain` or after the server's next start")
             .unlessMended());
     lookAtAll();
 }

@@ -172,7 +172,7 @@ void PoolStatuses::publishSchedule(const Pool& pool, PoolStatus& status) {
          .pool = pool.name,
          .reason = began ? now.entry : before->entry,
          .message = began ? "the schedule " + now.entry + " sets " + range
-                          : "the schedule " + before->entry + " is over: " + range});
+                          : "the schedule " + before->entry + " has ended: " + range});
     history_.log.info(
         "pool.schedule",
         {{"pool", pool.name}, {"schedule", now.entry}, {"min", now.min}, {"max", now.max}});

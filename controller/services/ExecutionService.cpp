@@ -121,9 +121,8 @@ std::shared_ptr<Execution> ExecutionService::find(const Principal& who, const st
         if (!past && access_.expectsOf(who.tenant)) {
             throw Error(ErrorCode::Unavailable,
                         "execution " + id +
-                            " is not known yet: a sandbox from before the server's start does not "
-                            "answer")
-                .hint("try again: it is asked again until it does")
+                            " is not known yet: a sandbox from before the restart does not answer")
+                .hint("try again: the server asks that sandbox until it answers")
                 .retryAfter(std::chrono::seconds(1));
         }
         throw Error(ErrorCode::NotFound, "no execution " + id);

@@ -24,7 +24,7 @@ void requireOurs(const PoolPtr& pool) {
     if (!pool || pool->object.empty()) return;
     throw Error(ErrorCode::Conflict,
                 "pool " + pool->name + " is declared by an object of the cluster")
-        .hint("change that one: kubectl edit sandboxpool " + pool->name);
+        .hint("change that object: kubectl edit sandboxpool " + pool->name);
 }
 
 }  // namespace
@@ -51,7 +51,8 @@ PoolStatus PoolService::statusFor(const Principal& who, const std::string& name)
     for (PoolCondition& condition : status.conditions) {
         const bool counts =
             condition.type == ConditionType::Ready || condition.type == ConditionType::Progressing;
-        if (!counts && !condition.message.empty()) condition.message = "operators see the reason";
+        if (!counts && !condition.message.empty())
+            condition.message = "only operators see the reason";
     }
     return status;
 }
@@ -80,9 +81,9 @@ PoolView PoolService::store(const Principal& who, Pool pool, SpecStore::Mode mod
     const TimePoint begin = history_.clock.now();
     if (isOnDemandName(pool.name)) {
         throw Error(ErrorCode::InvalidSpec,
-                    "names of pools that begin with \"ondemand-\" are the server's")
+                    "pool names that begin with \"ondemand-\" are reserved for the server")
             .field("/metadata/name", "may not begin with ondemand-")
-            .hint("declare a pool of another name with image " + pool.spec.image);
+            .hint("declare a pool with another name and the image " + pool.spec.image);
     }
     if (pool.spec.on_idle == OnIdle::Pause && !runtime_.freezes) {
         throw Error(ErrorCode::InvalidSpec,
@@ -94,7 +95,9 @@ PoolView PoolService::store(const Principal& who, Pool pool, SpecStore::Mode mod
         throw Error(ErrorCode::InvalidSpec,
                     "the " + runtime_.name + " runtime has no runtime classes")
             .field("/spec/template/runtimeClass", "must be empty here")
-            .hint("runtime classes are a cluster's: run the server with --runtime kubernetes");
+            .hint(
+                "runtime classes exist only in a cluster: run the server with --runtime "
+                "kubernetes");
     }
     if (runtime_.in_cluster) requireFitsCluster(pool.spec, runtime_.own_claim);
     table_.quotas().requireFloorsFit(pool.name, pool.spec.max_members);
@@ -301,7 +304,7 @@ void PoolService::destroySandbox(const Principal& who, const std::string& id) {
     if (const auto now = supply_.warm.find(id);
         now && now->phase == pool::Phase::Claimed && !table_.bySandbox(id)) {
         throw Error(ErrorCode::Conflict, "sandbox " + id + " is just being claimed")
-            .hint("try again: it is a workspace in a moment, and ends as one")
+            .hint("try again in a moment: it is then a workspace, which you can end")
             .retryAfter(std::chrono::seconds(1));
     }
     history_.log.info("sandbox.deleted", {{"sandbox", id},

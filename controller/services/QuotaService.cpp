@@ -48,7 +48,7 @@ void QuotaService::declare(const std::map<std::string, QuotaSpec>& quotas) {
 }
 
 void QuotaService::requireGuaranteesFit(const std::string& tenant, const QuotaSpec& spec) const {
-    Error error(ErrorCode::InvalidSpec, "what tenant " + tenant + " is guaranteed does not fit");
+    Error error(ErrorCode::InvalidSpec, "the guarantees of tenant " + tenant + " do not fit");
     for (const auto& [name, floor] : spec.guaranteed) {
         const PoolPtr pool = specs_.find(name);
         if (!pool || pool->deleting) {
@@ -60,10 +60,10 @@ void QuotaService::requireGuaranteesFit(const std::string& tenant, const QuotaSp
             if (other != tenant) others += its;
         }
         if (others + floor <= pool->spec.max_members) continue;
-        error.field("/guaranteed/" + name, "is " + std::to_string(floor) +
-                                               ", others are guaranteed " + std::to_string(others) +
-                                               ", and the pool's limits.members is " +
-                                               std::to_string(pool->spec.max_members));
+        error.field("/guaranteed/" + name,
+                    "is " + std::to_string(floor) + ", other tenants are guaranteed " +
+                        std::to_string(others) + ", and the pool's limits.members is " +
+                        std::to_string(pool->spec.max_members));
     }
     if (!error.fields().empty()) throw error;
 }

@@ -125,7 +125,7 @@ WorkspaceView WorkspaceService::patch(const Principal& who, const std::string& i
         expires = now + *patch.lifetime_from_now;
         const TimePoint most = facts.created_at + facts.max_lifetime;
         if (patch.lifetime_from_now->count() <= 0) {
-            throw Error(ErrorCode::InvalidArgument, "a deadline may not lie in the past")
+            throw Error(ErrorCode::InvalidArgument, "a deadline must not be in the past")
                 .field("/maxLifetimeSeconds", "must be above 0");
         }
         if (facts.max_lifetime.count() > 0 && *expires > most) {
@@ -134,7 +134,7 @@ WorkspaceView WorkspaceService::patch(const Principal& who, const std::string& i
                             std::to_string(facts.max_lifetime.count() / 1000) + " s")
                 .field(
                     "/maxLifetimeSeconds",
-                    "at most " +
+                    "must be at most " +
                         std::to_string(std::max<std::int64_t>(
                             0,
                             std::chrono::duration_cast<std::chrono::seconds>(most - now).count())));

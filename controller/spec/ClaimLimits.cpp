@@ -11,7 +11,7 @@ constexpr const char* kCpu = "/limits/cpu";
 constexpr const char* kMemory = "/limits/memoryBytes";
 constexpr const char* kPids = "/limits/pids";
 constexpr const char* kHint =
-    "limits narrow a pool and never widen it; GET /v1/pools shows them all";
+    "the limits of a claim cannot exceed those of its pool; GET /v1/pools shows all pools";
 
 std::string inWords(const pool::SandboxLimits& limits) {
     return formatMilliCpu(limits.milli_cpu) + " cpu, " + formatBytes(limits.memory_bytes) +
@@ -65,13 +65,13 @@ Error allTooSmall(const std::vector<PoolPtr>& pools, const ClaimLimits& asked) {
         most.pids = std::max(most.pids, limits.pids);
     }
     const bool alone = pools.size() == 1;
-    Error error(ErrorCode::InvalidSpec, alone
-                                            ? "the one pool that would do, " + pools.front()->name +
-                                                  ", has " + inWords(pools.front()->spec.limits)
-                                            : "no pool that would do has so much");
+    Error error(ErrorCode::InvalidSpec, alone ? "the only pool that fits otherwise, " +
+                                                    pools.front()->name + ", has " +
+                                                    inWords(pools.front()->spec.limits)
+                                              : "no pool that fits otherwise has so much");
     addFields(error, most, asked,
               alone ? "is more than the pool has: " : "is more than any pool has: at most ");
-    if (error.fields().empty()) error.field("/limits", "no pool has all of it at once");
+    if (error.fields().empty()) error.field("/limits", "no pool has all of these at once");
     return std::move(error.hint(kHint));
 }
 
@@ -81,13 +81,13 @@ Error usesMore(const pool::LimitInUse& in_use, const ClaimLimits& asked) {
         Error error(ErrorCode::InvalidSpec,
                     "a sandbox of the pool has " + used + " processes before anything runs in it");
         error.field(asked.pids ? kPids : "/limits", "must be above " + used);
-        return std::move(error.hint("ask for more, or for a pool that keeps fewer interpreters"));
+        return std::move(error.hint("ask for more, or use a pool that keeps fewer interpreters"));
     }
     const std::string used = megabytes(in_use.used);
     Error error(ErrorCode::InvalidSpec,
                 "a sandbox of the pool uses " + used + " of memory before anything runs in it");
     error.field(asked.memory_bytes ? kMemory : "/limits", "must be above " + used);
-    return std::move(error.hint("ask for more, or for a pool that preloads less"));
+    return std::move(error.hint("ask for more, or use a pool that preloads less"));
 }
 
 }  // namespace hearth::controller

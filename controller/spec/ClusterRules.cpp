@@ -27,8 +27,8 @@ void checkVolumes(const PoolSpec& spec, const std::string& own_claim,
             const Json::json_pointer name(place);
             if (!volumes[i].contains(name) || volumes[i][name] != own_claim) continue;
             wrong.push_back({"/spec/template/podTemplate/spec/volumes/" + std::to_string(i) + place,
-                             "is the claim of the servers' own volume, which has everybody's "
-                             "history and artifacts: use another claim"});
+                             "is the claim of the servers' own volume, which holds all history and "
+                             "artifacts: use another claim"});
         }
     }
 }
@@ -54,13 +54,13 @@ void requireFitsCluster(const PoolSpec& spec, const std::string& own_claim) {
     const bool image = !wrong.empty();
     checkVolumes(spec, own_claim, wrong);
     if (wrong.empty()) return;
-    Error error(ErrorCode::InvalidSpec, "the pool cannot be had in this cluster: " +
+    Error error(ErrorCode::InvalidSpec, "the pool cannot run in this cluster: " +
                                             wrong.front().pointer + " " + wrong.front().reason);
     for (FieldError& each : wrong) error.field(std::move(each.pointer), std::move(each.reason));
     if (image) {
         error.hint(
             "push the image to a registry that the nodes reach and name it as "
-            "REPOSITORY@sha256:..., which one machine takes, too; or name a tag and set "
+            "REPOSITORY@sha256:..., which also works on one machine; or name a tag and set "
             "template.allowTags: true");
     }
     throw error;

@@ -46,7 +46,8 @@ bool isUpper(char c) {
 }
 
 [[noreturn]] void refusePattern(const std::string& written, const std::string& why) {
-    throw Error(ErrorCode::InvalidArgument, "\"" + written + "\" is no pattern of images: " + why)
+    throw Error(ErrorCode::InvalidArgument,
+                "\"" + written + "\" is not a pattern of images: " + why)
         .hint(
             "write it as python:*, registry.example/team/*:* or "
             "registry.example/team/*@sha256:*");
@@ -75,16 +76,16 @@ ImageAllowList::ImageAllowList(const std::vector<std::string>& patterns) {
             rest = rest.substr(0, colon);
             std::string lower = pattern.tag;
             std::replace_if(lower.begin(), lower.end(), isUpper, 'a');
-            if (!isPatternOf(lower, "")) refuse("its tag is none");
+            if (!isPatternOf(lower, "")) refuse("its tag is not valid");
         }
         if (pattern.tag.empty() && pattern.digest.empty()) {
-            refuse("it says neither which tags nor which digests");
+            refuse("it names neither tags nor digests");
         }
         for (const std::string_view usual : {"docker.io/", "index.docker.io/", "library/"}) {
             if (rest.starts_with(usual)) rest.remove_prefix(usual.size());
         }
         if (!isPatternOf(rest, "/:") || rest.front() == '/' || rest.back() == '/') {
-            refuse("its repository is none");
+            refuse("its repository is not valid");
         }
         if (pool::image::registryOf(rest).find(kAny) != std::string::npos) {
             refuse("* cannot stand for a registry's host");

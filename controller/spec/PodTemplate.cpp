@@ -96,10 +96,10 @@ void readVolumes(Fields& spec) {
             if (kind == "csi" && value.is_object() && value.contains("nodePublishSecretRef")) {
                 spec.tell({at + "/csi/nodePublishSecretRef",
                            "names a Secret of the servers' namespace: use a claim whose "
-                           "PersistentVolume has it"});
+                           "PersistentVolume names it"});
             }
             if (kind == "name" || among(kVolumeKinds, kind)) continue;
-            std::string reason = "is no kind of volume for sandboxes; known here:";
+            std::string reason = "is not a kind of volume for sandboxes; allowed:";
             for (const std::string_view each : kVolumeKinds) reason.append(" ").append(each);
             std::string pointer = at;
             spec.tell({pointer.append("/").append(kind), std::move(reason)});
@@ -113,10 +113,10 @@ void readEnvironment(Fields& sandbox) {
         if (name.starts_with("HEARTH_")) {
             sandbox.tell({at + "/name", "may not begin with HEARTH_"});
         } else if (name == kDevices) {
-            sandbox.tell({at + "/name", "follows from template.gpu"});
+            sandbox.tell({at + "/name", "is set by template.gpu"});
         }
         if (variable.is_object() && variable.contains("valueFrom")) {
-            sandbox.tell({at + "/valueFrom", "is not taken: a variable has a value here"});
+            sandbox.tell({at + "/valueFrom", "is not supported: give the variable a value"});
         }
     });
 }
@@ -180,11 +180,11 @@ void readPodTemplate(Fields fields, Json& out) {
          {"hostNetwork", "hostPID", "hostIPC", "hostUsers", "securityContext", "serviceAccountName",
           "automountServiceAccountToken", "shareProcessNamespace", "restartPolicy"}) {
         if (spec.find(key) != nullptr) {
-            spec.complain(key, "is not the template's to say: sandboxes stay shut in");
+            spec.complain(key, "cannot be set here: it would weaken the isolation of sandboxes");
         }
     }
     if (spec.find("runtimeClassName") != nullptr) {
-        spec.complain("runtimeClassName", "is said by template.runtimeClass");
+        spec.complain("runtimeClassName", "is set by template.runtimeClass");
     }
     readVolumes(spec);
     readContainers(spec, wrong);

@@ -129,7 +129,7 @@ void checkImage(FieldReader& spec, const PoolSpec& out) {
                       "must be a name in the image store, repository@sha256:… or sha256:…");
     } else if (reference->digest.empty() && !out.allow_tags) {
         spec.complain("image",
-                      "names a tag, which may come to mean another image: use the name that "
+                      "names a tag, which may later point to another image: use the name that "
                       "`hearth image list` shows, pin it as " +
                           reference->repository + "@sha256:…, or set template.allowTags: true");
     }
@@ -174,7 +174,7 @@ void readCredentials(FieldReader& network, PoolSpec& out) {
             errors.push_back({at + "/host", one.destination.text() + " is not in `allow`"});
         }
         for (const broker::Credential& other : out.network_credentials) {
-            if (broker::collide(one, other)) errors.push_back({at, "sets what another one sets"});
+            if (broker::collide(one, other)) errors.push_back({at, "sets the same as another one"});
         }
         for (FieldError& error : errors) network.tell(std::move(error));
         out.network_credentials.push_back(std::move(one));
@@ -210,7 +210,7 @@ void readPrewarm(FieldReader prewarm, PoolSpec& out) {
     if (!out.prewarm_imports.empty() && out.prewarm_languages.empty()) {
         out.prewarm_languages = {"python"};
     } else if (!out.prewarm_imports.empty() && python == out.prewarm_languages.end()) {
-        prewarm.complain("imports", "are Python's, which is not among the languages");
+        prewarm.complain("imports", "need python among the languages");
     }
     if (!out.prewarm_command.empty() && out.prewarm_command.front().empty()) {
         prewarm.complain("command/0", "must name a program");

@@ -62,8 +62,8 @@ std::string loadSecretKey(const std::string& path, const std::string& copy) {
     }
     if (fd && !copied) {
         throw std::runtime_error(path +
-                                 " is damaged: put it back from a copy; without it (remove the "
-                                 "file) claimed workspaces, sessions and links end");
+                                 " is damaged: restore it from a copy, or remove the file: then "
+                                 "claimed workspaces, sessions and links end");
     }
     if (fd) std::filesystem::rename(path, path + ".damaged-" + newId(""));
     std::string fresh = copy;
@@ -83,7 +83,7 @@ std::string sharedKey(const std::string& folder, const std::string& name) {
     if (read == static_cast<ssize_t>(kKeyBytes)) return key.substr(0, kKeyBytes);
     throw Error(ErrorCode::InvalidArgument,
                 read < 0 ? "the shared key " + path + " cannot be read"
-                         : "the shared key " + path + " has not exactly 32 bytes")
+                         : "the shared key " + path + " does not have exactly 32 bytes")
         .hint("make it once for all replicas: head -c 32 /dev/urandom > " + name);
 }
 

@@ -21,7 +21,7 @@ Pool poolOf(const std::string& document, const std::string& name) {
     } catch (const std::exception& e) {
         Pool pool;
         pool.name = name;
-        pool.refused = std::string("what is stored of it is damaged: ") + e.what();
+        pool.refused = std::string("its stored manifest is damaged: ") + e.what();
         return pool;
     }
 }

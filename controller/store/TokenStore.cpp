@@ -220,8 +220,9 @@ void TokenStore::requireStillAdmin(const Principal& who) const {
                                         entry.view.role == Role::Admin && live(entry);
                              });
     if (!admin) {
-        throw Error(ErrorCode::Unauthenticated, "the right to this ended before it was done")
-            .hint("send a token of an admin that is not revoked");
+        throw Error(ErrorCode::Unauthenticated,
+                    "the caller lost the role admin before this was done")
+            .hint("use an admin's token that is still valid");
     }
 }
 
@@ -239,8 +240,8 @@ void TokenStore::checkRemovable(const std::string& id) const {
                                     [&](const auto& e) { return e.second.view.id == id; });
     if (found == by_hash_.end()) throw Error(ErrorCode::NotFound, "no token " + id);
     if (found->second.view.source == TokenSource::Config) {
-        throw Error(ErrorCode::Conflict, "this token stands in the configuration")
-            .hint("take it out of the file of --config: it is refused within seconds");
+        throw Error(ErrorCode::Conflict, "this token is declared in the configuration")
+            .hint("remove it from the file of --config: it is refused within seconds");
     }
     const auto admin = [this](const Entry& e) { return e.view.role == Role::Admin && live(e); };
     // A token that expires is no replacement for one that does not.

@@ -17,7 +17,7 @@ struct Translation {
 constexpr std::array<Translation, 13> kRows{{
     {"NOT_FOUND", ErrorCode::NotFound, "no such file", ""},
     {"NOT_A_FILE", ErrorCode::Conflict, "not a regular file", ""},
-    {"NOT_A_DIRECTORY", ErrorCode::Conflict, "a file stands where a directory is needed", ""},
+    {"NOT_A_DIRECTORY", ErrorCode::Conflict, "a file is where a directory is needed", ""},
     {"IS_A_DIRECTORY", ErrorCode::Conflict, "it is a directory",
      "list it, or remove it with recursive=true"},
     {"EXISTS", ErrorCode::Conflict, "it exists already", ""},
@@ -44,11 +44,11 @@ Error clientError(const agent::AgentError& error, const std::string& path) {
     const std::string text = toUtf8(std::string_view(error.what()).substr(0, kMostText));
     if (error.code() == "BAD_ARCHIVE") {
         return std::move(Error(ErrorCode::InvalidArgument, text)
-                             .hint("nothing of it was unpacked; send a plain tar of files, "
-                                   "directories and links that stay inside"));
+                             .hint("nothing was unpacked; send a plain tar of files, directories "
+                                   "and links that stay inside"));
     }
     if (error.code() == "ARCHIVE_CONFLICT") {
-        return std::move(Error(ErrorCode::Conflict, text).hint("nothing of it was unpacked"));
+        return std::move(Error(ErrorCode::Conflict, text).hint("nothing was unpacked"));
     }
     if (error.code() == "ARCHIVE_LIMIT") {
         return std::move(Error(ErrorCode::Conflict, "no archive can be made: " + text)
@@ -73,16 +73,18 @@ Error contextError(const agent::AgentError& error, const std::string& language) 
                 "context");
     }
     if (error.code() == "NOT_FOUND") {
-        return Error(ErrorCode::NotFound, "the context's interpreter has ended, and its state")
+        return Error(ErrorCode::NotFound,
+                     "the context's interpreter has ended, and its state is lost")
             .hint("make a new one in its workspace");
     }
     if (error.code() == "TOO_MANY") {
-        return Error(ErrorCode::QuotaExceeded, "the workspace has as many contexts as it may")
+        return Error(ErrorCode::QuotaExceeded,
+                     "the workspace has the most contexts that it may have")
             .hint("end one that is no longer needed");
     }
     if (error.code() == "UNSUPPORTED") {
         return Error(ErrorCode::Unsupported,
-                     "the image keeps no contexts" +
+                     "the image supports no contexts" +
                          (language.empty() ? std::string() : " of language " + language))
             .hint("keep state in files of the workspace");
     }
@@ -98,8 +100,7 @@ Error silentError(const std::string& workspace) {
 
 Error unknownClaimError() {
     return Error(ErrorCode::IdempotencyInFlight,
-                 "a sandbox from before the server's start has not reported yet which request it "
-                 "was for")
+                 "a sandbox from before the restart has not yet reported its request")
         .hint("repeat the request: it is answered once every sandbox has answered")
         .retryAfter(std::chrono::seconds(1));
 }

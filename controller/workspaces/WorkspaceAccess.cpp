@@ -69,7 +69,7 @@ void WorkspaceAccess::throwUnanswered(const Workspace& workspace, const agent::A
     const WorkspaceFacts& facts = workspace.facts();
     if (loss.loss() == agent::Loss::Late) {
         throw Error(ErrorCode::Deadline, "the workspace's sandbox did not answer in time")
-            .hint("its files are kept; look whether it was done, and try again");
+            .hint("its files are kept; check whether the call took effect, then try again");
     }
     endings_.unanswered(facts.sandbox, loss);
     if (workspace.active()) {

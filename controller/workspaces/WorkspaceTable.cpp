@@ -38,8 +38,8 @@ std::vector<WorkspaceTable::Place> WorkspaceTable::reserve(const std::string& te
         throw Error(ErrorCode::QuotaExceeded,
                     "tenant " + tenant + " holds " + std::to_string(held) + " workspaces of pool " +
                         pool +
-                        (count == 1 ? ", the most it may"
-                                    : ", of " + std::to_string(most) + " that it may"))
+                        (count == 1 ? ", the most that it may have"
+                                    : ", of at most " + std::to_string(most)))
             .hint("close a workspace that is no longer needed")
             .retryAfter(std::chrono::seconds(1));
     }

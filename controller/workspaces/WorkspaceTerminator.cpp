@@ -34,7 +34,7 @@ void WorkspaceTerminator::warn(const Workspace& workspace, const NearEnd& end, T
     const auto left = std::chrono::ceil<std::chrono::seconds>(end.at - now).count();
     const char* const why = end.reason == EndReason::Idle
                                 ? "because it is idle, unless it is used or touched"
-                                : "because its lifetime is over, unless that is extended";
+                                : "because its lifetime ends, unless it is extended";
     history_.events.publish(
         {.type = "workspace.expiring",
          .resource = facts.id,

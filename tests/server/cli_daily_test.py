@@ -235,7 +235,7 @@ def mistakes():
                     (f"exec {e} ls", 3, ["that is an execution", "hearth ps --all"]),
                     (f"logs {w}", 2, ["is a workspace", f"hearth ps --all {w}"]), ("logs mine", 2, ["is a workspace", "hearth ps --all mine"]),
                     ("run -p shel --command true", 3, ["no pool shel", "shell"]), ("run --image python:3 --command true", 1, ["pools have: shell"]),
-                    ("run -l pyton -c 1", 1, ["pyton", "there is: sh"]), ("run note.txt", 2, ["note.txt", "-l LANGUAGE"]),
+                    ("run -l pyton -c 1", 1, ["pyton", "available languages: sh"]), ("run note.txt", 2, ["note.txt", "-l LANGUAGE"]),
                     ("run gone.py", 2, ["no file gone.py"]), ("run ls", 2, ["hearth run -- ls"]), ("run ls /tmp", 2, ["hearth run -- ls"]),
                     ("run --memory 1gb -c 1", 2, ["1gb", "256Mi"]), ("run --memory 1Ti -c true", 1, ["128Mi", "shell"]),
                     ("run --time-out 3 -c 1", 2, ["did you mean --timeout"]), ("cp note.txt mine", 2, ["WORKSPACE:PATH"]),

@@ -253,7 +253,7 @@ def memory():
         who.graph(status="oom")
         said = who.types()
         assert re.search(rf"^{done['id']} +{workspace} +oom ", said, re.MULTILINE), said
-        assert "was killed for want of memory" in hearth(s, "explain", done["id"])
+        assert "was killed because it ran out of memory" in hearth(s, "explain", done["id"])
         [run] = who.opens("Workspaces", f"/v1/workspaces/{workspace}/executions")["items"]
         assert run["status"] == "oom", run
         assert s.get(f"/v1/workspaces/{workspace}/usage").json["memoryPeakBytes"] >= 60 << 20

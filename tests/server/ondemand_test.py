@@ -102,7 +102,7 @@ def fetched():
                 # Nobody gets it who did not ask for it, and nobody may declare it.
                 assert s.open_workspace()["pool"] == "shell"
                 put = s.call("PUT", f"/v1/pools/{w['pool']}", {k: pool[k] for k in ("apiVersion", "kind", "metadata", "spec")})
-                assert put.status == 422 and "are the server's" in put.body.decode(), put
+                assert put.status == 422 and "are reserved for the server" in put.body.decode(), put
                 metrics = s.ops("/metrics").body.decode()
                 for stage in ("pull", "create", "warm", "bind"):
                     line = next(x for x in metrics.splitlines() if f'stage="{stage}"' in x and w["pool"] in x and "_count" in x)
@@ -160,7 +160,7 @@ def refusals():
             if not on_docker():
                 refused(s, r.place + "/bad:1", 422, "/dev is a link")
             missing = s.post("/v1/workspaces", {"image": r.place + "/ok:1", "language": "python"})
-            assert missing.status == 422 and "there is: sh" in missing.json["hint"], missing
+            assert missing.status == 422 and "available languages: sh" in missing.json["hint"], missing
             # A model is told the same.
             said = mcp(s, "workspace_open", {"image": "python:3.9-slim"})
             assert said["isError"] and "not allowed" in said["content"][0]["text"] and r.place + "/*:*" in said["content"][0]["text"], said

@@ -141,7 +141,7 @@ def debian_root():
         answer = code(s, w, "python", "1")
         assert answer.status == 400 and "bash" in json.dumps(answer.json["errors"]), answer
         answer = s.post("/v1/workspaces", {"image": "debian", "language": "python"})
-        assert answer.status == 422 and "there is: " in answer.json["hint"] and "bash" in answer.json["hint"], answer
+        assert answer.status == 422 and "available languages: " in answer.json["hint"] and "bash" in answer.json["hint"], answer
 
 
 def musl_root():
@@ -159,7 +159,7 @@ def musl_root():
         answer = code(s, w, "bash", "1")
         assert answer.status == 400 and "sh" in json.dumps(answer.json["errors"]), answer
         answer = s.post("/v1/workspaces", {"image": "musl", "language": "python"})
-        assert answer.status == 422 and "there is: sh" in answer.json["hint"], answer
+        assert answer.status == 422 and "available languages: sh" in answer.json["hint"], answer
 
 
 def high_water(pid):

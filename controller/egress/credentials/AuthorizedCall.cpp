@@ -51,8 +51,8 @@ bool isOneOf(const std::array<std::string_view, N>& names, std::string_view name
 [[noreturn]] void refuseCharset(const std::string& which) {
     throw Refused(kBadGateway, "charset",
                   "the answer's charset is " + which +
-                      ", which no answer to a request with credentials may have: the secret could "
-                      "be in it; ask for UTF-8");
+                      ", which is not allowed with credentials: the secret could be hidden in it; "
+                      "ask for UTF-8");
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ struct AuthorizedCall::Transfer {
         } else {
             n = inside.read(into, n, kTakeWithin);
             waitedForClient();
-            if (n == 0) throw StreamBroken("the request ends before its end");
+            if (n == 0) throw StreamBroken("the request's body ends too early");
         }
         left -= n;
         entry.sent += n;
@@ -165,15 +165,15 @@ struct AuthorizedCall::Transfer {
             fields.clear();
             if (trim(status_line).starts_with(std::to_string(kSwitching))) {
                 throw Refused(kBadGateway, "switched",
-                              "the answer is 101: another protocol, which nobody asked for and no "
-                              "secret could be found in");
+                              "the answer is 101, a switch to another protocol that was not asked "
+                              "for and cannot be searched for the secret");
             }
             return;
         }
         if (line.starts_with(' ') || line.starts_with('\t')) {
             throw Refused(kBadGateway, "folded",
-                          "a field of the answer's head goes on in a second line, which HTTP no "
-                          "longer allows: the secret could be cut there");
+                          "a field of the answer's head continues on a second line, which HTTP no "
+                          "longer allows: the secret could be split there");
         }
         const std::size_t colon = line.find(':');
         if (colon == std::string_view::npos) return;
@@ -184,8 +184,8 @@ struct AuthorizedCall::Transfer {
             (equalsIgnoreCase(name, "Transfer-Encoding") && !equalsIgnoreCase(value, "chunked"));
         if (coded) {
             throw Refused(kBadGateway, "encoded",
-                          "the answer is encoded, which no answer to a request with credentials "
-                          "may be: the secret could be in it");
+                          "the answer is encoded, which is not allowed with credentials: the "
+                          "secret could be hidden in it");
         }
         if (equalsIgnoreCase(name, "Content-Type")) {
             if (const auto charset = unreadableCharset(value)) refuseCharset(*charset);
@@ -230,7 +230,8 @@ struct AuthorizedCall::Transfer {
 
     /// Judges the body's first bytes, while the answer can still be refused.
     void begin() {
-        if (beginsUnreadable(beginning)) refuseCharset("no superset of ASCII, as its body begins");
+        if (beginsUnreadable(beginning))
+            refuseCharset("not a superset of ASCII, as the start of its body shows");
         tell();
         piece(mask.pass(beginning));
         beginning.clear();

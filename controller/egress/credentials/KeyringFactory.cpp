@@ -81,7 +81,7 @@ std::vector<Credential> readClaimCredentials(const Json& list, const std::string
             bytes += one.value.size();
             if (std::any_of(out.begin(), out.end(),
                             [&](const Credential& other) { return collide(one, other); })) {
-                errors.push_back({here, "sets what another one sets"});
+                errors.push_back({here, "sets the same as another one"});
             }
             out.push_back(std::move(one));
         }

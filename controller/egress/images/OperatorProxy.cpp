@@ -74,11 +74,12 @@ Fd OperatorProxy::connect(const Destination& destination) const {
               ? -1
               : ::fcntl(socket, F_DUPFD_CLOEXEC, 0));
     if (!fd || ::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) {
-        const std::string why = url_.starts_with("https:") ? "a proxy by TLS is not supported"
+        const std::string why = url_.starts_with("https:") ? "a proxy over TLS is not supported"
                                 : result == CURLE_OK       ? "no connection"
                                                            : ::curl_easy_strerror(result);
-        throw Refused(kBadGateway, "unreachable",
-                      destination.text() + " is not reached by the machine's proxy: " + why);
+        throw Refused(
+            kBadGateway, "unreachable",
+            destination.text() + " cannot be reached through the machine's proxy: " + why);
     }
     return fd;
 }

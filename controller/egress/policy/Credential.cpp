@@ -66,7 +66,7 @@ void readPlace(Fields& reading, Credential& out) {
     const auto basic = reading.text("basic");
     const auto query = reading.text("query");
     if ((header ? 1 : 0) + (basic ? 1 : 0) + (query ? 1 : 0) > 1) {
-        return reading.complain("", "one of header, basic and query");
+        return reading.complain("", "must have only one of header, basic and query");
     }
     if (basic) {
         out.place = Credential::Place::Basic;
@@ -87,12 +87,13 @@ void readPlace(Fields& reading, Credential& out) {
             return equalsIgnoreCase(known, out.name);
         });
         if (!isToken(out.name) || out.name.size() > kMostName || taken) {
-            reading.complain("header", taken ? "is not to be set" : "must be a header's name");
+            reading.complain("header",
+                             taken ? "cannot be set by a credential" : "must be a header's name");
         }
     }
     const auto form = reading.text("template");
     if (form && out.place != Credential::Place::Header) {
-        return reading.complain("template", "is for a header");
+        return reading.complain("template", "needs a header");
     }
     if (out.place != Credential::Place::Header) return;
     const bool authorization = equalsIgnoreCase(out.name, "Authorization");
@@ -109,11 +110,11 @@ void readSecret(Fields& reading, CredentialSource source, Credential& out) {
     const auto value = reading.text("value");
     if (value && source == CredentialSource::Pool) {
         return reading.complain(
-            "value", "a manifest holds no secrets; name a file of egress.secrets in `secret`");
+            "value", "is not allowed in a manifest; name a file of egress.secrets in `secret`");
     }
-    if (secret && value) return reading.complain("", "one of secret and value");
+    if (secret && value) return reading.complain("", "must have only one of secret and value");
     if (!secret && !value) {
-        return reading.complain("secret", "is needed: the name of a secret, as token-a");
+        return reading.complain("secret", "is required: the name of a secret, such as token-a");
     }
     if (secret && !isPlainName(*secret)) {
         return reading.complain("secret", "must be letters, digits, '.', '_' and '-'");

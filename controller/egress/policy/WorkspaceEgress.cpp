@@ -42,7 +42,8 @@ void WorkspaceEgress::admit() {
     }
     tokens_ -= 1;
     if (totals_.sent + totals_.received >= limits_.bytes) {
-        throw Refused(kForbidden, "bytes", "this workspace has carried all the bytes it may");
+        throw Refused(kForbidden, "bytes",
+                      "this workspace has used all the bytes that it may transfer");
     }
 }
 

@@ -31,9 +31,9 @@ std::string_view signedPart(std::string_view text) {
     constexpr std::string_view kBegin = "-----BEGIN PGP SIGNED MESSAGE-----";
     constexpr std::string_view kEnd = "-----BEGIN PGP SIGNATURE-----";
     if (text.find(kBegin) == std::string_view::npos) return text;
-    if (takeLine(text) != kBegin) bad("something stands before what is signed");
+    if (takeLine(text) != kBegin) bad("there is text before the signed part");
     while (!takeLine(text).empty()) {
-        if (text.empty()) bad("it ends before what is signed");
+        if (text.empty()) bad("it ends before the signed part");
     }
     const std::size_t end = text.find("\n" + std::string(kEnd));
     if (end == std::string_view::npos) bad("its signature is missing");
@@ -119,7 +119,7 @@ AptRelease parseAptRelease(std::string_view text, const std::vector<std::string>
             release.by_hash = equalsIgnoreCase(trim(line.substr(name.size() + 1)), "yes");
         }
     }
-    if (!told) bad("it has no SHA256 of its files");
+    if (!told) bad("it lists no SHA256 of its files");
     // Files listed only in the other section cannot be checked.
     std::erase_if(release.files, [](const auto& file) { return file.second.sha256.empty(); });
     return release;

@@ -81,7 +81,7 @@ AptSource AptSource::parse(std::string_view line) {
         word = takeWord(line);
         if (word.empty()) break;
         if (word.find('/') != std::string_view::npos || !isAptPath(word)) {
-            fail(said + "\"" + std::string(word) + "\" is no component");
+            fail(said + "\"" + std::string(word) + "\" is not a component");
         }
         source.components.emplace_back(word);
     }

@@ -223,13 +223,12 @@ FetchAnswer Fetcher::once(const FetchRequest& request, const std::string& url,
     const CURLcode result = ::curl_easy_perform(curl);
     if (transfer.thrown) std::rethrow_exception(transfer.thrown);
     if (transfer.denied) {
-        throw Refused(
-            kBadGateway, "denied_address",
-            "the index points to an address that is denied; an operator may name its host "
-            "in mirrors.hosts");
+        throw Refused(kBadGateway, "denied_address",
+                      "the index points to an address that is denied; an operator may name its "
+                      "host in mirrors.hosts");
     }
     if (transfer.too_much) {
-        throw Refused(kBadGateway, "too_large", "the index sends more than is taken");
+        throw Refused(kBadGateway, "too_large", "the index sends more than the mirror accepts");
     }
     if (result != CURLE_OK) {
         const std::string why =

@@ -75,7 +75,7 @@ TEST_CASE("an execution's time is its program's, which computed or waited", "[un
     line.cpu_ms = 10;
     CHECK_THAT(sentenceOf(line), Contains("mostly waited"));
     line.out_of_memory = true;
-    CHECK_THAT(sentenceOf(line), Contains("was killed for want of memory"));
+    CHECK_THAT(sentenceOf(line), Contains("was killed because it ran out of memory"));
     line.running = true;
     CHECK_THAT(sentenceOf(line), Contains("still running"));
     CHECK(line.largest.empty());

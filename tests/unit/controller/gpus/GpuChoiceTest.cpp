@@ -26,7 +26,7 @@ TEST_CASE("a manifest asks for what the machine can have, or is refused by its f
     CHECK(field(spec, two).empty());
     spec.products = {"A10"};
     CHECK(field(spec, two) ==
-          "/spec/template/gpu/product no device is one of these; this machine has 2 of NVIDIA "
+          "/spec/template/gpu/product no device matches; this machine has 2 of NVIDIA "
           "H100 80GB HBM3");
     spec.products = {"A10", "h100 80gb"};
     CHECK(field(spec, two).empty());
