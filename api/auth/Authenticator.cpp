@@ -23,7 +23,7 @@ bool isTokenCharacter(char c) {
 }
 
 [[noreturn]] void refuseAll() {
-    refuse("this server has had tokens and has none now, so it serves nobody",
+    refuse("this server had tokens and has none now, so it serves nobody",
            "On the server: hearth token create --role admin --offline; then start it again");
 }
 

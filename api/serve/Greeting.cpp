@@ -26,7 +26,7 @@ std::string Greeting::text() const {
 
 std::string Greeting::firstStep(const std::string& program, const std::string& there) const {
     if (access == Access::Nobody) {
-        return "It has had tokens and has none now, so it serves nobody. Do: " +
+        return "It had tokens and has none now, so it serves nobody. Do: " +
                std::string(kOpenAgain);
     }
     const std::string with = access == Access::WithToken ? ", with HEARTH_TOKEN set: " : ": ";

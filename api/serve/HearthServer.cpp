@@ -336,7 +336,7 @@ private:
             log_.warn("auth.opened", {{"by", config_.open_loopback.origin},
                                       {"hint", "loopback callers are admin without a token"}});
         } else {
-            log_.error("auth.closed", {{"error", "this instance has had tokens and has none now"},
+            log_.error("auth.closed", {{"error", "this instance had tokens and has none now"},
                                        {"hint", kOpenAgain}});
         }
     }

@@ -135,7 +135,7 @@ def full_disk():
         who.paged("HearthDiskLow", disk="state")
         who.graph()  # what is kept; nothing is free
         looked = subprocess.run([os.path.join(BUILD, "hearth"), "doctor", "--data-dir", s.data], capture_output=True, text=True, timeout=60, check=False)
-        assert looked.returncode != 0 and re.search(r"^.*disk.*0 of .* are free where ", looked.stdout, re.MULTILINE), looked
+        assert looked.returncode != 0 and re.search(r"^.*disk.*0 of .* are free on the disk of ", looked.stdout, re.MULTILINE), looked
         assert s.run(fault.held, "echo on")["stdout"] == "on\n"
         fault.mend()
         again = wait_for("room", lambda: (a := s.post("/v1/workspaces", {})).status == 201 and a, 40)

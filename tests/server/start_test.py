@@ -285,7 +285,7 @@ def default_pool():
         assert answer.status == 404 and answer.json["message"] == "the default pool zz is not declared", answer
         assert "shell" in answer.json["hint"], answer
         s.open_workspace(pool="shell")
-        for flags, level, words in ((["--default-pool", "zz"], "warn", "zz is not declared; there are: shell"),
+        for flags, level, words in ((["--default-pool", "zz"], "warn", "zz is not declared; declared pools: shell"),
                                     (["--default-pool", "shell"], "ok", "shell is declared")):
             done = subprocess.run([HEARTH, "doctor", "-o", "json", "--data-dir", s.data, "--pools", s.pools_file, *flags],
                                   capture_output=True, text=True, timeout=60, check=False)

@@ -10,7 +10,7 @@ Command makeAgentFolder() {
     return {
         {.name = "agent-folder",
          .arguments = "DIRECTORY",
-         .summary = "Write what an image must have at /hearth to bring the agent into Pods.",
+         .summary = "Write the folder that an image needs at /hearth to bring the agent into Pods.",
          .details = "  hearth agent-folder image/hearth    then: FROM scratch, COPY hearth /hearth",
          .flags = {},
          .least = 1,

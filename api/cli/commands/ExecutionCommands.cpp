@@ -141,7 +141,8 @@ int ps(const Invocation& call) {
     if (!ended) {
         std::erase_if(executions, [](const Json& one) { return !isRunning(one); });
         if (executions.empty() && format == OutputFormat::Table) {
-            call.console.note("nothing that you may see runs; --all shows what has ended, too");
+            call.console.note(
+                "no execution that you may see is running; --all also shows ended ones");
             return kOk;
         }
     }
@@ -261,23 +262,23 @@ Command makeAttach() {
 }
 
 Command makePs() {
-    return {{.name = "ps",
-             .arguments = "[WORKSPACE…]",
-             .summary = "List what runs, in all workspaces or in these.",
-             .details = "  hearth ps\n"
-                        "  hearth ps --all mine          what has ended, too\n"
-                        "  hearth stop $(hearth ps -q)",
-             .flags = withClientFlags(
-                 withListFlags({Flag{.name = "all",
-                                     .letter = 'a',
-                                     .help = "What has ended, too, in open workspaces",
-                                     .environment = false}})),
-             .least = 0,
-             .most = 1000,
-             .operands = {"@workspace"},
-             .others = {{"--watch", "hearth get executions --watch"},
-                        {"-w", "hearth ps WORKSPACE, or hearth get executions --watch"}}},
-            ps};
+    return {
+        {.name = "ps",
+         .arguments = "[WORKSPACE…]",
+         .summary = "List running executions, in all workspaces or in these.",
+         .details = "  hearth ps\n"
+                    "  hearth ps --all mine          also ended ones\n"
+                    "  hearth stop $(hearth ps -q)",
+         .flags = withClientFlags(withListFlags({Flag{.name = "all",
+                                                      .letter = 'a',
+                                                      .help = "Also ended ones, in open workspaces",
+                                                      .environment = false}})),
+         .least = 0,
+         .most = 1000,
+         .operands = {"@workspace"},
+         .others = {{"--watch", "hearth get executions --watch"},
+                    {"-w", "hearth ps WORKSPACE, or hearth get executions --watch"}}},
+        ps};
 }
 
 Command makeStop() {

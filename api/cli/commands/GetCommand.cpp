@@ -18,7 +18,7 @@ CommandSpec getSpec() {
     flags.push_back(
         Flag{.name = "follow", .letter = 'f', .help = "Follow new events", .environment = false});
     flags.push_back(Flag{.name = "watch",
-                         .help = "Go on, and print what changes, line by line",
+                         .help = "Keep watching, and print each change as a line",
                          .environment = false});
     return {
         .name = "get",
@@ -36,7 +36,7 @@ CommandSpec getSpec() {
             "  hearth get events [--follow]\n"
             "  hearth get capabilities\n\n"
             "A workspace is named by its id, the beginning of it, or its name; an execution\n"
-            "by its id or the beginning of it. A filter that says nothing about WHAT is an\n"
+            "by its id or the beginning of it. A filter that does not apply to WHAT is an\n"
             "error.",
         .flags = withClientFlags(withListFlags(std::move(flags))),
         .least = 1,

@@ -359,8 +359,8 @@ Command makeImage() {
                    .environment = false},
               Flag{.name = "pool",
                    .value = "POOL",
-                   .help = "Also make it the image of this pool of the "
-                           "running server, which is declared if it is new",
+                   .help = "Also make it the image of this pool of the running server; a new pool "
+                           "is declared",
                    .environment = false},
               Flag{.name = "data-dir",
                    .value = "DIR",

@@ -16,7 +16,7 @@ int logLevel(const Invocation& call) {
         answer = remote.get("/v1/log-level");
     } else {
         if (!metrics::kLogLevels.find(words[0])) {
-            throw UsageError("\"" + words[0] + "\" is no level", "debug, info, warn or error");
+            throw UsageError("\"" + words[0] + "\" is not a level", "debug, info, warn or error");
         }
         answer = remote.send("PUT", "/v1/log-level", {{"level", words[0]}}).body;
     }

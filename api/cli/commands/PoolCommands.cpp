@@ -76,7 +76,7 @@ int scale(const Invocation& call) {
     const auto count = [](const std::string& text) {
         if (text.empty() || text.size() > 6 ||
             text.find_first_not_of("0123456789") != std::string::npos) {
-            throw UsageError("\"" + text + "\" is no number of sandboxes",
+            throw UsageError("\"" + text + "\" is not a number of sandboxes",
                              "hearth scale POOL MIN [MAX]");
         }
         return std::stoi(text);

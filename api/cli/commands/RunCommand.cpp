@@ -20,9 +20,9 @@ CommandSpec runSpec() {
         ownFlag("code", 'c', "CODE", "The code to run"),
         ownFlag("command", 0, "LINE", "A shell command to run instead"),
         ownFlag("language", 'l', "NAME", "The code's language; default: by the script's extension"),
-        ownFlag("file", 'f', "FILE", "A file that it finds in its directory", true),
-        ownFlag("out", 0, "DIR", "Save the files that it made or changed here"),
-        ownFlag("save-results", 0, "DIR", "Save its figures here, as result-1.png"),
+        ownFlag("file", 'f', "FILE", "A file to copy into its directory first", true),
+        ownFlag("out", 0, "DIR", "A directory for the files that it made or changed"),
+        ownFlag("save-results", 0, "DIR", "A directory for its figures, as result-1.png"),
         ownFlag("image", 0, "IMAGE", "The image to run in, by name, reference or digest"),
         ownFlag("packages", 0, "SPEC", "A package it needs, as numpy==2.1; installed if missing",
                 true),
@@ -39,7 +39,7 @@ CommandSpec runSpec() {
         Flag{.name = "timeout",
              .letter = 't',
              .value = "DURATION",
-             .help = "When to kill it",
+             .help = "Kill it after this time",
              .fallback = "60s; 24h with --tty or --detach"},
     };
     for (Flag& flag : programFlags()) flags.push_back(std::move(flag));
@@ -68,9 +68,9 @@ CommandSpec runSpec() {
         .rest = true,
         .operands = {"@file"},
         .others = {{"--rm", "leave it out: without --workspace nothing stays"},
-                   {"-v", "nothing of this machine is mounted: --file FILE goes in, --out DIR out"},
+                   {"-v", "no files of this machine are mounted: use --file FILE and --out DIR"},
                    {"--volume",
-                    "nothing of this machine is mounted: --file FILE goes in, --out DIR out"}},
+                    "no files of this machine are mounted: use --file FILE and --out DIR"}},
     };
 }
 
@@ -87,7 +87,7 @@ CommandSpec execSpec() {
     flags.push_back(ttyFlag('t'));
     flags.push_back(Flag{.name = "timeout",
                          .value = "DURATION",
-                         .help = "When to kill it",
+                         .help = "Kill it after this time",
                          .fallback = "60s; 24h with --tty or --detach",
                          .environment = false});
     return {

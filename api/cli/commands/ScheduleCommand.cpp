@@ -38,8 +38,8 @@ std::string scheduleName(const Schedules& schedules, const InForce& state) {
 std::string fired(const Schedule& one, const InForce& now, const Schedules& schedules) {
     std::string why;
     const bool holds = one.warm && scheduleName(schedules, now) == one.name;
-    if (holds) why = one.duration.count() > 0 ? "its window begins" : "it holds from here";
-    if (one.warm && !holds) why = "it fires, but " + scheduleName(schedules, now) + " is above it";
+    if (holds) why = one.duration.count() > 0 ? "its window begins" : "it is in force from here";
+    if (one.warm && !holds) why = "it fires, but is overridden by " + scheduleName(schedules, now);
     if (one.sweep) why += std::string(why.empty() ? "" : "; ") + "warm sandboxes are replaced";
     return why;
 }
@@ -129,7 +129,7 @@ int schedule(const Invocation& call) {
     if (const auto text = options.get("at")) {
         const std::optional<WallTime> at = controller::parseTime(*text);
         if (!at) {
-            throw UsageError("--at \"" + *text + "\" is no time",
+            throw UsageError("--at \"" + *text + "\" is not a time",
                              "2026-11-25T20:00:00Z, or with an offset such as +08:00");
         }
         from = *at;
@@ -166,24 +166,23 @@ int schedule(const Invocation& call) {
 }  // namespace
 
 Command makeSchedule() {
-    return {
-        {.name = "schedule",
-         .arguments = "explain [POOL]",
-         .summary = "Show what the schedules of a pool will do.",
-         .details =
-             "  hearth schedule explain python\n"
-             "  hearth schedule explain -f pool.yaml --at 2026-03-08T00:00:00Z --hours 48\n\n"
-             "The first line is what holds at that time; then one line for each moment, in the\n"
-             "entry's time zone and in UTC, with the numbers of warm sandboxes from there on.\n"
-             "With -f no server is asked.",
-         .flags = withClientFlags(withOutputFlags(
-             {ownFlag("file", 'f', "FILE", "A manifest, instead of the server's pool"),
-              ownFlag("at", 0, "TIME", "From when, instead of now"),
-              ownFlag("hours", 0, "N", "How far ahead; without it 24")})),
-         .least = 1,
-         .most = 2,
-         .operands = {"explain", "@pool"}},
-        schedule};
+    return {{.name = "schedule",
+             .arguments = "explain [POOL]",
+             .summary = "Show what the schedules of a pool will do.",
+             .details =
+                 "  hearth schedule explain python\n"
+                 "  hearth schedule explain -f pool.yaml --at 2026-03-08T00:00:00Z --hours 48\n\n"
+                 "The first line is the state at that time; then one line for each moment, in the\n"
+                 "entry's time zone and in UTC, with the numbers of warm sandboxes from there on.\n"
+                 "With -f no server is asked.",
+             .flags = withClientFlags(withOutputFlags(
+                 {ownFlag("file", 'f', "FILE", "A manifest, instead of the server's pool"),
+                  ownFlag("at", 0, "TIME", "From when, instead of now"),
+                  ownFlag("hours", 0, "N", "How far ahead; without it 24")})),
+             .least = 1,
+             .most = 2,
+             .operands = {"explain", "@pool"}},
+            schedule};
 }
 
 }  // namespace hearth::cli

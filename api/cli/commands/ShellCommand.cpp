@@ -23,7 +23,7 @@ CommandSpec shellSpec() {
              .environment = false},
         Flag{.name = "cwd",
              .value = "DIR",
-             .help = "Where it starts; relative to the workspace",
+             .help = "The directory to start in; relative to the workspace",
              .environment = false},
         Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool to take from"},
         Flag{.name = "image",
@@ -33,7 +33,7 @@ CommandSpec shellSpec() {
         Flag{.name = "timeout",
              .letter = 't',
              .value = "DURATION",
-             .help = "When to end it; never later than its workspace",
+             .help = "End it after this time; never later than its workspace",
              .fallback = "12h",
              .environment = false},
     };

@@ -184,11 +184,11 @@ Command makeSimulate() {
              "smallest Static size that misses no larger share of them, and Clairvoyant, which\n"
              "knows them in advance, misses none and starts each sandbox as late as it can.\n"
              "A miss is a claim that finds no ready sandbox; the price is the time that ready\n"
-             "sandboxes wait. A trace has an arrival a line, in seconds since the start or as\n"
+             "sandboxes wait. A trace has one arrival per line: seconds since the start or\n"
              "2026-01-05T08:00:00.250Z, ascending; # begins a comment. `hearth serve\n"
              "--record-traces DIR` writes them. Without --pool: min 0, max 200,\n"
-             "parallelCreates 16, missRate 0.001. Of a pool its warm, sizing, schedules and\n"
-             "onEmpty.action count.",
+             "parallelCreates 16, missRate 0.001. Of a pool only warm, sizing, schedules and\n"
+             "onEmpty.action are used.",
          .flags = withOutputFlags(
              {ownFlag("trace", 0, "FILE", "A recorded trace; - for standard input"),
               ownFlag("pool", 0, "FILE", "The manifest of the pool"),
@@ -199,10 +199,9 @@ Command makeSimulate() {
                    .environment = false,
                    .choices = controller::kTraceShapes.all()},
               ownFlag("seed", 0, "N", "The seed of the made trace; 1 by default"),
-              ownFlag("seeds", 0, "N", "So many traces, of this seed and those after it"),
+              ownFlag("seeds", 0, "N", "The number of traces: this seed and the ones after it"),
               ownFlag("claims", 0, "N", "Claims of a made trace; 100000 or more by default"),
-              ownFlag("start", 0, "DURATION",
-                      "How long half of the starts take at most; 3s by default"),
+              ownFlag("start", 0, "DURATION", "The median time of a start; 3s by default"),
               ownFlag("print-trace", 0, "", "Print the trace and compare nothing"),
               ownFlag("svg", 0, "FILE", "Also draw the idle time")})},
         simulate};

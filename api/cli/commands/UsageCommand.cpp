@@ -43,7 +43,7 @@ int usage(const Invocation& call) {
         sign = '&';
     }
     if (call.options.on("csv") && wantsJson(call.options)) {
-        throw UsageError("--csv and -o json are two formats", "take one of them");
+        throw UsageError("--csv and -o json exclude each other", "use one of them");
     }
     Remote remote(call.options);
     if (call.options.on("csv")) {
@@ -61,7 +61,7 @@ Command makeUsage() {
     return {
         {.name = "usage",
          .arguments = "",
-         .summary = "Show who used how much.",
+         .summary = "Show how much each tenant used.",
          .details = "  hearth usage --since 7d\n"
                     "  hearth usage --by tenant,pool --since 2026-11-01T00:00:00Z\n"
                     "  hearth usage --since 30d --csv > november.csv\n\n"

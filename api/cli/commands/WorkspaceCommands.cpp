@@ -45,7 +45,7 @@ int rm(const Invocation& call) {
             const RemotePath place = placeOf(remote, word);
             const bool whole = word.find(':') == std::string::npos;
             if (!whole && place.path == ".") {
-                throw UsageError("\"" + word + "\" is all of a workspace",
+                throw UsageError("\"" + word + "\" is a whole workspace",
                                  "hearth rm WORKSPACE ends it, with its files");
             }
             std::string target = "/v1/workspaces/" + percentEncode(place.workspace);
@@ -120,7 +120,8 @@ int open(const Invocation& call) {
     if (const auto count = call.options.get("count")) {
         if (count->empty() || count->size() > 3 ||
             count->find_first_not_of("0123456789") != std::string::npos) {
-            throw UsageError("\"" + *count + "\" is no number of workspaces", "-n 3 opens three");
+            throw UsageError("\"" + *count + "\" is not a number of workspaces",
+                             "-n 3 opens three");
         }
         body["count"] = std::stoi(*count);
         const Json all = Remote(call.options).send("POST", "/v1/workspaces:batch", body).body;
@@ -164,7 +165,7 @@ Command makeOpen() {
         Flag{.name = "count",
              .letter = 'n',
              .value = "N",
-             .help = "Open so many, all or none, and print an id a line",
+             .help = "Open this many, all or none, and print one id per line",
              .environment = false},
         Flag{.name = "idle-timeout",
              .value = "DURATION",
@@ -205,8 +206,8 @@ Command makeList() {
              .operands = {"@remote"},
              .others = {{"--watch", "hearth get workspaces --watch"},
                         {"-w", "hearth get workspaces --watch"},
-                        {"-a", "hearth get events tells of those that have ended"},
-                        {"--all", "hearth get events tells of those that have ended"}}},
+                        {"-a", "hearth get events shows ended workspaces"},
+                        {"--all", "hearth get events shows ended workspaces"}}},
             ls};
 }
 
@@ -219,7 +220,7 @@ Command makeRemove() {
                         "  hearth rm -r mine:out",
              .flags = withClientFlags({Flag{.name = "recursive",
                                             .letter = 'r',
-                                            .help = "Directories with all that is in them",
+                                            .help = "Delete directories with all that is in them",
                                             .environment = false}}),
              .least = 1,
              .most = 1000,

@@ -27,21 +27,22 @@ CommandSpec spec() {
             "  hearth cp ws_4f0c…:log.txt - | tail          to standard output\n"
             "  tar -c . | hearth cp --tar - ws_4f0c…:src    standard input, unpacked\n\n"
             "One side is WORKSPACE:PATH, relative to /workspace; ./a:b is a file of this\n"
-            "machine. All is streamed; a directory goes as a tar, with or without -r. Files are "
-            "replaced whole. From a workspace nothing is\n"
-            "written outside the destination: hostile names are refused, and links that may\n"
-            "lead out of it are left out and reported (exit status 1).",
-        .flags = withClientFlags({Flag{.name = "follow",
-                                       .letter = 'L',
-                                       .help = "Copy what local links lead to instead of the links",
-                                       .environment = false},
-                                  Flag{.name = "recursive",
-                                       .letter = 'r',
-                                       .help = "Nothing more: directories are copied anyway",
-                                       .environment = false},
-                                  Flag{.name = "tar",
-                                       .help = "- is a tar: unpack it there, or make one",
-                                       .environment = false}}),
+            "machine. All is streamed; a directory goes as a tar, with or without -r. Files\n"
+            "are replaced whole. From a workspace nothing is written outside the destination:\n"
+            "hostile names are refused, and links that may lead out of it are left out and\n"
+            "reported (exit status 1).",
+        .flags =
+            withClientFlags({Flag{.name = "follow",
+                                  .letter = 'L',
+                                  .help = "Copy the targets of local links instead of the links",
+                                  .environment = false},
+                             Flag{.name = "recursive",
+                                  .letter = 'r',
+                                  .help = "Has no effect: directories are copied anyway",
+                                  .environment = false},
+                             Flag{.name = "tar",
+                                  .help = "- is a tar: unpack it there, or make one",
+                                  .environment = false}}),
         .least = 2,
         .most = 1000,
         .operands = {"@remote"},
@@ -55,7 +56,7 @@ std::uint64_t copyInto(Remote& remote, const std::string& from, const RemotePath
         return copyIn(remote, from, to, options);
     } catch (const RemoteError& e) {
         if (std::string(e.what()).find("is a link out of") == std::string::npos) throw;
-        throw RemoteError(e.status(), e.what(), "--follow sends what links lead to instead",
+        throw RemoteError(e.status(), e.what(), "--follow sends the targets of the links instead",
                           e.code());
     }
 }
@@ -71,12 +72,14 @@ void checkSources(const std::vector<std::string>& from, const std::string& to, b
                   bool tar) {
     if (from.size() == 1) return;
     const bool pipe = std::ranges::find(from, "-") != from.end() || to == "-";
-    if (tar || pipe) throw UsageError("- is one source or destination", "copy it alone");
+    if (tar || pipe)
+        throw UsageError("- can only be a single source or destination", "copy it alone");
     std::error_code unknown;
     if (into_workspace ? !RemotePath::parse(to)->as_dir
                        : !std::filesystem::is_directory(to, unknown)) {
-        throw UsageError("several sources need a directory",
-                         into_workspace ? "write it with a slash at its end" : "make it first");
+        throw UsageError(
+            "several sources need a directory",
+            into_workspace ? "write the destination with a slash at its end" : "make it first");
     }
 }
 
@@ -92,11 +95,11 @@ int copy(const Invocation& call) {
     }
     const bool tar = call.options.on("tar");
     if (tar && (remote_to ? from[0] : to) != "-") {
-        throw UsageError("--tar goes with -", "without it a directory is copied as one");
+        throw UsageError("--tar needs -", "without --tar a directory is copied as a directory");
     }
     checkSources(from, to, remote_to.has_value(), tar);
     if (!remote_to && to == "-" && tar && ::isatty(STDOUT_FILENO) == 1) {
-        throw UsageError("a tar is nothing for a terminal", "send it to a file or a program");
+        throw UsageError("a tar cannot be written to a terminal", "send it to a file or a program");
     }
     std::uint64_t told = 0;
     CopyOptions options{call.options.on("follow"), tar,

@@ -114,7 +114,7 @@ std::uint64_t copyIn(Remote& remote, const std::string& local, const RemotePath&
     }
     struct stat told {};
     if (local != "-" && ::stat(local.c_str(), &told) != 0) {
-        throw UsageError("there is no " + local, "the first path is what is copied");
+        throw UsageError("there is no " + local, "the first path is the source");
     }
     if (local != "-" && S_ISDIR(told.st_mode)) return putDirectory(remote, local, to, options);
     putFile(remote, local, to);

@@ -151,7 +151,7 @@ std::uint64_t copyOut(Remote& remote, const RemotePath& from, const std::string&
     }
     if (!from.as_dir && getFile(remote, from, local)) return 0;
     if (local == "-") {
-        throw UsageError("a directory does not go to - as it is", "add --tar");
+        throw UsageError("a directory cannot be written to - as it is", "add --tar");
     }
     return getDirectory(remote, from, local, options);
 }

@@ -91,7 +91,7 @@ void TarExtract::feed(std::string_view bytes) {
 void TarExtract::finish() {
     if (!reader_.finish()) {
         throw Error(ErrorCode::InvalidArgument, "the archive is faulty: " + reader_.fault())
-            .hint("Copy again: what came before its end is there");
+            .hint("Copy again: the entries before the fault are there");
     }
 }
 
@@ -110,7 +110,7 @@ TarExtract::Place TarExtract::placeOf(const std::string& path, bool make) {
         }
         Fd next = openDirectory(place.directory.get(), parts[i]);
         if (!next && (errno == ELOOP || errno == ENOTDIR)) {
-            hostile(path, "goes through \"" + parts[i] + "\", which is no directory");
+            hostile(path, "goes through \"" + parts[i] + "\", which is not a directory");
         }
         if (!next) failedAt("open", path);
         place.directory = std::move(next);
@@ -145,7 +145,7 @@ void TarExtract::makeDirectory(const Place& place, const tar::TarMember& member)
     if (::mkdirat(place.directory.get(), place.name.c_str(), mode) == 0) return;
     if (errno != EEXIST) failedAt("mkdir", member.path);
     if (!openDirectory(place.directory.get(), place.name)) {
-        hostile(member.path, "is a directory where something else stands");
+        hostile(member.path, "is a directory, but something else has that name");
     }
 }
 
@@ -212,7 +212,7 @@ void TarExtract::makeLink(const Place& place, const tar::TarMember& member) {
 void TarExtract::makeHardLink(const Place& place, const tar::TarMember& member) {
     if (place.name.empty()) hostile(member.path, "is a link without a name");
     const auto made = made_.find(plainName(member.target));
-    if (made == made_.end()) hostile(member.path, "is a link to what the archive did not bring");
+    if (made == made_.end()) hostile(member.path, "is a link to something not in the archive");
     const Made file = made->second;
     const Place from = placeOf(member.target, false);
     // If the target is a symbolic link, a hard link to it could lead elsewhere than was checked.
@@ -221,7 +221,7 @@ void TarExtract::makeHardLink(const Place& place, const tar::TarMember& member) 
         failedAt("link", member.path);
     }
     if (!S_ISREG(about.st_mode) || about.st_dev != file.device || about.st_ino != file.inode) {
-        hostile(member.path, "is a link to what the archive did not bring");
+        hostile(member.path, "is a link to something not in the archive");
     }
     made_.erase(plainName(member.path));
     ::unlinkat(place.directory.get(), place.name.c_str(), 0);

@@ -65,8 +65,8 @@ std::optional<Finding> checkDefaultPool(const ServeConfig& config) {
                 names += (names.empty() ? "" : ", ") + pool.name;
             }
         }
-        finding.message =
-            wanted + " is not declared; " + (names.empty() ? "no pool is" : "there are: " + names);
+        finding.message = wanted + " is not declared; " +
+                          (names.empty() ? "no pool is" : "declared pools: " + names);
         finding.fix =
             "declare it with --pools or hearth apply -f, or name another with "
             "--default-pool";

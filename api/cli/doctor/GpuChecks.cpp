@@ -22,7 +22,7 @@ std::string deviceText(const pool::GpuDevice& device) {
 
 Finding judgeGpus(const std::vector<pool::GpuDevice>& devices, const std::string& absence) {
     if (devices.empty()) {
-        return allRight("gpus", "none: " + absence + "; pools without GPUs need nothing of this");
+        return allRight("gpus", "none: " + absence + "; pools without GPUs do not need them");
     }
     std::size_t whole = 0;
     std::size_t faulty = 0;
@@ -45,7 +45,7 @@ Finding checkGpus(const ServeConfig& config) {
         const pool::GpuOptions options = program::gpuOptions(config);
         if (::access(options.helper.program.c_str(), X_OK) != 0) {
             return {Level::Warn, "gpus",
-                    "hearth-gpu, which looks for them, does not lie beside hearth",
+                    "hearth-gpu, which looks for them, is missing beside hearth",
                     "cmake --build BUILD-DIRECTORY --target hearth-gpu"};
         }
         const std::unique_ptr<pool::GpuHost> host =

@@ -145,7 +145,7 @@ Finding HostChecks::runTmpfs() const {
     }
     if (best == "/run" && type == "tmpfs") return allRight("/run", "tmpfs");
     return {Level::Warn, "/run",
-            "is no tmpfs: marks of claimed sandboxes outlive a reboot and cost a disk write",
+            "is not a tmpfs: marks of claimed sandboxes survive a reboot and cost a disk write",
             "mount -t tmpfs -o mode=755,nosuid,nodev tmpfs /run"};
 }
 
@@ -189,10 +189,11 @@ Finding HostChecks::oomScores() const {
     if (at == std::string::npos) return allRight(kName, "not known");
     const std::uint64_t bounding = std::strtoull(status.c_str() + at + 7, nullptr, 16);
     if ((bounding >> kBit & 1U) != 0)
-        return allRight(kName, "there: the kernel ends tenants before agents");
+        return allRight(kName,
+                        "present: when memory runs out, the kernel ends tenants before agents");
     return {Level::Warn, kName,
-            "root lacks it: tenants can lower their oom_score_adj to the agent's, which raises it "
-            "again once a second",
+            "root does not have it: tenants can lower their oom_score_adj to the agent's; the "
+            "agent raises it again once a second",
             "give it to Hearth: docker run --cap-add SYS_RESOURCE, or CapabilityBoundingSet= of "
             "its unit"};
 }
@@ -218,7 +219,7 @@ Findings HostChecks::gates() const {
     }
     if (read("/sys/kernel/mm/ksm/run") == "1") {
         findings.push_back({Level::Warn, "same-page merging",
-                            "is on: tenants can learn what others hold in memory",
+                            "is on: tenants can learn what other tenants hold in memory",
                             "echo 2 > /sys/kernel/mm/ksm/run"});
     }
     const std::string swaps = read("/proc/swaps");

@@ -180,13 +180,13 @@ Finding checkRuntimeClasses(kube::KubernetesClient& client,
     const kube::KubeResult<kube::ObjectPage> all =
         client.list({.group = "node.k8s.io", .plural = "runtimeclasses"}, {}, kClusterPatience);
     if (!all && wanted.empty()) {
-        return allRight("runtime classes", "not for the server to see, and no pool names one");
+        return allRight("runtime classes", "the server may not list them, and no pool names one");
     }
     if (!all) {
         return {
             Level::Warn, "runtime classes",
-            "the cluster does not say whether it has those that pools name: " + all.error().text(),
-            "run it as somebody who may list runtimeclasses.node.k8s.io; the server need not"};
+            "cannot find out whether the cluster has those that pools name: " + all.error().text(),
+            "run this as a user who may list runtimeclasses.node.k8s.io; the server need not"};
     }
     std::set<std::string> there;
     for (const Json& one : all.value().items) there.insert(kube::metadataText(one, "name"));
@@ -214,9 +214,10 @@ Findings judgeCluster(kube::KubernetesClient& client, const std::string& ns,
                             std::string("the pools cannot be read: ") + e.what(),
                             "fix the file of --pools or --pools-once"});
     }
-    findings.push_back(
-        {Level::Ok, "network policies",
-         "the server makes one; whether the cluster's network enforces it cannot be asked", ""});
+    findings.push_back({Level::Ok, "network policies",
+                        "the server makes one; the API server cannot say whether the cluster's "
+                        "network enforces it",
+                        ""});
     return findings;
 }
 
@@ -280,8 +281,8 @@ Findings checkKubernetes(const ServeConfig& config) {
         findings.push_back(checkPod(client, ns, *config.agent_image));
         if ((*config.agent_image).empty()) {
             findings.push_back({Level::Fail, "agent image", "none is named",
-                                "make one from the folder of hearth agent-folder, and name it with "
-                                "--agent-image"});
+                                "build one from the folder that `hearth agent-folder` writes, and "
+                                "name it with --agent-image"});
         }
         return findings;
     } catch (const Error& e) {

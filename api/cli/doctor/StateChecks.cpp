@@ -19,12 +19,13 @@ Finding checkDatabase(const std::string& path) {
     const std::string folder = fs::path(path).parent_path().string();
     if (fs::exists(DatabaseFile::suspectPath(path))) {
         return {Level::Fail, "database", "the server found " + path + " damaged",
-                "start the server again: it keeps a damaged one for inspection and begins anew"};
+                "start the server again: it keeps the damaged file for inspection and begins a new "
+                "one"};
     }
     if (fs::exists(path)) {
         if (const auto fault = DatabaseFile::fault(path, false)) {
             return {Level::Fail, "database", path + " is damaged: " + *fault,
-                    "put a copy back, or start the server: it keeps the file and begins anew, "
+                    "restore a copy, or start the server: it keeps the file and begins a new one, "
                     "without tokens and declared pools"};
         }
     }
@@ -38,7 +39,7 @@ Finding checkDatabase(const std::string& path) {
     }
     if (!fs::exists(path)) {
         return {Level::Warn, "database", path + " is missing: tokens and declared pools are lost",
-                "put a copy back before the next start"};
+                "restore a copy before the next start"};
     }
     return {Level::Ok, "database", path, ""};
 }
@@ -54,7 +55,7 @@ std::optional<Finding> checkTokens(const ServeConfig& config) {
     }
     if (!controller::TokenHistory(history, false).had()) return std::nullopt;
     if (program::offlineTokens(directory)->configured()) return std::nullopt;
-    const std::string lost = "this instance has had tokens and has none now: ";
+    const std::string lost = "this instance had tokens and has none now: ";
     if (*config.open_loopback) {
         return Finding{Level::Warn, "tokens",
                        lost + "loopback callers are admin by " + config.open_loopback.origin,
@@ -73,11 +74,11 @@ std::optional<Finding> checkDisk(const ServeConfig& config) {
     const std::uint64_t reserve = controller::DiskReserve::of(*disk, *asked);
     const auto rounded = [](std::uint64_t bytes) { return formatBytes(bytes >> 20U << 20U); };
     const std::string found = rounded(disk->free) + " of " + rounded(disk->capacity) +
-                              " are free where " + directory + " is";
+                              " are free on the disk of " + directory;
     if (disk->free >= reserve) return Finding{Level::Ok, "disk", found, ""};
     return Finding{Level::Fail, "disk",
                    found + ", less than the " + rounded(reserve) + " that the state needs",
-                   "free some of it: until then no sandbox is made and nothing large is stored"};
+                   "free disk space: until then no sandbox is made and nothing large is stored"};
 }
 
 }  // namespace
@@ -92,7 +93,8 @@ Findings checkState(const ServeConfig& config) {
         if (auto tokens = checkTokens(config)) findings.push_back(std::move(*tokens));
     } catch (const std::exception& e) {
         findings.push_back({Level::Warn, "database",
-                            std::string("its state is not known: ") + e.what(), "run it as root"});
+                            std::string("its state cannot be read: ") + e.what(),
+                            "run it as root"});
     }
     return findings;
 }

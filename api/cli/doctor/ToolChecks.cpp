@@ -59,7 +59,7 @@ Finding checkAgent() {
     const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
     const auto agent = self.parent_path() / "hearth-agent";
     if (!error && present(agent)) return allRight("agent", agent.string());
-    return {Level::Fail, "agent", "hearth-agent does not lie beside " + self.string(),
+    return {Level::Fail, "agent", "hearth-agent is missing beside " + self.string(),
             "cmake --build BUILD-DIRECTORY --target hearth-agent"};
 }
 
@@ -184,18 +184,21 @@ Findings checkServer(const ServeConfig& config) {
             findings.push_back(allRight(name, setting->value + " is served"));
         } else {
             findings.push_back(
-                {Level::Fail, name, setting->value + " is taken by another program or not ours",
-                 "`ss -ltnp` shows who; or choose another with --" + std::string(name)});
+                {Level::Fail, name,
+                 setting->value +
+                     " is used by another program, or is not an address of this machine",
+                 "`ss -ltnp` shows which program; or choose another address with --" +
+                     std::string(name)});
         }
     }
     const int ready = serving ? statusAt(*config.ops_listen, "/readyz") : 0;
     if (!serving) {
-        findings.push_back(
-            {Level::Warn, "server", "none runs on " + *config.listen, "hearth serve, or ./run"});
+        findings.push_back({Level::Warn, "server", "no server runs on " + *config.listen,
+                            "hearth serve, or ./run"});
     } else if (ready == 200) {
         findings.push_back(allRight("server", "ready"));
     } else {
-        findings.push_back({Level::Warn, "server", "runs and is not ready",
+        findings.push_back({Level::Warn, "server", "it runs, but is not ready",
                             "curl http://" + *config.ops_listen + "/readyz says why"});
     }
     return findings;
@@ -212,8 +215,8 @@ Finding checkClientUrl(const std::string& url, const std::string& authority) {
         }
         const int status = http::HttpClient(url, options).get("/openapi.json").status;
         if (status == 200) return allRight(finding.name, url + " is served");
-        finding.message =
-            url + " answers with status " + std::to_string(status) + ", as no Hearth server does";
+        finding.message = url + " answers with status " + std::to_string(status) +
+                          ", which no Hearth server sends";
     } catch (const Error& e) {
         finding.message = e.what();
     }

@@ -58,9 +58,9 @@ std::string listTarget(Remote& remote, const Kind& kind, const Options& options)
     if (ofWorkspace(kind)) {
         const auto workspace = options.get("workspace");
         if (!workspace)
-            throw UsageError("whose " + many + "?",
+            throw UsageError("which workspace's " + many + "?",
                              many == "executions"
-                                 ? "give --workspace ID; `hearth ps --all` lists those of all"
+                                 ? "give --workspace ID; `hearth ps --all` lists all executions"
                                  : "give --workspace ID");
         const std::string target =
             "/v1/workspaces/" + percentEncode(workspaceId(remote, *workspace)) + "/" + many;
@@ -73,7 +73,7 @@ std::string listTarget(Remote& remote, const Kind& kind, const Options& options)
     std::string target = "/v1/" + many;
     for (const std::string& label : options.all("label")) {
         if (label.find('=') == std::string::npos || label.front() == '=') {
-            throw UsageError("\"" + label + "\" is no label", "write --label K=V");
+            throw UsageError("\"" + label + "\" is not a label", "write --label K=V");
         }
         target +=
             (target.find('?') == std::string::npos ? "?label=" : "&label=") + percentEncode(label);
@@ -127,10 +127,11 @@ void checkFilters(const Kind& kind, const Options& options, bool one) {
     for (const Flag& flag : filterFlags()) {
         if (!typed(options, flag.name)) continue;
         if (one) {
-            throw UsageError("--" + flag.name + " chooses from a list", "leave it or the name out");
+            throw UsageError("--" + flag.name + " chooses from a list",
+                             "leave it out, or the name");
         }
         if (findFilter(kind, flag.name) != nullptr) continue;
-        throw UsageError("--" + flag.name + " says nothing about " + kind.many,
+        throw UsageError("--" + flag.name + " does not apply to " + kind.many,
                          "see `hearth get --help`");
     }
 }

@@ -46,8 +46,9 @@ std::string chooseId(const std::string& word,
         for (std::size_t i = 0; i < std::min(fitting.size(), kMostShown); ++i) {
             all += (i == 0 ? "" : ", ") + fitting[i];
         }
-        throw UsageError("\"" + word + "\" may be each of " + std::to_string(fitting.size()),
-                         "say more of its id: " + all);
+        throw UsageError(
+            "\"" + word + "\" is ambiguous: it matches " + std::to_string(fitting.size()),
+            "write more of the id: " + all);
     }
     return fitting.empty() ? std::string() : fitting[0];
 }
@@ -85,7 +86,7 @@ std::string executionId(Remote& remote, const std::string& word) {
                          "`hearth ps --all " + word + "` lists its executions");
     }
     throw Error(ErrorCode::NotFound, "no execution " + word)
-        .hint("one that ran outside a workspace goes by its whole id once it has ended");
+        .hint("an ended execution that ran outside a workspace needs its whole id");
 }
 
 std::string idOf(Remote& remote, const std::string& kind, const std::string& word) {

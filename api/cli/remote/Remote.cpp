@@ -95,7 +95,7 @@ RemoteError remoteError(int status, std::string_view body) {
     }
     const bool logged = status >= 500 && status != 501 && status != 503;
     if (const std::string id = textAt(problem, "requestId"); !id.empty() && logged) {
-        hint += (hint.empty() ? "" : "; ") + ("the server's log has it as " + id);
+        hint += (hint.empty() ? "" : "; ") + ("the server's log has it under " + id);
     }
     return {status, withFlags(message), hint, textAt(problem, "errorCode")};
 }

@@ -161,7 +161,7 @@ void whereItStays(const Options& options, RunRequest& request) {
     if (!name) return;
     if (request.workspace.empty()) {
         throw UsageError("--context needs a workspace",
-                         "a one shot ends with it: give --workspace");
+                         "a one shot ends with its run: give --workspace");
     }
     if (!request.body.contains("code")) {
         throw UsageError("--context goes with code", "give -c CODE or a SCRIPT without arguments");
@@ -169,7 +169,7 @@ void whereItStays(const Options& options, RunRequest& request) {
     for (const char* own : {"env", "cwd", "stdin"}) {
         if (options.source(own) == Source::Flag) {
             throw UsageError(std::string("--context and --") + own + " exclude each other",
-                             "what an interpreter has of its own is set by code that runs in it");
+                             "set these by code that runs in the interpreter");
         }
     }
     request.context = {{"name", *name}};
@@ -200,11 +200,12 @@ Json variablesOf(const Options& options, std::string_view flag) {
 
 std::vector<Flag> limitFlags() {
     return {
-        ownFlag("cpu", 0, "N", "Limit it to this many processors, as 0.5; at most the pool's"),
-        ownFlag("memory", 0, "SIZE", "Limit it to this much memory, as 256Mi; at most the pool's"),
+        ownFlag("cpu", 0, "N", "Limit it to this many processors, such as 0.5; at most the pool's"),
+        ownFlag("memory", 0, "SIZE",
+                "Limit it to this much memory, such as 256Mi; at most the pool's"),
         ownFlag("pids", 0, "N", "Limit it to this many processes; at most the pool's"),
-        ownFlag("gpus", 0, "N", "Take a pool whose sandboxes have so many GPUs"),
-        ownFlag("gpu-product", 0, "NAME", "Take a pool with GPUs of this product, as H100")};
+        ownFlag("gpus", 0, "N", "Use a pool whose sandboxes have this many GPUs"),
+        ownFlag("gpu-product", 0, "NAME", "Use a pool with GPUs of this product, such as H100")};
 }
 
 Json gpuOf(const Options& options) {
@@ -218,7 +219,7 @@ Json limitsOf(const Options& options) {
     Json limits = Json::object();
     if (const auto cpu = options.get("cpu")) {
         const auto milli = parseMilliCpu(*cpu);
-        if (!milli) throw UsageError("--cpu \"" + *cpu + "\" is no number", "write 0.5 or 500m");
+        if (!milli) throw UsageError("--cpu \"" + *cpu + "\" is not a number", "write 0.5 or 500m");
         limits["cpu"] = *milli / 1000.0;
     }
     if (const auto memory = options.size("memory")) limits["memoryBytes"] = *memory;
@@ -300,8 +301,8 @@ void refuseNoFolder(const Options& options, const std::string& flag) {
     if (!path) return;
     if (!path->empty() && (!std::filesystem::exists(*path) || std::filesystem::is_directory(*path)))
         return;
-    throw UsageError("--" + flag + " \"" + *path + "\" is no directory",
-                     "name one, which is made if it is not there");
+    throw UsageError("--" + flag + " \"" + *path + "\" is not a directory",
+                     "name a directory; it is made if it does not exist");
 }
 
 std::string found(const FindWorkspace& find, const std::string& word) {

@@ -114,11 +114,11 @@ Screen helpLines() {
           "s               sort by the next column", "r               reverse the order",
           "/               show rows with a text in any column; Esc shows all",
           "Enter           open a workspace: what it runs, uses, and how its claim went",
-          "d, Delete       end the chosen workspace, after a question",
+          "d, Delete       end the chosen workspace; asks first",
           "p               pause: the server is not asked until p again",
           "+, -            ask less or more often", "q, Ctrl-C       quit", "",
           "MISSES          recent claims that found no ready sandbox",
-          "IDLE            until a workspace ends that does nothing; - while something runs",
+          "IDLE            time until an idle workspace ends; - while something runs",
           "RUNS            executions running"}) {
         lines.push_back({{text}});
     }

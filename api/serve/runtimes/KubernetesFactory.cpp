@@ -129,7 +129,7 @@ public:
         if ((*config.agent_image).empty()) {
             throw Error(ErrorCode::InvalidArgument, "Pods need an image with the agent")
                 .hint(
-                    "make one from the folder of hearth agent-folder, and name it with "
+                    "build one from the folder that `hearth agent-folder` writes, and name it with "
                     "--agent-image");
         }
         if (!(*config.lease).empty() && (*config.keys).empty()) {

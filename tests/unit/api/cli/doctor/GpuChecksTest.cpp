@@ -8,8 +8,7 @@ using namespace hearth::cli;
 TEST_CASE("no GPU is no failure, and doctor says why there is none", "[unit][cli]") {
     const Finding none = judgeGpus({}, "the library is not there");
     CHECK(none.level == Level::Ok);
-    CHECK(none.message ==
-          "none: the library is not there; pools without GPUs need nothing of this");
+    CHECK(none.message == "none: the library is not there; pools without GPUs do not need them");
     CHECK(none.fix.empty());
 }
 
