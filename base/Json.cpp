@@ -37,7 +37,7 @@ public:
             level.left_out = limits_.lenient;
             return limits_.lenient || fail("a key holds a NUL character");
         }
-        if (stands(level, value)) return fail("the key \"" + value + "\" stands twice");
+        if (stands(level, value)) return fail("the key \"" + value + "\" is given twice");
         if (gathered_.size() - level.begin >= limits_.members)
             return fail("an object has too many members");
         level.key = std::move(value);

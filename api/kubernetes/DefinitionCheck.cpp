@@ -138,7 +138,7 @@ std::string troubleOf(const Json& ours, const std::string& mark, const ReadPath&
     } else if (theirs < program) {
         words += " is of Hearth " + textOf(theirs) + ", and this is " + textOf(program);
     } else {
-        words += " is not that of this Hearth " + textOf(program);
+        words += " is not the one of this Hearth " + textOf(program);
     }
     return lacking.empty() ? words : words + " and lacks " + listed(lacking);
 }
@@ -167,7 +167,7 @@ DefinitionVerdict checkDefinitions(const ReadPath& read, bool inside) {
         verdict.trouble += (verdict.trouble.empty() ? "" : "; ") + words;
     }
     if (!verdict.trouble.empty()) {
-        verdict.trouble += ": fields that it does not know are dropped without a word";
+        verdict.trouble += ": the API server silently drops fields that it does not know";
     }
     return verdict;
 }

@@ -20,8 +20,8 @@ using ReadPath = std::function<std::optional<Json>(const std::string& path)>;
 
 /// How to fix outdated definitions, for people.
 inline constexpr const char* kDefinitionFix =
-    "hearth crds | kubectl apply -f -, or helm upgrade; then apply the objects again, for what was "
-    "dropped is lost";
+    "hearth crds | kubectl apply -f -, or helm upgrade; then apply the objects again, because "
+    "dropped fields are lost";
 
 /// The faults of the definitions of the cluster.
 struct DefinitionVerdict {

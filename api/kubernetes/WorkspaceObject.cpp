@@ -51,8 +51,9 @@ WorkspaceWish wishOf(const Json& object, std::string_view secret_key) {
     }
     for (const char* field : kNotHere) {
         if (!body.contains(field)) continue;
-        throw Error(ErrorCode::InvalidSpec, std::string("/spec/") + field + " is not for objects")
-            .hint("set it once the workspace is there, over REST");
+        throw Error(ErrorCode::InvalidSpec,
+                    std::string("/spec/") + field + " cannot be set in an object")
+            .hint("set it over REST once the workspace exists");
     }
     static const rest::Schema shape = rest::workspaceRequestSchema();
     body = shape.withoutNulls(std::move(body));

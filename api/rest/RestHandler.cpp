@@ -41,7 +41,7 @@ Operations pages(const std::string& open_api, const std::string& docs) {
     document.handle = [&open_api](Call&) { return textResponse(open_api, "application/json"); };
     all.push_back(std::move(document));
 
-    Operation readable = page("/docs", "getDocs", "The same for people", "text/html");
+    Operation readable = page("/docs", "getDocs", "This document as a page", "text/html");
     readable.handle = [&docs](Call&) {
         api::Response response = textResponse(docs, "text/html; charset=utf-8");
         response.headers.add(
@@ -51,7 +51,7 @@ Operations pages(const std::string& open_api, const std::string& docs) {
     };
     all.push_back(std::move(readable));
 
-    Operation root = page("/", "getRoot", "Where to find what", "application/json");
+    Operation root = page("/", "getRoot", "The entry points", "application/json");
     root.handle = [](Call&) {
         return jsonResponse({{"name", "hearth"},
                              {"version", kHearthVersion},

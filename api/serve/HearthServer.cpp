@@ -235,7 +235,7 @@ private:
         followObjects();
         if (ending()) return;
         warnOfMissingDefault();
-        doorway_.say("asking the sandboxes of before who they are");
+        doorway_.say("asking the sandboxes of the previous run for their state");
         plane_.recover();
         plane_.begin();
         plane_.loop.start();
@@ -316,16 +316,16 @@ private:
                       {{"pool", pool.name},
                        {"by", config_.pools.origin},
                        {"hint",
-                        "what was applied to it is undone: files of --pools win at each start; "
-                        "--pools-once declares only pools that are not there yet"}});
+                        "changes that were applied to it are undone: files of --pools win at each "
+                        "start; --pools-once declares only pools that do not exist yet"}});
         } catch (const Error& e) {
             if (e.code() != ErrorCode::DiskFull && e.code() != ErrorCode::Unavailable) throw;
             log_.error("pool.not_declared",
                        {{"pool", pool.name},
                         {"error", e.what()},
                         {"hint",
-                         "what is stored of it is in force; free the disk, then start the "
-                         "server again or: hearth apply -f FILE"}});
+                         "its stored manifest stays in force; free disk space, then start the "
+                         "server again or run: hearth apply -f FILE"}});
         }
     }
 
@@ -452,7 +452,7 @@ private:
         if (workspace_objects_) workspace_objects_->stop();
         if (pool_objects_) pool_objects_->stop();
         plane_.queue.close(Error(ErrorCode::Unavailable, "the server is shutting down")
-                               .hint("try again when it was started again"));
+                               .hint("try again after its restart"));
         plane_.on_demand.stop();
         plane_.layers.stop();
         front_.stop();

@@ -84,7 +84,8 @@ std::unique_ptr<controller::Tokens> offlineTokens(const std::string& data_dir) {
     } catch (const controller::DamagedDatabase& e) {
         throw Error(ErrorCode::Conflict, databasePath(data_dir) + " is damaged: " + e.what())
             .hint(
-                "start the server once: it keeps the damaged file for inspection and begins anew");
+                "start the server once: it keeps the damaged file for inspection and begins a new "
+                "one");
     }
 }
 

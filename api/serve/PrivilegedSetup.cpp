@@ -62,12 +62,12 @@ void prepareLines(const cli::Setting<std::string>& setting, const std::string& n
     if (path.empty()) return;
     const bool root = ::geteuid() == 0;
     const auto refuse = [&](const std::string& who, int error) {
-        throw cli::UsageError(
-            setting.origin + ": the " + name + " log " + path + " cannot be written" + who + ": " +
-                std::strerror(error),
-            "put it into a folder that is there and that " +
-                (root ? "the user " + account.name + " may enter, as " : "you may write to, as ") +
-                "/var/log/hearth-" + name + ".log");
+        throw cli::UsageError(setting.origin + ": the " + name + " log " + path +
+                                  " cannot be written" + who + ": " + std::strerror(error),
+                              "put it into an existing folder that " +
+                                  (root ? "the user " + account.name + " may enter, such as "
+                                        : "you may write to, such as ") +
+                                  "/var/log/hearth-" + name + ".log");
     };
     const bool ours = ::access(path.c_str(), F_OK) != 0;
     const Fd file = metrics::LineFile::open(path, mode);

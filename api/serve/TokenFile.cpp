@@ -108,7 +108,9 @@ void TokenFile::read() {
     }
     metrics_.tokensStale(any_ && !fault.empty());
     if (fault == std::exchange(fault_, fault) || fault.empty()) return;
-    hint += "what was in force stays so until the server's user can read the file and it is right";
+    hint +=
+        "the tokens that were read before stay valid until the server's user can read a correct "
+        "file";
     // A fault in a file that never had tokens is not a warning yet.
     const auto tell = any_ ? &metrics::Log::warn : &metrics::Log::info;
     (log_.*tell)("tokens.not_reloaded", {{"file", path_}, {"error", fault}, {"hint", hint}});
@@ -123,7 +125,7 @@ void TokenFile::take(const std::vector<cli::TokenConfig>& tokens) {
                                   {"added", change.added},
                                   {"removed", change.removed}});
     if (tokens_.configured() || change.removed == 0) return;
-    log_.error("auth.closed", {{"error", "the last token was taken out of the file of --config"},
+    log_.error("auth.closed", {{"error", "the last token was removed from the file of --config"},
                                {"hint", kOpenAgain}});
 }
 

@@ -190,7 +190,7 @@ const char* RequestHead::parseFraming() {
 
     // Two values are refused, not guessed at: another program on the way may choose the other one.
     for (const char* single : {"Authorization", "Content-Type", "Idempotency-Key", "Origin"}) {
-        if (count(single) > 1) return "a header field that may stand once stands twice";
+        if (count(single) > 1) return "a header field that may be given once is given twice";
     }
     const std::size_t codings = count("Transfer-Encoding");
     const std::size_t lengths = count("Content-Length");

@@ -79,7 +79,7 @@ private:
             const int line = key.Mark().line;
             if (!key.IsScalar() || !isUtf8(key.Scalar())) refuseAt(line, "a key must be a name");
             const std::string& name = key.Scalar();
-            if (object.contains(name)) refuseAt(line, "the key \"" + name + "\" stands twice");
+            if (object.contains(name)) refuseAt(line, "the key \"" + name + "\" is given twice");
             std::string inner = pointer;
             inner.append("/").append(name);
             out_.lines.emplace(inner, line + 1);  // reports a fault of the value at its key's line

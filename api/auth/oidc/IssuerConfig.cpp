@@ -135,7 +135,7 @@ std::vector<IssuerConfig> parseIssuers(const Json& document) {
             return each.issuer == all.back().issuer;
         };
         if (std::count_if(all.begin(), all.end(), same) > 1)
-            wrong({at + "/issuer", "stands twice"});
+            wrong({at + "/issuer", "is given twice"});
     });
     fields.finish();
     if (faults.empty()) return all;

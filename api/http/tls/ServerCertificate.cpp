@@ -91,7 +91,7 @@ void ServerCertificate::refresh() {
         context_ = std::move(fresh);
     } catch (const std::exception& e) {  // the previous one stays in use
         log_.warn("tls.not_reloaded",
-                  {{"error", e.what()}, {"hint", "the one before is still shown"}});
+                  {{"error", e.what()}, {"hint", "the previous certificate stays in use"}});
         return;
     }
     log_.info("tls.reloaded", {{"certificate", files_.certificate}});

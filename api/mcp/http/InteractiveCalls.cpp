@@ -38,7 +38,8 @@ public:
 
     Json ask(const std::string& method, Json params) override {
         if (!reply_.may_ask) {
-            throw RpcFailure({rpc::kInternal, "this revision lets no server ask", {}});
+            throw RpcFailure(
+                {rpc::kInternal, "this protocol revision does not let a server ask", {}});
         }
         const std::string id = questions_.open(session_);
         outlet_.send(requestMessage(id, method, std::move(params)));

@@ -87,10 +87,11 @@ Json withShortTexts(const Json& value, std::size_t most) {
 LocalPathError::LocalPathError(const std::string& argument, const std::string& key,
                                const std::string& url, const std::string& how)
     : Error(ErrorCode::InvalidArgument,
-            argument + " is a path of your machine, which this server does not reach"),
+            argument + " is a path of your machine, which this server cannot reach"),
       key_(key),
       url_(url) {
-    hint(how + " " + url + " ; through the bridge, `hearth mcp --root DIR`, it works as it stands");
+    hint(how + " " + url +
+         " ; through the bridge, `hearth mcp --root DIR`, it works without changes");
 }
 
 std::string inWords(const Error& error) {

@@ -82,7 +82,7 @@ public:
                 lock.unlock();
                 takeBack();
                 throw Error(ErrorCode::Unavailable, "the server is shutting down")
-                    .hint("try again when it was started again");
+                    .hint("try again after its restart");
             }
             told_ = true;
             known_.notifyAll();
@@ -251,7 +251,7 @@ PendingCall ClaimWaiters::begin(const CallContext& context, const Handler& handl
     if (!place && places_.hasItsShare(tenant)) {
         throw Error(ErrorCode::RateLimited,
                     "tenant " + tenant + " has " + std::to_string(places_.held(tenant)) +
-                        " calls waiting for a sandbox, as many as a tenant may")
+                        " calls waiting for a sandbox, the most that a tenant may have")
             .hint("wait until some of them are answered")
             .retryAfter(kTryAgain);
     }

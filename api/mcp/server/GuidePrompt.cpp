@@ -59,7 +59,7 @@ std::vector<Prompt> nativePrompts(const controller::Services& services) {
     guide.description =
         "How to run code, keep files, install packages and hand results to the user with these "
         "tools, and which pools there are. 如何使用这些沙箱工具。";
-    guide.arguments = {{"language", "\"en\" (unless told) or \"zh\".", false, {"en", "zh"}}};
+    guide.arguments = {{"language", "\"en\" (default) or \"zh\".", false, {"en", "zh"}}};
     guide.make = [&services](const CallContext& context, const Json& arguments) -> PromptOutcome {
         const std::string language = stringMember(arguments, "language").value_or("en");
         if (language != "en" && language != "zh") {

@@ -62,7 +62,7 @@ Json parseQueryOf(const Operation& operation, const api::Request& request) {
         } else if (parameter->schema.kind() == Schema::Kind::Array) {
             query[name].push_back(typed(*parameter->schema.items(), text));
         } else if (query.contains(name)) {
-            faults.invalid.push_back({pointer, "stands twice"});
+            faults.invalid.push_back({pointer, "is given twice"});
         } else {
             query[name] = typed(parameter->schema, text);
         }

@@ -29,14 +29,14 @@ Schema ledgerSchema() {
         .required(
             "source",
             Schema::oneOf(controller::kClaimSources.all())
-                .describe("Warm: a sandbox was ready; queued: the claim stood in line for one "
-                          "that others had or that was under way; cold: it was made after the "
-                          "request had come"))
-        .optional("pullMs", Schema::number().describe("Its image came from a registry"))
-        .optional("unpackMs", Schema::number().describe("Its image was made ready"))
-        .optional("createMs", Schema::number().describe("Cold: the sandbox was made"))
-        .optional("warmMs", Schema::number().describe("Cold: its agent answered"))
-        .required("queueMs", Schema::number().describe("Waiting for other work, in addition"))
+                .describe(
+                    "Warm: a sandbox was ready; queued: the claim waited in line for one that was "
+                    "in use or being made; cold: the sandbox was made for this claim"))
+        .optional("pullMs", Schema::number().describe("Pulling its image from a registry"))
+        .optional("unpackMs", Schema::number().describe("Making its image ready"))
+        .optional("createMs", Schema::number().describe("Cold: making the sandbox"))
+        .optional("warmMs", Schema::number().describe("Cold: waiting for its agent"))
+        .required("queueMs", Schema::number().describe("The rest of the wait"))
         .required("pickMs", Schema::number())
         .required("bindMs", Schema::number())
         .required("totalMs", Schema::number())
@@ -71,7 +71,7 @@ Schema poolScheduleSchema() {
         .required("since", textOrNull())
         .required("nextChange", textOrNull().describe("null: none is near"))
         .required("nextEntry", textOrNull().describe("null: the pool's own numbers"))
-        .describe("Of a pool that has schedules")
+        .describe("The schedule state of a pool that has schedules")
         .named("PoolScheduleStatus");
 }
 
@@ -79,7 +79,8 @@ Schema poolPackagesSchema() {
     Schema installed = Schema::object();
     installed.open().describe("Version by name");
     return Schema::object()
-        .required("digest", Schema::string().describe("Of the layer that all its sandboxes share"))
+        .required("digest",
+                  Schema::string().describe("The digest of the layer that all its sandboxes share"))
         .required("lock", Schema::string().describe(
                               "The file in state/layers of the data directory; once removed, the "
                               "packages are resolved again"))
@@ -128,7 +129,7 @@ Schema workspaceSchema() {
         .required("network", text())
         .optional("credentials",
                   Schema::array(Schema::object().open())
-                      .describe("What is added to requests to the outside; without the secrets"))
+                      .describe("What is added to requests to the outside, without the secrets"))
         .required("limits", limitsSchema())
         .optional("claim", ledgerSchema())
         .optional("traceId", text())
@@ -304,7 +305,7 @@ Schema eventSchema() {
         .required("tenant", textOrNull())
         .required("reason", textOrNull())
         .required("message", text())
-        .required("traceId", textOrNull().describe("Of the request that caused it"))
+        .required("traceId", textOrNull().describe("The trace of the request that caused it"))
         .example(eventExample())
         .named("Event");
 }
@@ -377,7 +378,7 @@ Schema fileEntrySchema() {
         .required("size", Schema::integer())
         .required("mode", text().example("0644"))
         .required("modifiedAt", time())
-        .optional("target", text().describe("Of a symbolic link"))
+        .optional("target", text().describe("The target of a symbolic link"))
         .example(fileExample())
         .named("FileEntry");
 }

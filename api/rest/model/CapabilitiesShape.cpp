@@ -16,9 +16,9 @@ Schema isolationSchema() {
         .required("seccomp", Schema::boolean())
         .required("cgroup", Schema::string())
         .required("network", Schema::string())
-        .required("knownHoles", words().describe("Of this version of the runtime"))
+        .required("knownHoles", words().describe("Known holes of this version of the runtime"))
         .open()
-        .describe("What is really in force")
+        .describe("The isolation that is really in force")
         .named("Isolation");
 }
 
@@ -45,10 +45,11 @@ Schema capabilitiesSchema() {
                                   .required("allow", words())
                                   .required("maxSandboxes", Schema::integer())
                                   .open()
-                                  .describe("Images that a claim may bring without a pool"))
+                                  .describe("Images that a claim may use without a pool"))
         .required("networks", words())
         .required("mirrors", words().describe("The package indexes that are mirrored"))
-        .required("gpus", Schema::array(gpuProductSchema()).describe("That pools may have"))
+        .required("gpus",
+                  Schema::array(gpuProductSchema()).describe("The GPUs that pools may have"))
         .required("protocols", Schema::object()
                                    .required("rest", Schema::string())
                                    .required("mcp", words().describe("Revisions"))

@@ -71,7 +71,7 @@ EventShapes logEvents() {
 Schema logLineSchema() {
     return Schema::object()
         .required("id", Schema::integer())
-        .required("text", Schema::string().describe("As --log-format has it"))
+        .required("text", Schema::string().describe("In the format of --log-format"))
         .named("LogLine");
 }
 

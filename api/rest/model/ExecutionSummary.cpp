@@ -27,7 +27,7 @@ Schema executionSummarySchema() {
                   Schema::integer().describe("Kept output, over both channels; without `output`"))
         .optional("resultCount", Schema::integer().describe("Without `output`"))
         .mergeFields(executionSchema())
-        .describe("An execution as lists tell it")
+        .describe("An execution as lists show it")
         .example(example)
         .named("ExecutionSummary");
 }

@@ -24,8 +24,8 @@ Schema gpuSchema() {
         .required("uuid", Schema::string())
         .required("product", Schema::string())
         .required("memoryBytes", Schema::integer())
-        .required("parent", textOrNoneSchema().describe("Of a MIG instance: its GPU"))
-        .required("profile", textOrNoneSchema().describe("Of a MIG instance"))
+        .required("parent", textOrNoneSchema().describe("The GPU of a MIG instance"))
+        .required("profile", textOrNoneSchema().describe("The profile of a MIG instance"))
         .required("state",
                   Schema::oneOf(controller::kGpuStates.all())
                       .describe("Free: scrubbed, and nobody's. Scrubbing: between two users. "
@@ -69,7 +69,7 @@ Json gpuJson(const controller::GpuView& view) {
 Schema gpuProductSchema() {
     return Schema::object()
         .required("product", Schema::string())
-        .required("profile", textOrNoneSchema().describe("Of MIG instances"))
+        .required("profile", textOrNoneSchema().describe("The profile of MIG instances"))
         .required("memoryBytes", Schema::integer())
         .required("count", Schema::integer())
         .named("GpuProduct");

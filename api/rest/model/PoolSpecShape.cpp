@@ -36,9 +36,9 @@ Schema networkSchema() {
 
 Schema prewarmSchema() {
     return Schema::object()
-        .optional("languages", listed("Whose interpreters are started ahead"))
+        .optional("languages", listed("Languages whose interpreters are started ahead"))
         .optional("imports", listed("Python modules that are imported ahead"))
-        .optional("packages", listed("In a layer that all its sandboxes share"))
+        .optional("packages", listed("Packages in a layer that all its sandboxes share"))
         .optional("command", listed("A program and its arguments, run before a sandbox is ready"))
         .optional("timeout", bounded("\"1m\""))
         .named("PoolPrewarm");
@@ -65,7 +65,7 @@ Schema templateSchema() {
         .optional("gpu", gpuSpecSchema())
         .optional("runtimeClass", bounded("The RuntimeClass of its Pods, in a cluster"))
         .optional("podTemplate", Schema::object().open().describe(
-                                     "Parts of a PodTemplate that its Pods get besides"))
+                                     "Parts of a PodTemplate that its Pods get in addition"))
         .optional("network", networkSchema())
         .optional("prewarm", prewarmSchema())
         .named("PoolTemplate");
@@ -76,14 +76,16 @@ Schema scheduleSchema() {
         .required("name", bounded("Unique in the pool"))
         .required("cron", bounded("\"0 20 * * mon-fri\", or a name such as \"@daily\""))
         .optional("timeZone", bounded("A name of the IANA database; without it UTC"))
-        .optional("duration", bounded("A window; without it, until the next entry without one"))
-        .optional("warm", Schema::object()
-                              .optional("min", Schema::integer())
-                              .optional("max", Schema::integer())
-                              .describe("Instead of the pool's own numbers while it is in force")
-                              .named("PoolScheduleWarm"))
+        .optional("duration", bounded("The length of a window; without it, the entry lasts until "
+                                      "the next one without a window"))
+        .optional("warm",
+                  Schema::object()
+                      .optional("min", Schema::integer())
+                      .optional("max", Schema::integer())
+                      .describe("Replaces the pool's own numbers while the entry is in force")
+                      .named("PoolScheduleWarm"))
         .optional("sweep",
-                  Schema::boolean().describe("Each firing replaces the warm sandboxes of before"))
+                  Schema::boolean().describe("Each firing replaces the older warm sandboxes"))
         .named("PoolSchedule");
 }
 
@@ -128,7 +130,7 @@ Schema poolSpecSchema() {
                                 .optional("members", Schema::integer())
                                 .optional("perTenant", Schema::integer())
                                 .named("PoolLimits"))
-        .describe("What a pool is to be. Answers have every field, with its default")
+        .describe("The specification of a pool. Answers have every field, with its default")
         .named("PoolSpec");
 }
 

@@ -24,14 +24,14 @@ Schema quotaLimitsSchema() {
     return Schema::object()
         .optional("workspaces", Schema::integer().describe("Open at once, in all pools"))
         .optional("cpu", Schema::string().sizes(1, 32).describe(
-                             "Processors of all of them, as \"4\" or \"500m\""))
+                             "Processors of all workspaces, as \"4\" or \"500m\""))
         .optional("memory",
-                  Schema::string().sizes(1, 32).describe("Memory of all of them, as \"8Gi\""))
-        .optional("gpus", Schema::integer().describe("Devices of all of them"))
-        .optional("executions", Schema::integer().describe("That run at once"))
+                  Schema::string().sizes(1, 32).describe("Memory of all workspaces, as \"8Gi\""))
+        .optional("gpus", Schema::integer().describe("GPUs of all workspaces"))
+        .optional("executions", Schema::integer().describe("Executions that run at once"))
         .optional("claimsPerSecond", Schema::integer().describe("Workspaces claimed in a second"))
-        .optional("claimBurst",
-                  Schema::integer().describe("Claimed at once; default: twice claimsPerSecond"))
+        .optional("claimBurst", Schema::integer().describe(
+                                    "Workspaces claimed at once; default: twice claimsPerSecond"))
         .optional("weight", Schema::integer().fallback(1).describe(
                                 "Claims served in a row when it is the tenant's turn, 1 to 100"))
         .optional("guaranteed", Schema::any().describe("Workspaces kept for it, by pool"))
@@ -41,7 +41,8 @@ Schema quotaLimitsSchema() {
 
 Schema quotaSchema() {
     return Schema::object()
-        .required("tenant", Schema::string().describe("`*`: of every tenant without its own"))
+        .required("tenant",
+                  Schema::string().describe("`*`: the quota of every tenant without its own"))
         .required("source", Schema::oneOf(controller::kQuotaSources.all()))
         .required("quota", quotaLimitsSchema())
         .required("use", Schema::object()

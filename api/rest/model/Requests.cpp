@@ -60,7 +60,7 @@ std::vector<controller::InlineFile> filesOf(const Json& body) {
 
 Schema fileSchema() {
     return Schema::object()
-        .required("path", text(kPath, "Where it goes, relative to the workspace's root"))
+        .required("path", text(kPath, "The path, relative to the workspace's root"))
         .optional("text",
                   Schema::string().sizes(0, kLargestJson).describe("The content, as UTF-8 text"))
         .optional("base64", text(kBase64, "The content, any bytes"))
@@ -70,10 +70,9 @@ Schema fileSchema() {
 
 Schema credentialSchema() {
     return Schema::object()
-        .required("host",
-                  Schema::string().sizes(1, 300).describe(
-                      "The requests that get it: api.example.com, with :port unless it is the "
-                      "usual one; must be allowed to this workspace"))
+        .required("host", Schema::string().sizes(1, 300).describe(
+                              "The host whose requests get it: api.example.com, with :port unless "
+                              "it is the usual one; the workspace must be allowed to reach it"))
         .optional("scheme", Schema::oneOf({"https", "http"})
                                 .describe("http only for a service that has no TLS; default https"))
         .optional("header", Schema::string().sizes(1, 128).describe(
@@ -135,7 +134,7 @@ Schema gpuWishSchema() {
         .optional("product", Schema::string().sizes(1, 96).describe(
                                  "Words of the product, as \"H100\", or a MIG profile"))
         .named("GpuWish")
-        .describe("Selects a pool whose sandboxes have exactly so many GPUs");
+        .describe("Selects a pool whose sandboxes have exactly this many GPUs");
 }
 
 std::optional<controller::GpuWish> gpuWishOf(const Json& body) {
@@ -206,7 +205,7 @@ Schema workspaceRequestSchema() {
     Schema schema = Schema::object();
     schema.mergeFields(placeSchema())
         .optional("env", envSchema("Environment of everything that runs here"))
-        .optional("language", text(kLanguage, "Selects a pool whose image knows it"))
+        .optional("language", text(kLanguage, "Selects a pool whose image has it"))
         .example({{"pool", "python"}, {"idleTimeoutSeconds", 600}})
         .named("WorkspaceRequest");
     return schema;
@@ -266,12 +265,13 @@ Schema executionFields() {
                                           .describe("Kept output: head and tail")
                                           .fallback(1 << 20))
         .optional("background", Schema::boolean().describe("Answers 202 at once").fallback(false))
-        .optional("paced",
-                  Schema::boolean()
-                      .describe("With an event stream: the program waits while its output is not "
-                                "read, so that the stream lacks none of it. Not with an "
-                                "`outputLimitBytes` under 1 MiB")
-                      .fallback(false))
+        .optional(
+            "paced",
+            Schema::boolean()
+                .describe(
+                    "With an event stream: the program waits while its output is not read, so that "
+                    "the stream misses nothing. Not with an `outputLimitBytes` under 1 MiB")
+                .fallback(false))
         .optional("pty", ptySchema())
         .optional("packages",
                   Schema::array(Schema::string().sizes(1, 300))

@@ -28,16 +28,15 @@ Schema poolThenSchema() {
 }
 
 Schema pressureSchema() {
-    Schema shape =
-        Schema::object()
-            .required("cpu", Schema::number())
-            .required("memory", Schema::number())
-            .required("io", Schema::number())
-            .describe(
-                "For operators: how busy the machine was, of claims that waited or took over 50 "
-                "ms: the percent of ten seconds in which some task waited for the "
-                "resource (Linux's pressure stall information)")
-            .named("HostPressure");
+    Schema shape = Schema::object()
+                       .required("cpu", Schema::number())
+                       .required("memory", Schema::number())
+                       .required("io", Schema::number())
+                       .describe(
+                           "For operators, for claims that waited or took over 50 ms: how busy the "
+                           "machine was, as the percent of ten seconds in which some task waited "
+                           "for the resource (Linux's pressure stall information)")
+                       .named("HostPressure");
     return shape.nullable();
 }
 
@@ -62,8 +61,8 @@ Schema timelineSchema() {
                       "create, warm, pick, bind; of an execution: those of its claim, if it is a "
                       "one shot, then start, packages, run"))
         .required("firstOutputMs", Schema::number().nullable().describe("After the request"))
-        .required("queuePlace",
-                  Schema::integer().nullable().describe("In line; null: it never stood in one"))
+        .required("queuePlace", Schema::integer().nullable().describe(
+                                    "The place in line; null: it did not wait in line"))
         .required("poolThen", poolThenSchema())
         .required("pressureThen", pressureSchema())
         .required("largest", Schema::string().nullable().describe("The stage that took longest"))

@@ -96,10 +96,10 @@ Operations archiveOperations(const Services& services) {
     Operation put = archiveOperation("PUT", "writeArchive", "Unpack a tar");
     put.description =
         "A plain tar (ustar, pax, GNU), streamed. It is unpacked beside the directory and moved in "
-        "when all of it has come and is valid: a refused one changes nothing. Directories are "
-        "merged, files replaced. Refused are absolute names, names with \"..\", links that "
-        "lead out, devices, FIFOs, sparse files, repeated names, more than 100,000 entries "
-        "or 64 levels. Owners and the set-id bits are not kept.";
+        "when all of it has arrived and is valid: a refused tar changes nothing. Directories are "
+        "merged, files replaced. Refused are absolute names, names with \"..\", links that lead "
+        "out, devices, FIFOs, sparse files, repeated names, more than 100,000 entries or 64 "
+        "levels. Owners and the set-id bits are not kept.";
     put.body_kind = Body::Raw;
     put.answers = {{200,
                     "What was unpacked",

@@ -239,8 +239,8 @@ Operation startOperation(std::string pattern, std::string id, std::string summar
         executionOperation("POST", std::move(pattern), std::move(id), std::move(summary));
     op.description = std::string(
                          "Waits for the end; a program that fails is still 200 with its status. "
-                         "With `background`, or when `Prefer: wait=N` runs out, 202; nothing is "
-                         "killed by that, nor when the client hangs up. With `Accept: "
+                         "With `background`, or when `Prefer: wait=N` runs out, 202; the execution "
+                         "goes on then, and also when the client hangs up. With `Accept: "
                          "text/event-stream` the answer streams. ") +
                      kStreamText;
     op.idempotent = true;

@@ -49,7 +49,7 @@ void requireCondition(const Services& services, const Call& call, const std::str
     if ((must && (tag.empty() || !api::etagMatches(*must, tag))) ||
         (must_not && !tag.empty() && api::etagMatches(*must_not, tag))) {
         throw Error(ErrorCode::PreconditionFailed,
-                    tag.empty() ? "there is no such file" : "another file stands there")
+                    tag.empty() ? "there is no such file" : "another file is there")
             .hint("Read it again for its ETag; If-None-Match: * writes only where none is");
     }
 }

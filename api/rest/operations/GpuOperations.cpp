@@ -14,8 +14,8 @@ Operations gpuOperations(const Services& services) {
     Operations all;
     Operation list("GET", "/v1/gpus", "listGpus", "The machine's GPUs", "GPUs");
     list.description =
-        "Users learn from GET /v1/capabilities what products there are, and from a workspace its "
-        "own devices.";
+        "Users find the products in GET /v1/capabilities, and the devices of a workspace in the "
+        "workspace.";
     list.role = Role::Operator;
     list.parameters = wholeListParameters();
     list.answers = {{200, "By uuid", listSchema(gpuSchema(), "GpuList"), {}}};
@@ -29,7 +29,7 @@ Operations gpuOperations(const Services& services) {
     all.push_back(std::move(list));
 
     const std::string one = "/v1/gpus/{uuid}";
-    Operation get("GET", one, "getGpu", "One GPU, and who has it", "GPUs");
+    Operation get("GET", one, "getGpu", "One GPU and its holders", "GPUs");
     get.role = Role::Operator;
     get.answers = {{200, "The device", gpuSchema(), {}}};
     get.problems = {ErrorCode::NotFound};

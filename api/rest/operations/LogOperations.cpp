@@ -18,8 +18,9 @@ using metrics::LogTail;
 
 Schema levelSchema() {
     return Schema::object()
-        .required("level",
-                  Schema::oneOf(metrics::kLogLevels.all()).describe("The least that is written"))
+        .required(
+            "level",
+            Schema::oneOf(metrics::kLogLevels.all()).describe("The lowest level that is written"))
         .named("LogLevel");
 }
 
@@ -36,7 +37,7 @@ Operation linesOperation(const Services& services) {
     Operation op("GET", "/v1/logs", "listLogs", "The last lines of the server's log", "System");
     op.description =
         "The last mebibyte of it, oldest first. With `Accept: text/event-stream` it goes on with "
-        "new lines, as events `line`; a client that is slow misses those that have gone meanwhile.";
+        "new lines, as events `line`; a slow client misses lines that are no longer kept.";
     op.role = Role::Admin;
     op.parameters = {
         queryParameter("limit", Schema::integer(0, 1000).fallback(100),
@@ -81,7 +82,7 @@ Operations logOperations(const Services& services) {
 
     Operation put("PUT", "/v1/log-level", "putLogLevel", "Change how much the server logs",
                   "System");
-    put.description = "From now on, until the next start: that takes --log-level again.";
+    put.description = "From now on, until the next start, which uses --log-level again.";
     put.role = Role::Admin;
     put.body_kind = Body::Json;
     put.body = levelSchema();

@@ -21,8 +21,8 @@ Schema manifestSchema() {
     Schema spec = Schema::object();
     spec.open()
         .describe(
-            "What the pages on pools call the manifest: template, warm, onEmpty, "
-            "lifecycle, limits. Faults in it are INVALID_SPEC with a pointer for each")
+            "The spec of the manifest: template, warm, onEmpty, lifecycle, limits. Faults in it "
+            "are INVALID_SPEC with a pointer for each")
         .example({{"template", {{"image", "python"}}}, {"warm", {{"min", 2}, {"max", 20}}}})
         .shownAs(poolSpecSchema());
     Schema status = Schema::object();
@@ -160,7 +160,7 @@ Operations drainOperations(const Services& services) {
     Operations all;
     Operation one("POST", "/v1/pools/{pool}/drain", "drainPool", "End every sandbox of a pool",
                   "Pools");
-    one.description = "Claimed ones included. The pool stays declared and is refilled after.";
+    one.description = "Also the claimed ones. The pool stays declared and is refilled afterwards.";
     one.role = Role::Operator;
     one.answers = {{200, "How many were ended", endedSchema(), {}}};
     one.problems = {ErrorCode::NotFound};
@@ -181,7 +181,7 @@ Operations drainOperations(const Services& services) {
 
     Operation undrain("POST", "/v1/undrain", "undrainAll", "Fill the pools again after a drain",
                       "Pools");
-    undrain.description = "Without effect where POST /v1/drain was not called before.";
+    undrain.description = "Has no effect if POST /v1/drain was not called before.";
     undrain.role = Role::Admin;
     undrain.answers = {{204, "The pools are filled, and claims are served", {}, {}}};
     undrain.handle = [&services](Call& call) {

@@ -47,7 +47,7 @@ Operations quotaOperations(const Services& services) {
 
     Operation put("PUT", one, "putQuota", "Declare or replace a quota", "Quotas");
     put.description =
-        "What is absent is not limited. 422 where the tenant holds more than the new limit, or "
+        "An absent field is not limited. 422 where the tenant holds more than the new limit, or "
         "pools have fewer sandboxes than are guaranteed; nothing changes then. 409 where the "
         "configuration declares it. `*` is the quota of every tenant without its own.";
     put.role = Role::Operator;

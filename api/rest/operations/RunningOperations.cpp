@@ -32,7 +32,8 @@ Json runningJson(const controller::ExecutionView& view) {
 }  // namespace
 
 Operations runningOperations(const controller::Services& services) {
-    Operation list("GET", "/v1/executions", "listRunning", "What runs now", "Executions");
+    Operation list("GET", "/v1/executions", "listRunning", "The executions that run now",
+                   "Executions");
     list.description =
         "Over all of your workspaces, and of one shots, in the order of their ids. Admins get all "
         "tenants'. Ended ones are listed by workspace.";

@@ -24,7 +24,8 @@ Operations timelineOperations(const Services& services) {
     Operation execution("GET", "/v1/executions/{execution}/timeline", "getExecutionTimeline",
                         "Why it took so long", "Executions");
     execution.description =
-        "The same of an execution, so far while it runs. That of a one shot begins with its claim.";
+        "The same for an execution; while it runs, up to now. That of a one shot begins with its "
+        "claim.";
     execution.answers = {{200, "Its stages, in their order", timelineSchema(), {}}};
     execution.problems = {ErrorCode::NotFound};
     execution.handle = [&services](Call& call) {

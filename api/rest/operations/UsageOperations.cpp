@@ -15,7 +15,7 @@ using controller::Services;
 WallTime timeOf(const std::string& text, const char* parameter, WallTime now) {
     if (const auto ago = parseDuration(text)) return now - *ago;
     if (const auto at = controller::parseTime(text)) return *at;
-    throw Error(ErrorCode::InvalidArgument, std::string(parameter) + " is no time")
+    throw Error(ErrorCode::InvalidArgument, std::string(parameter) + " is not a time")
         .field(std::string("/") + parameter,
                "must be as 2026-11-27T10:00:00Z, or a duration before now, as 7d or 36h");
 }
@@ -26,7 +26,7 @@ controller::UsageQuery queryOf(const Call& call, WallTime now) {
     std::istringstream words(call.queryOr<std::string>("by", "tenant"));
     for (std::string word; std::getline(words, word, ',');) {
         if (word != "tenant" && word != "pool") {
-            throw Error(ErrorCode::InvalidArgument, "by is not what use can be divided by")
+            throw Error(ErrorCode::InvalidArgument, "by does not name a way to group usage")
                 .field("/by", "must be tenant, pool, or tenant,pool");
         }
         (word == "tenant" ? query.by_tenant : query.by_pool) = true;
@@ -53,11 +53,11 @@ bool wantsCsv(const api::Request& request) {
 }  // namespace
 
 Operations usageOperations(const Services& services) {
-    Operation report("GET", "/v1/usage", "getUsage", "Who used how much", "System");
+    Operation report("GET", "/v1/usage", "getUsage", "How much each tenant used", "System");
     report.description =
-        "Sums of whole hours (UTC), kept for 92 days; what workspaces use now is there after 15 "
-        "seconds. Users see their own tenant's use, operators everybody's. With `Accept: text/csv` "
-        "as CSV. What a workspace used of processors between its last look and a crash of the "
+        "Sums of whole hours (UTC), kept for 92 days; current use is included after 15 seconds. "
+        "Users see their own tenant's use, operators everybody's. With `Accept: text/csv` as CSV. "
+        "Processor time that a workspace used between the last measurement and a crash of the "
         "server is missing.";
     report.parameters = {
         queryParameter("by", Schema::string().sizes(1, 32).fallback("tenant"),

@@ -171,8 +171,9 @@ Operations workspaceOperations(const Services& services) {
 
     Operation remove = workspaceOperation("DELETE", one, "deleteWorkspace", "End a workspace");
     remove.description =
-        "Idempotent. When it has answered, the workspace no longer does. Operators may end other "
-        "tenants', too.";
+        "Idempotent. After the answer the workspace takes no more calls. Operators may end other "
+        "tenants', "
+        "too.";
     remove.answers = {{204, "Ended", {}, {}}};
     remove.problems = {ErrorCode::NotFound};
     remove.handle = [&services](Call& call) {
@@ -193,7 +194,7 @@ Operations workspaceOperations(const Services& services) {
     all.push_back(std::move(touch));
 
     Operation usage =
-        workspaceOperation("GET", one + "/usage", "getWorkspaceUsage", "What it uses now");
+        workspaceOperation("GET", one + "/usage", "getWorkspaceUsage", "Its current usage");
     usage.answers = {{200, "CPU, memory now and peak, processes, disk", usageSchema(), {}}};
     usage.handle = [&services](Call& call) {
         return jsonResponse(
@@ -202,7 +203,7 @@ Operations workspaceOperations(const Services& services) {
     all.push_back(std::move(usage));
 
     Operation egress = workspaceOperation("GET", one + "/egress", "getWorkspaceEgress",
-                                          "What it has sent to the outside");
+                                          "Its requests to the outside");
     egress.answers = {
         {200, "Requests by destination and decision, never their content", egressSchema(), {}}};
     egress.handle = [&services](Call& call) {

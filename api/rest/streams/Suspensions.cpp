@@ -36,7 +36,7 @@ api::Response claimOn(api::Request& request, const Claim& claim,
         return claimOn(request, claim, wait);
     };
     suspension.give_up = []() -> api::Response {
-        throw Error(ErrorCode::RateLimited, "this server lets no more requests wait")
+        throw Error(ErrorCode::RateLimited, "too many requests wait on this server")
             .hint("wait until some of them are answered")
             .retryAfter(std::chrono::seconds(5));
     };

@@ -83,7 +83,7 @@ public:
                            : controller::sharedKey(shared, "agent-key");
         std::optional<agent::secure::ServerKey> key = agent::secure::ServerKey::parse(
             toHex(reinterpret_cast<const std::uint8_t*>(seed.data()), seed.size()));
-        if (!key) throw Error(ErrorCode::Internal, "state/agent-key is no key");
+        if (!key) throw Error(ErrorCode::Internal, "state/agent-key is not a valid key");
         // Replicas with the same key are one server; their folders have different names.
         const std::string name =
             shared.empty() ? instance_.name
@@ -121,8 +121,8 @@ public:
     /// Fits in a Pod, where only Pods can be made, or if a kubeconfig is given.
     RuntimeFit fit(const cli::ServeConfig& config) const override {
         if (!(*config.kubeconfig).empty()) return {true, "a kubeconfig is given"};
-        if (kube::inClusterConfig(variable)) return {true, "we run in a Pod"};
-        return {false, "we are in no Pod, and no kubeconfig is given"};
+        if (kube::inClusterConfig(variable)) return {true, "the server runs in a Pod"};
+        return {false, "the server is not in a Pod, and no kubeconfig is given"};
     }
     bool needsRoot() const override { return false; }
     void require(const cli::ServeConfig& config) const override {
@@ -133,7 +133,7 @@ public:
                     "--agent-image");
         }
         if (!(*config.lease).empty() && (*config.keys).empty()) {
-            throw Error(ErrorCode::InvalidArgument, "replicas need keys that they share")
+            throw Error(ErrorCode::InvalidArgument, "replicas need shared keys")
                 .hint(
                     "put the files key and agent-key, 32 random bytes each, into a folder, and "
                     "name it with --keys");

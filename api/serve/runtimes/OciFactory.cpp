@@ -50,11 +50,11 @@ private:
 class OciFactory final : public RuntimeFactory {
 public:
     RuntimeFit fit(const cli::ServeConfig& config) const override {
-        if (::geteuid() != 0) return {false, "we are not root"};
+        if (::geteuid() != 0) return {false, "the server was not started as root"};
         if (!cli::capture({*config.oci_runtime, "--version"})) {
             return {false, "there is no " + *config.oci_runtime};
         }
-        return {true, "we are root and the OCI runtime is there"};
+        return {true, "the server was started as root, and the OCI runtime is there"};
     }
     void require(const cli::ServeConfig& config) const override {
         const std::string& program = *config.oci_runtime;

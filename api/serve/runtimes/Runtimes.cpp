@@ -33,7 +33,7 @@ RuntimeDecision decideRuntime(const cli::ServeConfig& config) {
         }
         others += (others.empty() ? "" : "; ") + fit.why;
     }
-    return {kOffered.front().choice, "nothing else is there either: " + others,
+    return {kOffered.front().choice, "no other runtime is available: " + others,
             kOffered.front().make()};
 }
 

@@ -110,7 +110,7 @@ public:
             if (edits.empty()) device.complain("containerEdits", "must say something");
             device.finish();
             if (!document.devices.emplace(name, std::move(edits)).second) {
-                device.complain("name", "\"" + name + "\" stands twice in this file");
+                device.complain("name", "\"" + name + "\" is given twice in this file");
             }
         });
         if (document.devices.empty()) fields.complain("devices", "must not be empty");
@@ -269,7 +269,7 @@ private:
         node.minor = numberAt(fields, "minor", kLargestMinor);
         // A file written in Go's way leaves out a minor number of 0.
         if (node.major && !node.minor) node.minor = 0;
-        if (node.minor && !node.major) fields.complain("minor", "stands without major");
+        if (node.minor && !node.major) fields.complain("minor", "needs major");
         node.mode = numberAt(fields, "fileMode", kAllPermissions);
         // The owner given here does not matter: a node belongs to the tenant of its sandbox.
         numberAt(fields, "uid", UINT32_MAX);

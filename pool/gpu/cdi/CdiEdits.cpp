@@ -10,7 +10,7 @@ namespace {
 [[noreturn]] void contradict(const std::string& what, const std::string& first,
                              const std::string& second) {
     throw Error(ErrorCode::InvalidSpec,
-                what + " stands twice, as \"" + first + "\" and as \"" + second + "\"");
+                what + " is given twice, as \"" + first + "\" and as \"" + second + "\"");
 }
 
 std::string nameOf(const std::string& variable) {

@@ -166,7 +166,7 @@ CdiEdits CdiSpecs::gpus(const std::vector<std::string>& uuids) const {
         const std::vector<std::size_t>& documents = found->second.documents;
         if (documents.size() > 1) {
             throw Error(ErrorCode::Unsupported,
-                        "the CDI device " + name + " stands in two files of one folder, " +
+                        "the CDI device " + name + " is in two files of one folder, " +
                             files_[documents[0]] + " and " + files_[documents[1]])
                 .hint("remove one of the two files");
         }

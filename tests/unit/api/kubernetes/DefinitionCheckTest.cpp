@@ -96,8 +96,8 @@ TEST_CASE("older and other definitions are told by the list of resources alone",
     at.mark("hearth-definition-0-0-1-0123456789ab");
     CHECK(holds(at.trouble(), "sandboxpools.hearth.dev is of Hearth 0.0.1"));
     at.mark(definitionMark(workspaceDefinition()));
-    CHECK(holds(at.trouble(), "sandboxpools.hearth.dev is not that of this Hearth"));
-    CHECK(holds(at.trouble(), "dropped without a word"));
+    CHECK(holds(at.trouble(), "sandboxpools.hearth.dev is not the one of this Hearth"));
+    CHECK(holds(at.trouble(), "silently drops fields"));
     CHECK_FALSE(holds(at.trouble(), "workspaces.hearth.dev"));
 }
 

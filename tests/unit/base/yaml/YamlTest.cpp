@@ -30,7 +30,7 @@ TEST_CASE("a YAML text is read by the core schema of YAML 1.2", "[unit][yaml]") 
 
 TEST_CASE("a YAML text that asks too much or says a thing twice is refused with its line",
           "[unit][yaml]") {
-    CHECK(yamlProblem("a: 1\nb: 2\na: 3\n") == "line 3: the key \"a\" stands twice");
+    CHECK(yamlProblem("a: 1\nb: 2\na: 3\n") == "line 3: the key \"a\" is given twice");
     CHECK(yamlProblem("a: 1\n---\nb: 2\n") == "line 1: must be one document, not 2");
     CHECK(yamlProblem("") == "line 1: must be one document, not 0");
     CHECK(yamlProblem("a: 1\n[x]: 2\n") == "line 2: a key must be a name");

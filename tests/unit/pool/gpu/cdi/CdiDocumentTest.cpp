@@ -133,7 +133,7 @@ TEST_CASE("a CDI file with a wrong field is refused, and which and why is said",
         {edits + "/deviceNodes/0/permissions", "\"rwx\"",
          edits + "/deviceNodes/0/permissions is \"rwx\""},
         {edits + "/deviceNodes/0/permissions", "\"m\"", edits + "/deviceNodes/0/permissions is"},
-        {edits + "/deviceNodes/0/minor", "3", edits + "/deviceNodes/0/minor stands without major"},
+        {edits + "/deviceNodes/0/minor", "3", edits + "/deviceNodes/0/minor needs major"},
         {edits + "/deviceNodes/0/major", "-1", edits + "/deviceNodes/0/major must be"},
         {edits + "/deviceNodes/0/fileMode", "33206", edits + "/deviceNodes/0/fileMode must be"},
         {edits + "/deviceNodes/0/owner", "1", edits + "/deviceNodes/0/owner unknown field"},
@@ -192,9 +192,9 @@ TEST_CASE("a text that is no CDI document is refused at its place", "[unit][cdi]
     };
     CHECK(refused("", CdiFormat::Json) == "not valid JSON at byte 1");
     CHECK(refused("[]", CdiFormat::Json) == "the document must be an object");
-    CHECK(refused("{\"kind\":1,\"kind\":2}", CdiFormat::Json).find("stands twice") !=
+    CHECK(refused("{\"kind\":1,\"kind\":2}", CdiFormat::Json).find("is given twice") !=
           std::string::npos);
-    CHECK(refused("a: 1\na: 2\n", CdiFormat::Yaml) == "line 2: the key \"a\" stands twice");
+    CHECK(refused("a: 1\na: 2\n", CdiFormat::Yaml) == "line 2: the key \"a\" is given twice");
     CHECK(refused("a\xff: 1\n", CdiFormat::Yaml) == "the document is not UTF-8");
     CHECK(refused(std::string(2U << 20U, ' '), CdiFormat::Json).find("larger than") !=
           std::string::npos);
@@ -202,7 +202,7 @@ TEST_CASE("a text that is no CDI document is refused at its place", "[unit][cdi]
           std::string::npos);
     Json twice = rightDocument();
     twice["devices"].push_back(twice["devices"][0]);
-    CHECK(refusal(twice) == "/devices/1/name \"one\" stands twice in this file");
+    CHECK(refusal(twice) == "/devices/1/name \"one\" is given twice in this file");
 }
 
 TEST_CASE("a damaged CDI file is read or refused in words, and nothing else happens",
