@@ -105,9 +105,9 @@ Metrics::Metrics()
       claim_stage_(HEARTH_FAMILY(BuildHistogram, "claim_stage_seconds", "Time of each stage")),
       claim_queue_depth_(HEARTH_FAMILY(BuildGauge, "claim_queue_depth", "Claims that wait")),
       quota_use_(HEARTH_FAMILY(BuildGauge, "tenant_quota_use",
-                               "What a tenant with a quota of its own holds")),
+                               "Resources that a tenant with a quota of its own holds")),
       quota_limit_(HEARTH_FAMILY(BuildGauge, "tenant_quota_limit",
-                                 "What it may hold; absent without a limit")),
+                                 "The limit of its quota; absent without a limit")),
       claim_queue_(HEARTH_FAMILY(BuildHistogram, "claim_queue_seconds",
                                  "Time in line of claims that got a sandbox")),
       pool_exhausted_(
@@ -116,10 +116,10 @@ Metrics::Metrics()
                                    "Time from create to a ready agent")),
       suspect_sandboxes_(HEARTH_FAMILY(
           BuildGauge, "suspect_sandboxes",
-          "Sandboxes with a workspace that live and do not answer; they are asked again")),
-      sweep_leftovers_(HEARTH_FAMILY(
-          BuildGauge, "sweep_leftovers",
-          "Sandboxes of which something is left that cannot be removed; it is tried again")),
+          "Sandboxes with a workspace that run but do not answer; they are asked again")),
+      sweep_leftovers_(
+          HEARTH_FAMILY(BuildGauge, "sweep_leftovers",
+                        "Ended sandboxes that cannot be removed completely; it is tried again")),
       sandbox_failures_(HEARTH_FAMILY(BuildCounter, "sandbox_failures_total",
                                       "Sandboxes that failed, by reason")),
       reclaims_(HEARTH_FAMILY(BuildCounter, "reclaims_total", "Ended sandboxes by reason")),
@@ -149,17 +149,18 @@ Metrics::Metrics()
       http_refused_(HEARTH_FAMILY(BuildCounter, "http_connections_refused_total",
                                   "Connections and requests refused before routing")),
       tls_handshakes_(HEARTH_FAMILY(BuildCounter, "tls_handshakes_total",
-                                    "TLS connections by what became of their beginning")),
+                                    "TLS connections by the result of their handshake")),
       tls_expiry_(HEARTH_FAMILY(BuildGauge, "tls_certificate_expiry_timestamp_seconds",
-                                "When the certificate that is shown ends; 0 without TLS")),
+                                "When the server's certificate expires; 0 without TLS")),
       http_workers_(
           HEARTH_FAMILY(BuildGauge, "http_workers", "Threads that answer requests, by listener")),
       http_workers_busy_(HEARTH_FAMILY(BuildGauge, "http_workers_busy",
                                        "Threads that answer a request now, by listener")),
-      tokens_stale_(HEARTH_FAMILY(BuildGauge, "tokens_file_stale",
-                                  "1 while the file of --config cannot be taken: its tokens of "
-                                  "before are in force")
-                        .Add({})),
+      tokens_stale_(
+          HEARTH_FAMILY(
+              BuildGauge, "tokens_file_stale",
+              "1 while the file of --config cannot be read: its previous tokens stay in force")
+              .Add({})),
       audit_(HEARTH_FAMILY(BuildCounter, "audit_entries_total",
                            "Entries of the audit log: written, failed and tried again, or lost")),
       database_damage_(HEARTH_FAMILY(BuildCounter, "database_damage_total",
@@ -173,9 +174,10 @@ Metrics::Metrics()
                                   "Bytes that sandboxes sent to the outside and received")),
       mirror_cache_(HEARTH_FAMILY(BuildGauge, "mirror_cache_bytes",
                                   "Files of package indexes that are kept")),
-      log_dropped_(HEARTH_FAMILY(BuildCounter, "log_lines_dropped_total",
-                                 "Lines of the log and the access log that were not taken in time")
-                       .Add({})),
+      log_dropped_(
+          HEARTH_FAMILY(BuildCounter, "log_lines_dropped_total",
+                        "Lines of the log and the access log that were not written in time")
+              .Add({})),
       journal_failures_(HEARTH_FAMILY(BuildCounter, "journal_write_failures_total",
                                       "Writes of history that failed, most to be tried again")
                             .Add({})),
@@ -189,17 +191,17 @@ Metrics::Metrics()
                                    "Sum of the disk limits of all sandboxes")
                          .Add({})),
       disk_most_(HEARTH_FAMILY(BuildGauge, "workspace_disk_limit_bytes",
-                               "What that sum may be; 0 where workspaces are on no disk")
+                               "The limit of that sum; 0 if workspaces are not on a disk")
                      .Add({})),
-      disk_free_(HEARTH_FAMILY(BuildGauge, "disk_free_bytes", "What is free of a disk")),
+      disk_free_(HEARTH_FAMILY(BuildGauge, "disk_free_bytes", "Free bytes of a disk")),
       disk_reserved_(HEARTH_FAMILY(BuildGauge, "disk_reserved_bytes",
-                                   "What of a disk is kept for the server's state")),
+                                   "Bytes of a disk that are kept for the server's state")),
       images_(HEARTH_FAMILY(BuildGauge, "images", "Images of the store")),
       image_bytes_(HEARTH_FAMILY(BuildGauge, "image_bytes",
                                  "Bytes of the store's images as layouts, not unpacked")),
       launcher_up_(HEARTH_FAMILY(BuildGauge, "launcher_up", "1 while the launcher runs, else 0")),
       leader_(HEARTH_FAMILY(BuildGauge, "leader",
-                            "Whether this replica leads (1); a server without replicas does")),
+                            "1 while this replica leads, else 0; a server without replicas leads")),
       launcher_operations_(HEARTH_FAMILY(BuildGauge, "launcher_operations_in_flight",
                                          "Operations that wait for the launcher's answer")),
       uid_leases_(HEARTH_FAMILY(BuildGauge, "uid_leases",

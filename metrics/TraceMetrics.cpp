@@ -5,12 +5,12 @@ namespace hearth::metrics {
 TraceMetrics::TraceMetrics(prometheus::Registry& registry)
     : exported_(prometheus::BuildCounter()
                     .Name("hearth_spans_exported_total")
-                    .Help("Spans that the receiver of traces took")
+                    .Help("Spans that the receiver of traces accepted")
                     .Register(registry)
                     .Add({})),
       dropped_(prometheus::BuildCounter()
                    .Name("hearth_spans_dropped_total")
-                   .Help("Spans that no receiver got, by reason")
+                   .Help("Spans that were not delivered, by reason")
                    .Register(registry)) {
     for (const char* reason : {"queue_full", "refused", "unreachable"}) {
         dropped_.Add({{"reason", reason}});

@@ -15,7 +15,7 @@ Family<Counter>& counter(prometheus::Registry& registry, const char* name, const
 UsageMetrics::UsageMetrics(prometheus::Registry& registry)
     : claims_(counter(registry, "hearth_tenant_claims_total", "Workspaces that were bound")),
       sandbox_(counter(registry, "hearth_tenant_sandbox_seconds_total",
-                       "Time that sandboxes were workspaces")),
+                       "Time that sandboxes had a workspace")),
       cpu_(counter(registry, "hearth_tenant_cpu_seconds_total",
                    "Processor time that workspaces used")),
       gpu_(counter(registry, "hearth_tenant_gpu_seconds_total",

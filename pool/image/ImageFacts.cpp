@@ -104,7 +104,7 @@ void checkNames(const Json& table) {
     if (table.size() > kMostLanguages) {
         throw Error(ErrorCode::InvalidArgument, "the image's /etc/hearth/languages.json has " +
                                                     std::to_string(table.size()) + " languages")
-            .hint("at most " + std::to_string(kMostLanguages) + " are taken");
+            .hint("at most " + std::to_string(kMostLanguages) + " are allowed");
     }
     for (const auto& [name, how] : table.items()) {
         if (isLanguageName(name)) continue;
@@ -178,7 +178,7 @@ ImageFacts probeImage(const std::string& tree, const ImageConfig& config) {
     };
     const sys::Outcome outcome = sys::supervise(probe);
     if (outcome.status != 0) {
-        throw Error(ErrorCode::InvalidArgument, "the image cannot be looked into");
+        throw Error(ErrorCode::InvalidArgument, "the image cannot be inspected");
     }
     facts.languages = Json::parse(outcome.out, nullptr, false);
     if (!facts.languages.is_object()) facts.languages = Json::object();

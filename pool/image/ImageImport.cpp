@@ -74,7 +74,7 @@ std::string reasonOf(const std::string& said) {
     if (holdsOneOf(said, {"no space left on device"})) {
         throw Error(ErrorCode::DiskFull, "the disk of the data directory is full")
             .hint(
-                "make room, or remove images with `hearth image remove`; nothing half done "
+                "free disk space, or remove images with `hearth image remove`; nothing unfinished "
                 "is left");
     }
     const std::string reason = reasonOf(said);
@@ -264,9 +264,9 @@ std::string chooseName(const ImportRequest& request, const ImageSource& source, 
         name = file;
     }
     if (!isImageName(name)) {
-        throw invalid("\"" + name + "\" is no name for an image")
+        throw invalid("\"" + name + "\" is not a name for an image")
             .hint(
-                "--name takes up to 64 small letters, digits, '.', '_' and '-', the first a "
+                "--name has up to 64 lower-case letters, digits, '.', '_' and '-', the first a "
                 "letter or digit");
     }
     return name;
@@ -298,7 +298,7 @@ public:
         try {
             sys::removeTree(path_);
         } catch (const std::exception&) {
-            std::fputs("hearth: what an import left goes with the next one\n", stderr);
+            std::fputs("hearth: the next import removes what this one left\n", stderr);
         }
     }
     const std::string& path() const { return path_; }
@@ -350,7 +350,7 @@ ImageSource parseSource(const std::string& text) {
         if (!text.starts_with(prefix)) return std::nullopt;
         const std::string place = text.substr(prefix.size());
         if (!parseReference(place)) {
-            throw invalid("\"" + place + "\" is no reference of an image")
+            throw invalid("\"" + place + "\" is not a reference of an image")
                 .hint("write it as repository:tag or repository@sha256:…");
         }
         return ImageSource{kind, place, ""};
@@ -387,7 +387,7 @@ ImageSource parseSource(const std::string& text) {
     const bool layout = std::filesystem::is_directory(status);
     source.kind = layout ? Kind::Layout : Kind::Archive;
     if (layout && !std::filesystem::exists(source.place + "/index.json")) {
-        throw invalid("the directory \"" + text + "\" is no OCI layout: it has no index.json");
+        throw invalid("the directory \"" + text + "\" is not an OCI layout: it has no index.json");
     }
     return source;
 }

@@ -32,11 +32,11 @@ constexpr int kWalk = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 /// The parts of a relative path; empty for the tree itself.
 std::vector<std::string> partsOf(const std::string& path) {
-    if (path.starts_with('/')) refuseLayer(path, "is no relative path");
+    if (path.starts_with('/')) refuseLayer(path, "is not a relative path");
     const bool control = std::any_of(path.begin(), path.end(), [](char c) {
         return static_cast<unsigned char>(c) < ' ' || c == 0x7f;
     });
-    if (control || !isUtf8(path)) refuseLayer(path, "is no name that can be kept");
+    if (control || !isUtf8(path)) refuseLayer(path, "is not a name that can be stored");
     std::vector<std::string> parts;
     for (std::size_t at = 0; at < path.size();) {
         const std::size_t slash = std::min(path.find('/', at), path.size());

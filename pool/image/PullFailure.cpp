@@ -9,7 +9,7 @@ Error pullFailure(const std::string& reference, const std::string& said,
     const std::string what = "\"" + reference + "\"";
     if (holdsOneOf(said, {"no space left on device"})) {
         return Error(ErrorCode::DiskFull, "the disk that images are kept on is full")
-            .hint("make room; nothing half done is left");
+            .hint("free disk space; nothing unfinished is left");
     }
     if (holdsOneOf(said, {"connection refused", "no such host", "i/o timeout", "no route to host",
                           "network is unreachable", "connection reset", "TLS handshake timeout",
@@ -17,11 +17,11 @@ Error pullFailure(const std::string& reference, const std::string& said,
                           "HTTP response to HTTPS client", "look like a TLS handshake", "x509:"})) {
         return Error(ErrorCode::Unavailable,
                      "the registry of " + what + " cannot be reached: " + reason)
-            .hint("check the name, and whether this machine may and can speak to its registry");
+            .hint("check the name, and that this machine can reach its registry");
     }
     if (holdsOneOf(said, {"unauthorized", "denied", "authentication required"})) {
         return Error(ErrorCode::NotFound,
-                     "its registry does not let us read " + what + ": " + reason)
+                     "its registry does not let this server read " + what + ": " + reason)
             .hint("check the name; a private image is imported by an operator who may see it");
     }
     const bool missing =

@@ -155,7 +155,7 @@ bool TarReader::feed(std::string_view bytes) {
             }
             case State::End:
                 trailing_ += bytes.size();
-                if (trailing_ > kMaxTrailing) return fail("much follows behind its end");
+                if (trailing_ > kMaxTrailing) return fail("too much data follows its end");
                 return true;
         }
     }

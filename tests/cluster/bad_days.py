@@ -115,7 +115,7 @@ def missing_right():
 
 def degraded(server):
     [one] = [each for each in server.get("/v1/pools/shell").json["status"]["conditions"] if each["type"] == "Degraded"]
-    return one["status"] == "True" and "the API server made no Pod" in one["message"]
+    return one["status"] == "True" and "the API server did not create the Pod" in one["message"]
 
 
 def hung_api_server():
@@ -129,7 +129,7 @@ def hung_api_server():
             first, second = serves_from_warm(s), serves_from_warm(s)
             wait_for("the condition", lambda: degraded(s), 90)
             events = s.get("/v1/events").json["items"]
-            assert any(each["type"] == "pool.degraded" and "the API server made no Pod" in each["message"] for each in events), events
+            assert any(each["type"] == "pool.degraded" and "the API server did not create the Pod" in each["message"] for each in events), events
             wait_for("the end of the outage", lambda: time.monotonic() > began + OUTAGE, OUTAGE + 10)
             assert s.run(first, "echo on")["stdout"] == "on\n"
         finally:

@@ -224,10 +224,10 @@ def sources():
 
         refused(f"{tmp}/none.tar", says="there is no archive", status=3)
         refused("python:3.9-slim", says="docker://python:3.9-slim", status=3)
-        refused(one, "--name", "../x", says="no name for an image")
-        refused("docker://a b", says="no reference")
+        refused(one, "--name", "../x", says="not a name for an image")
+        refused("docker://a b", says="not a reference")
         refused(__file__, says="`docker save IMAGE -o FILE` makes one")
-        refused(tmp, says="no OCI layout")
+        refused(tmp, says="not an OCI layout")
         out = hearth(s, "import", "docker-daemon:none:1", status=1, env={"DOCKER_HOST": f"unix://{tmp}/no.sock"})[1]
         assert "no Docker daemon answers" in out and "DOCKER_HOST" in out, out
         damaged = f"{tmp}/damaged.tar"

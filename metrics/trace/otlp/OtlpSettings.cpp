@@ -42,7 +42,8 @@ public:
         const char* end = value.data() + value.size();
         const auto result = std::from_chars(value.data(), end, read);
         if (result.ec != std::errc() || result.ptr != end || read < least || read > kMost) {
-            refuse(name_, "is no number from " + std::to_string(least) + " on: '" + value + "'",
+            refuse(name_,
+                   "is not a number of at least " + std::to_string(least) + ": '" + value + "'",
                    "Times are milliseconds");
         }
         return read;
@@ -125,7 +126,7 @@ void readProtocol(Variables& from, OtlpSettings& made) {
     const std::string protocol = from.of("PROTOCOL");
     made.json = protocol == "http/json";
     if (!protocol.empty() && !made.json && protocol != "http/protobuf") {
-        refuse(from.name(), "is not spoken here: '" + protocol + "'",
+        refuse(from.name(), "is not supported: '" + protocol + "'",
                "http/protobuf or http/json; collectors listen for them on port 4318");
     }
     const std::string compression = from.of("COMPRESSION");

@@ -46,7 +46,7 @@ std::string readCdiFile(int folder, const std::string& name, uid_t owner) {
     }
     struct stat status {};
     if (::fstat(fd.get(), &status) != 0) throwErrno("fstat", name);
-    if (!S_ISREG(status.st_mode)) refuse("is no regular file");
+    if (!S_ISREG(status.st_mode)) refuse("is not a regular file");
     if (const std::string why = distrust(status, owner); !why.empty()) refuse(why);
     std::string text(kMaxFileBytes + 1, '\0');
     std::size_t size = 0;

@@ -43,13 +43,13 @@ GpuNode nodeOf(const cdi::CdiNode& wanted) {
     GpuNode node;
     node.name = wanted.path.substr(kDev.size());
     for (const std::string_view own : kOwnNodes) {
-        if (isIn(node.name, own)) cannot(what, "is what a sandbox has by itself");
+        if (isIn(node.name, own)) cannot(what, "is one that every sandbox has");
     }
     struct stat status {};
     const bool there = ::stat(wanted.host_path.c_str(), &status) == 0;
     const int error = errno;
     if (there && !S_ISCHR(status.st_mode)) {
-        cannot(what, "is no character device on this machine: " + wanted.host_path);
+        cannot(what, "is not a character device on this machine: " + wanted.host_path);
     }
     if (!there && (!wanted.major || wanted.type.empty())) {
         cannot(what, "is not on this machine: " + wanted.host_path + ": " + std::strerror(error));
@@ -83,7 +83,7 @@ cdi::CdiMount mountOf(cdi::CdiMount mount) {
     const fs::file_status status = fs::status(real, error);
     const bool folder = fs::is_directory(status);
     if (!folder && !fs::is_regular_file(status) && !fs::is_socket(status)) {
-        cannot(what, "is of no file, folder or socket: " + mount.host_path);
+        cannot(what, "is not of a file, folder or socket: " + mount.host_path);
     }
     mount.host_path = real;
     if (!folder) mount.recursive = false;
@@ -106,7 +106,8 @@ void checkVariable(const std::string& variable) {
     for (const std::string_view own : {"PATH", "HOME", "USER", "TMPDIR"}) {
         if (name == own) cannot("the variable " + std::string(name), "is set by Hearth");
     }
-    if (name.starts_with("HEARTH_")) cannot("the variable " + std::string(name), "is Hearth's");
+    if (name.starts_with("HEARTH_"))
+        cannot("the variable " + std::string(name), "is reserved for Hearth");
 }
 
 cdi::CdiHook hookOf(cdi::CdiHook hook) {

@@ -317,7 +317,8 @@ KnownImage DockerImages::fetch(const std::string& text, TimePoint until) {
             records_.add(name);
             pull(reference->repository, digest, until);
             const auto id = idOf(name, SystemClock().now() + kImageLook);
-            if (!id) throw std::runtime_error("the Docker Engine pulled an image and lacks it");
+            if (!id)
+                throw std::runtime_error("the Docker Engine pulled an image and does not have it");
             const std::string tag = id->substr(kDigestAt, kDigits);
             records_.add(std::string(kFetched) + tag);
             engine_.post("/images/" + percentEncode(*id) + "/tag?repo=" +

@@ -35,9 +35,9 @@ Error refusal(const KubeError& error) {
     const bool ours =
         error.kind == KubeErrorKind::Invalid || error.kind == KubeErrorKind::BadRequest;
     Error told(ours ? ErrorCode::InvalidSpec : ErrorCode::Unavailable,
-               "the API server made no Pod: " + error.text());
+               "the API server did not create the Pod: " + error.text());
     if (error.kind == KubeErrorKind::Forbidden) {
-        told.hint("a quota of the namespace may be full, or the server's role lacks a verb");
+        told.hint("a quota of the namespace may be full, or the server's role may miss a verb");
     }
     return told;
 }
@@ -89,14 +89,15 @@ Json KubernetesRuntime::findOwner() {
     if (options_.owner.empty()) return nullptr;
     const auto name = kubernetes::parseOwner(options_.owner, pods_.ns);
     if (!name) {
-        throw Error(ErrorCode::InvalidArgument, "\"" + options_.owner + "\" names no owner of Pods")
+        throw Error(ErrorCode::InvalidArgument,
+                    "\"" + options_.owner + "\" is not an owner of Pods")
             .hint("name an object of the namespace, such as deployments.apps/hearth");
     }
     kubernetes::KubeResult<Json> found = client_.get(name->resource, name->name);
     if (found) return std::move(found).value();
     throw Error(ErrorCode::Unavailable, "the owner of Pods, " + options_.owner +
                                             ", cannot be found: " + found.error().text())
-        .hint("the server may get it, and it is in the namespace " + pods_.ns);
+        .hint("check that the server may get it, and that it is in the namespace " + pods_.ns);
 }
 
 KubernetesRuntime::~KubernetesRuntime() {
@@ -229,7 +230,7 @@ void KubernetesRuntime::noteClaim(const SandboxId& id) {
         pods_, kubernetes::podName(id), kubernetes::PatchKind::Merge, patch, {}, limits());
     if (noted || noted.failed(KubeErrorKind::NotFound)) return;
     throw Error(ErrorCode::Unavailable,
-                "the claim of " + id + " is not noted at its Pod: " + noted.error().text());
+                "the claim of " + id + " could not be noted at its Pod: " + noted.error().text());
 }
 
 void KubernetesRuntime::destroy(const SandboxId& id) {
@@ -243,7 +244,7 @@ void KubernetesRuntime::destroy(const SandboxId& id) {
         client_.remove(pods_, kubernetes::podName(id), {.grace_seconds = 0}, limits());
     if (!gone && !gone.failed(KubeErrorKind::NotFound)) {
         throw Error(ErrorCode::Unavailable,
-                    "the API server deleted no Pod: " + gone.error().text());
+                    "the API server did not delete the Pod: " + gone.error().text());
     }
     const TimePoint now = clock_.now();
     const MutexLock lock(mutex_);

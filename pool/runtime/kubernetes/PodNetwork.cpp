@@ -35,7 +35,7 @@ void shutPodsOff(KubernetesClient& client, const PodGroup& pods, const CallLimit
     throw Error(ErrorCode::Unavailable,
                 "the Pods of namespace " + ns +
                     " cannot be shut off from the network: " + made.error().text())
-        .hint("the server may create and patch networkpolicies there");
+        .hint("let the server create and patch networkpolicies there");
 }
 
 }  // namespace hearth::pool::kubernetes

@@ -35,7 +35,7 @@ void readHost(const std::string& value, std::string_view rest, EngineAddress& ad
     const std::string_view port = rest.substr(colon + 1);
     const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
     if (error != std::errc{} || end != port.data() + port.size() || address.port == 0) {
-        refuse(value, "its port is no number");
+        refuse(value, "its port is not a number");
     }
 }
 

@@ -54,7 +54,7 @@ http::ClientRequest clientRequest(const EngineRequest& request, TimePoint until)
     const std::string name = address.text();
     const auto unavailable = [&](const std::string& why) {
         return Error(ErrorCode::Unavailable, "the Docker Engine at " + name + " " + why)
-            .hint("see that dockerd runs and that DOCKER_HOST names it");
+            .hint("check that dockerd runs and that DOCKER_HOST names it");
     };
     switch (e.kind()) {
         case http::ExchangeError::Kind::Connect:
@@ -83,7 +83,7 @@ int negotiateApi(const std::string& told) {
     int major = 0;
     int minor = 0;
     if (std::sscanf(told.c_str(), "%d.%d", &major, &minor) != 2) {
-        throw std::runtime_error("what answers is no Docker Engine: it names no API version");
+        throw std::runtime_error("the answer is not from a Docker Engine: it names no API version");
     }
     if (major != 1 || minor < kOldestApi) {
         throw Error(ErrorCode::Unsupported, "the Docker Engine speaks API " + told.substr(0, 16) +

@@ -25,7 +25,7 @@ public:
         } catch (const YamlFault& e) {
             throw refuse(e.what());
         }
-        if (!json_.is_object()) throw refuse("is no kubeconfig");
+        if (!json_.is_object()) throw refuse("is not a kubeconfig");
     }
 
     Error refuse(const std::string& reason) const {
@@ -54,7 +54,7 @@ public:
         const std::string file = textAt(object, field.c_str());
         CredentialSource out;
         if (!data.empty()) {
-            if (!base64Decode(data, out.text)) throw refuse(field + "-data is no base64");
+            if (!base64Decode(data, out.text)) throw refuse(field + "-data is not base64");
         } else if (!file.empty()) {
             out.file = absolute(file);
         }
@@ -77,11 +77,9 @@ struct Unsupported {
 constexpr Unsupported kUnsupportedUser[] = {
     {"exec", "Hearth runs no credential plugins; write a token into a file and name it tokenFile"},
     {"auth-provider",
-     "such plugins are gone from kubectl, too; use token, tokenFile or a client "
-     "certificate"},
+     "kubectl no longer has such plugins either; use token, tokenFile or a client certificate"},
     {"username",
-     "API servers take no passwords since 1.19; use token, tokenFile or a client "
-     "certificate"},
+     "API servers accept no passwords since 1.19; use token, tokenFile or a client certificate"},
     {"as", "Hearth does not act as somebody else; give its own user the permissions"}};
 
 void readUser(const KubeconfigFile& file, const Json& user, ClusterConfig& config) {

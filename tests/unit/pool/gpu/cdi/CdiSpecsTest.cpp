@@ -179,7 +179,7 @@ TEST_CASE("a file that somebody else could change is refused", "[unit][cdi]") {
     CHECK(why() == "is a symbolic link");
     std::filesystem::remove(path);
     REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
-    CHECK(why() == "is no regular file");
+    CHECK(why() == "is not a regular file");
     std::filesystem::remove(path);
     fixture.write("etc/a.json", good + std::string(2U << 20U, ' '));
     CHECK(why() == "is larger than 1 MiB");

@@ -68,10 +68,10 @@ TEST_CASE("a GPU's node that is not what its file says is refused", "[unit][gpu]
     CHECK(holds(refusedNode({"/dev/nvidia9", "/dev/not-there"}), "is not on this machine"));
     CHECK(holds(refusedNode({"/dev/nvidia0", "/dev/zero", "c", 195, 0}),
                 "is 195:0 in the CDI file, but /dev/zero is 1:5"));
-    CHECK(holds(refusedNode({"/dev/nvidia0", "/dev"}), "is no character device"));
+    CHECK(holds(refusedNode({"/dev/nvidia0", "/dev"}), "is not a character device"));
     CHECK(holds(refusedNode({"/opt/nvidia0", "/dev/zero"}), "is not below /dev"));
     for (const char* own : {"/dev/null", "/dev/shm/x", "/dev/pts/0", "/dev/tty"}) {
-        CHECK(holds(refusedNode({own, "/dev/zero"}), "is what a sandbox has by itself"));
+        CHECK(holds(refusedNode({own, "/dev/zero"}), "is one that every sandbox has"));
     }
     cdi::CdiEdits edits;
     edits.nodes = {{"/dev/a", "/dev/zero"}, {"/dev/a/b", "/dev/zero"}};
@@ -85,7 +85,7 @@ TEST_CASE("a GPU's mount has a source, and takes no place of a sandbox's own", "
             holds(refusedMount("/etc/passwd", own), "the mount " + std::string(own) + " is in /"));
     }
     CHECK(holds(refusedMount("/not/there", "/opt/x"), "has no source: /not/there"));
-    CHECK(holds(refusedMount("/dev/zero", "/opt/x"), "is of no file, folder or socket"));
+    CHECK(holds(refusedMount("/dev/zero", "/opt/x"), "is not of a file, folder or socket"));
     CHECK(refusedMount("/etc/passwd", "/tmpfs") == "accepted");
     cdi::CdiEdits edits;
     edits.mounts = {{"/etc/passwd", "/opt/x/y"}, {"/etc", "/opt/x", false, true, true}};

@@ -136,7 +136,7 @@ TEST_CASE("a kubeconfig that is incomplete says what is missing", "[unit][kubern
         CHECK(text.find(part) != std::string::npos);
     };
     has(said(""), "one document");
-    has(said("- 1"), "is no kubeconfig");
+    has(said("- 1"), "is not a kubeconfig");
     has(said("a: [1"), "line ");
     has(said("kind: Config\n"), "current-context");
     has(said(written("", ""), "elsewhere"), "\"elsewhere\" in contexts");
@@ -146,6 +146,6 @@ TEST_CASE("a kubeconfig that is incomplete says what is missing", "[unit][kubern
              "clusters: [{name: b, cluster: {}}]\n"),
         "no server");
     has(said(written("", "    client-certificate: a.crt\n")), "only one of");
-    has(said(written("    certificate-authority-data: '***'\n", "")), "no base64");
+    has(said(written("    certificate-authority-data: '***'\n", "")), "not base64");
     CHECK(test::codeOf([] { (void)kubeconfig("/nowhere/config"); }) == ErrorCode::InvalidArgument);
 }
