@@ -156,7 +156,7 @@ TEST_CASE("failing creates back off, degrade the pool and recover", "[unit][cont
     CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) ==
           ErrorCode::PoolDegraded);
     CHECK(reasonFor(house, Role::Operator) == house.breaker.state("p").reason);
-    CHECK(reasonFor(house, Role::User) == "operators see the reason");
+    CHECK(reasonFor(house, Role::User) == "only operators see the reason");
     ground.manual.advance(3s);
     house.loop.settle();
     CHECK(house.warm.counts("p").ready == 1);
