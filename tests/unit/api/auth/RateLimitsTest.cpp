@@ -20,7 +20,7 @@ TEST_CASE("a tenant may send its burst at once, then its rate, and is told when"
     CHECK(refused->remaining == 0);
     CHECK(refused->retry_after == std::chrono::seconds(1));
     CHECK(refused->reset == std::chrono::seconds(2));
-    CHECK(limits.take("blue")->allowed);  // another one has its own
+    CHECK(limits.take("blue")->allowed);  // another tenant has its own bucket
     clock.advance(std::chrono::milliseconds(500));
     CHECK(limits.take("red")->allowed);
     CHECK_FALSE(limits.take("red")->allowed);

@@ -39,7 +39,7 @@ TEST_CASE("a tenant's own work leaves its operators their places", "[unit][auth]
     }
     CHECK(codeOf([&] { shares.take("a", kOperators); }) == ErrorCode::RateLimited);
     operators.pop_back();
-    CHECK(codeOf([&] { shares.take("a"); }) == ErrorCode::RateLimited);  // not for its work
+    CHECK(codeOf([&] { shares.take("a"); }) == ErrorCode::RateLimited);  // kept for operators
     CHECK(shares.take("a", kOperators));
 }
 
@@ -101,7 +101,7 @@ constexpr auto kDone = [] {
     return response;
 };
 
-/// Suspends until the test goes on.
+/// Returns a response that suspends the request until the test resumes it.
 api::Response waitsForNews() {
     api::Response response;
     response.body = api::Suspension{.subscribe = [](const auto&) { return nullptr; },
@@ -110,7 +110,7 @@ api::Response waitsForNews() {
     return response;
 }
 
-/// What the front does with a suspended request.
+/// A stand-in for the front's handling of a suspended request.
 class Waiting {
 public:
     explicit Waiting(api::Response response)
@@ -138,7 +138,7 @@ TEST_CASE("a request that was suspended goes on in its tenant's share, and waits
     const auth::WorkerShares shares(1);
     FakeRequest request("POST", "/");
     Waiting suspended(shares.answer(request, "a", waitsForNews));
-    std::shared_ptr<void> other = shares.take("a");  // it holds none while it waits
+    std::shared_ptr<void> other = shares.take("a");  // a suspended request holds no place
     CHECK(codeOf([&] { shares.answer(request, "a", kDone); }) == ErrorCode::RateLimited);
     Waiting in_line(suspended.resume());
     CHECK_FALSE(in_line.ready());
@@ -146,7 +146,7 @@ TEST_CASE("a request that was suspended goes on in its tenant's share, and waits
     other.reset();
     CHECK(in_line.woken());
     CHECK(in_line.ready());
-    CHECK(codeOf([&] { shares.take("a"); }) == ErrorCode::RateLimited);  // it is given to it
+    CHECK(codeOf([&] { shares.take("a"); }) == ErrorCode::RateLimited);  // the request has it
     api::Response answer = in_line.resume();
     CHECK(answer.status == 299);
     CHECK(answer.ticket);

@@ -47,7 +47,7 @@ TEST_CASE("a token for one workspace says whose it is, and only with the right k
         std::string forged = token;
         forged[i] = forged[i] == 'A' ? 'B' : 'A';
         const auto grant = auth::readWorkspaceToken(kKey, forged);
-        // The last character of a part may have bits that say nothing.
+        // The last character of a part may have bits that carry nothing.
         CHECK((!grant || (grant->tenant == "acme" && grant->workspace == "ws_0123")));
     }
     for (const char* rude : {"", "hws_", "hws_.", "hws_e30.", "hws_e30.AA", "hws_%%.AA"}) {
@@ -67,7 +67,7 @@ TEST_CASE("the bearer of such a token is a user of that workspace, where that is
     CHECK(who.workspace == "ws_0123");
     CHECK(refusalOf(authenticator, bearing(token), false) == ErrorCode::Forbidden);
     CHECK(refusalOf(authenticator, bearing(token + "x"), true) == ErrorCode::Unauthenticated);
-    // A server without a key for them knows none.
+    // A server without a key for such tokens accepts none of them.
     CHECK(refusalOf(auth::Authenticator(tokens), bearing(token), true) ==
           ErrorCode::Unauthenticated);
 }

@@ -9,14 +9,14 @@
 
 namespace hearth::test {
 
-/// A call of the program without a server: its two streams and its status.
+/// The result of a call of the program without a server: its two streams and its status.
 struct Outcome {
     int status = -1;
     std::string out;
     std::string err;
 };
 
-/// Runs a command that has no environment.
+/// Runs a command without an environment.
 inline Outcome call(const std::vector<std::string>& arguments) {
     std::ostringstream out;
     std::ostringstream err;

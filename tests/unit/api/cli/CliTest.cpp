@@ -68,7 +68,7 @@ TEST_CASE("output that a reader did not get is counted, told and an exit status"
         output.take({"1", "stdout", R"({"text":"a"})"});
         output.take({"9", "stdout", R"({"text":"b","droppedBytes":7})"});
         output.take({"20", "stderr", R"({"text":"c","droppedBytes":10})"});
-        // What the server keeps of it is another number.
+        // The number of bytes that the server dropped is a different one.
         const std::string exit = std::string(R"({"id":"e","droppedBytes":1000,"status":)") + end;
         output.take({"21", "exit", exit + "}"});
         CHECK(output.lostBytes() == 17);
@@ -300,7 +300,7 @@ TEST_CASE("problem details become one message and one hint", "[unit][cli]") {
                  "errors":[{"pointer":"/pids","reason":"must be 8 or more"}]})");
     CHECK(std::string(once.what()) == "the body is not valid: /pids must be 8 or more");
     CHECK(remoteError(500, R"({"requestId":"req_1"})").hint().find("req_1") != std::string::npos);
-    CHECK(remoteError(503, R"({"requestId":"req_1"})").hint().empty());  // nobody logged it
+    CHECK(remoteError(503, R"({"requestId":"req_1"})").hint().empty());  // no log has it
     CHECK(error.code() == "POOL_EXHAUSTED");
     CHECK(std::string(remoteError(502, "<html>").what()) == "the server answered with status 502");
     CHECK(remoteError(401, R"({"hint":"Send a header"})").hint().find("HEARTH_TOKEN") !=
@@ -465,7 +465,7 @@ TEST_CASE("a workspace is meant by its id, a part of it, or its name", "[unit][c
     CHECK(chooseId("mine", ids) == "ws_aa11");
     CHECK(chooseId("ws_b", ids) == "ws_bb33");
     CHECK(chooseId("bb", ids) == "ws_bb33");
-    CHECK(chooseId("aa", ids) == "ws_bb33");  // a name is said on purpose
+    CHECK(chooseId("aa", ids) == "ws_bb33");  // a name wins: it is typed on purpose
     CHECK(chooseId("ws_dd", ids).empty());
     CHECK(chooseId("", ids).empty());
     CHECK_THROWS_AS(chooseId("ws_aa", ids), UsageError);

@@ -42,7 +42,7 @@ std::string messageOf(const std::string& text) {
     return "no error";
 }
 
-/// Returns the path of a new file with that text.
+/// Returns the path of a new file with this text.
 std::string written(const TempDir& dir, const std::string& name, const std::string& text) {
     writeText(dir.file(name), text);
     return dir.file(name);
@@ -285,7 +285,7 @@ TEST_CASE("mirrors, ways out and limits are read from the file, and the flags st
     CHECK(messageOf("egress: [10.0.0.0/8]").find("egress must be a mapping") != std::string::npos);
     CHECK(messageOf("limits: {burst: -1}").find("not a number from 0") != std::string::npos);
     CHECK(messageOf("limits: {perSecond: 1}").find("unknown key") != std::string::npos);
-    // What the values mean is looked at wherever they come from, and the place is named.
+    // Values are checked wherever they come from, and the error names the place.
     for (const char* wrong : {"mirrors: {pypi: index.example}", "mirrors: {npm: 'ftp://x/'}",
                               "mirrors: {hosts: ['http://x']}", "mirrors: {cache: much}",
                               "mirrors: {apt: 'https://x/ s'}", "mirrors: {apt: [ftp://x s main]}",
@@ -383,7 +383,7 @@ TEST_CASE("the committed reference is what the table of settings makes", "[unit]
     std::ifstream page(HEARTH_SOURCE_DIR "/docs/configuration.md");
     const std::string text((std::istreambuf_iterator<char>(page)),
                            std::istreambuf_iterator<char>());
-    CHECK(text == configReference());  // `hearth config reference > docs/configuration.md`
+    CHECK(text == configReference());  // by `hearth config reference > docs/configuration.md`
     for (const SettingRow& row : settings()) {
         CAPTURE(row.flag);
         CHECK_FALSE(row.help.empty());

@@ -94,7 +94,7 @@ TEST_CASE("nothing that a client sends breaks a line, or makes it long", "[unit]
     const std::string agent = told["userAgent"];
     CHECK(agent.starts_with("a\r\n{\"time\":\"forged\"}\x7f\x01\xEF\xBF\xBD"));
     CHECK(std::count(agent.begin(), agent.end(), 'x') == 256 - 24);
-    // The cut is within a character.
+    // The cut falls inside a character.
     entry.user_agent = std::string(255, 'a') + "\xC3\xA9";
     CHECK(lineOf(entry)["userAgent"] == std::string(255, 'a') + "\xEF\xBF\xBD");
 }

@@ -23,7 +23,7 @@ struct Cluster {
     }
 
     pool::kubernetes::ClusterConfig config() const { return {.url = server.url(), .ns = "x"}; }
-    /// Works until `done`, while time passes.
+    /// Works until `done` is true, while the manual clock advances.
     bool settled(const std::function<bool()>& done) {
         return house->settleUntil([&] {
             ground.manual.advance(std::chrono::seconds(1));
@@ -33,7 +33,7 @@ struct Cluster {
     Json status(const char* kind, const std::string& name) const {
         return server.get(kind, "x/" + name)->value("status", Json::object());
     }
-    /// "True", "False", or "" where there is no such condition.
+    /// Returns "True", "False", or "" without such a condition.
     std::string condition(const char* kind, const std::string& name,
                           const std::string& type) const {
         for (const Json& each : status(kind, name).value("conditions", Json::array())) {
@@ -41,7 +41,7 @@ struct Cluster {
         }
         return "";
     }
-    /// The server is killed, and another one begins on its data and sandboxes.
+    /// Kills the server, and starts another one on its data and sandboxes.
     void restart() {
         house.reset();
         house = std::make_unique<controller::test::House>(ground);

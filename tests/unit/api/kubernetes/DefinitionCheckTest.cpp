@@ -73,7 +73,7 @@ TEST_CASE("a definition's mark changes with its fields, and not with words for p
     Json older = ours;
     fieldsOf(older)["spec"]["properties"].erase("onEmpty");
     CHECK(definitionMark(older) != definitionMark(ours));
-    // A category is a DNS label.
+    // The mark is a category, and a category is a DNS label.
     CHECK(definitionMark(ours).size() <= 63);
     CHECK(definitionMark(ours).find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") ==
           std::string::npos);
@@ -112,7 +112,7 @@ TEST_CASE("where a definition may be read, the fields and words that it lacks ar
     at.mark("");
     CHECK(holds(at.trouble(), "and lacks spec.onEmpty.action=Queue, spec.lifecycle.onIdle"));
     at.mark(definitionMark(sandboxPoolDefinition()));
-    CHECK(at.trouble().empty());  // a mark that somebody kept is believed without a look inside
+    CHECK(at.trouble().empty());  // a kept mark is believed without a look at the fields
     CHECK(holds(at.trouble(true), "was changed by hand and lacks spec.onEmpty.action"));
     fieldsOf(at.pools)["spec"]["properties"] = Json::object();
     CHECK(holds(at.trouble(true), " more: fields"));
@@ -145,11 +145,11 @@ TEST_CASE("a server tells of older definitions once, and again when they are rig
     CHECK(logged("kubernetes.definitions_outdated"));
     const int reads = at.reads;
     watch.look(at.read());
-    CHECK(at.reads == reads);  // not so soon
+    CHECK(at.reads == reads);  // a second look so soon reads nothing
     at.away = true;
     clock.advance(DefinitionWatch::kLook);
     watch.look(at.read());
-    CHECK_FALSE(watch.trouble().empty());  // nobody says that it is better
+    CHECK_FALSE(watch.trouble().empty());  // without an answer the trouble stays
     at.away = false;
     at.mark(definitionMark(sandboxPoolDefinition()));
     clock.advance(DefinitionWatch::kLook);

@@ -99,7 +99,7 @@ TEST_CASE("an object with a wrong spec is stalled, with the counts of the pool o
     CHECK(find(status, "Stalled")["status"] == "True");
     CHECK(status["ready"] == 2);
     CHECK(status["observedGeneration"] == 2);
-    // What may pass by itself is no reason to give up.
+    // A refusal that may pass by itself does not stall the object.
     const Json waiting = poolStatusOf(objectOf(), std::nullopt, Refusal{"Ending", "soon"}, kNow);
     CHECK(find(waiting, "Ready")["reason"] == "Ending");
     CHECK(find(waiting, "Stalled")["status"] == "False");

@@ -32,7 +32,7 @@ struct Claims : kubernetes::test::Cluster {
         house->declare("p", smallSpec(2));
         REQUIRE(house->filled("p", 2));
     }
-    /// A pool for one sandbox, which is ready; further claims wait.
+    /// Declares a pool for one sandbox, which is ready. Further claims wait.
     void declareForOne(const std::string& pool, std::chrono::seconds max_wait) {
         PoolSpec spec = smallSpec(1);
         spec.max_members = 1;
@@ -55,7 +55,7 @@ struct Claims : kubernetes::test::Cluster {
     std::string condition(const std::string& type) const {
         return Cluster::condition(kWorkspaces, "one", type);
     }
-    /// "TYPE REASON: MESSAGE" of each event about the object, in order.
+    /// Returns "TYPE REASON: MESSAGE" of each event about the object, in order.
     std::vector<std::string> told(const std::string& name = "one") const {
         std::vector<std::string> events;
         for (const auto& request : server.seen("create")) {
@@ -155,7 +155,7 @@ TEST_CASE("objects of one tenant keep eight claims under way at most, and others
 
     claims("acme", "full", 12, "acme");
     REQUIRE(at.settled([&] { return waiting() == 8; }));
-    claims("acme", "p", 1, "spare");  // it would have one at once
+    claims("acme", "p", 1, "spare");  // without the limit, this claim would succeed at once
     claims("other", "p", 1, "other");
     CHECK(at.reaches("Active", "other0"));
     int looks = 0;
@@ -251,7 +251,7 @@ TEST_CASE("events tell of a claim, of what it waits for and of its end, once eac
     at.server.put(kWorkspaces, wanting({{"pool", "small"}, {"tenant", "acme"}}));
     REQUIRE(at.reaches("Pending"));
     int looks = 0;
-    at.settled([&] { return ++looks > 200; });  // it is tried again all the time
+    at.settled([&] { return ++looks > 200; });  // the claim is tried again all the time
     REQUIRE(at.told().size() == 1);
     CHECK_THAT(at.told()[0], Catch::StartsWith("Warning NoPool: ") && Catch::Contains("small"));
 

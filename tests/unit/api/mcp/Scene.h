@@ -29,7 +29,7 @@ inline FakeRequest requestOf(const std::string& method, const std::string& targe
     return request;
 }
 
-/// Tenants a and b; the first has two tokens.
+/// Returns tenants a and b. The first has two tokens.
 inline std::map<std::string, controller::Principal> twoTenants() {
     std::map<std::string, controller::Principal> known;
     for (const std::string token : {"token-a", "token-b", "second-a"}) {
@@ -51,7 +51,7 @@ inline Json runMessage(Json id) {
         {{"name", "run"}, {"arguments", {{"command", "x"}}}, {"_meta", {{"progressToken", "p"}}}});
 }
 
-/// A handler on fake services, and a client's side of it.
+/// A handler on fake services, with a client's side of it.
 struct Scene {
     static constexpr std::size_t kCallsOfTenant = 10;
 
@@ -70,7 +70,7 @@ struct Scene {
         surface.mount("", nativeCatalog(house.services));
     }
 
-    /// Everything goes there.
+    /// The target of every request.
     std::string endpoint = "/mcp";
 
     api::Response send(const std::string& method, const std::string& body) {
@@ -97,7 +97,7 @@ struct Scene {
 
 inline constexpr const char* kVersion = "2026-07-28";
 
-/// A request of 2026-07-28, with the headers that belong to it.
+/// Returns a message of 2026-07-28, and sets the headers that belong to it.
 inline Json modern(Scene& scene, const std::string& method, Json id, Json params = Json::object()) {
     params["_meta"] = {{envelope::kVersion, kVersion}, {envelope::kCapabilities, Json::object()}};
     scene.set("MCP-Protocol-Version", kVersion);

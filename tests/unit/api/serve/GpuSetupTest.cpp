@@ -23,11 +23,11 @@ TEST_CASE("a server that has given up all rights and may run no program looks at
         options.helper.program = HEARTH_GPU_PROGRAM;
         options.helper.library = HEARTH_NVML_STANDIN;
         options.helper.cuda = HEARTH_CUDA_STANDIN;
-        options.helper.uid.reset();  // the stand-in's folder is the test's
+        options.helper.uid.reset();  // the stand-in's folder belongs to the test's user
         pool::gpu::GpuHelper::Started helper = pool::gpu::GpuHelper::start(options.helper);
         controller::stayAsWeAre();
         ::execl("/nonexistent", "nonexistent", nullptr);
-        int failed = errno == EPERM ? 0 : 4;  // the filter holds
+        int failed = errno == EPERM ? 0 : 4;  // the filter is in force
         {
             const auto host = pool::makeGpuHost(options, std::move(helper));
             if (host->devices().size() != 1) failed |= 1;

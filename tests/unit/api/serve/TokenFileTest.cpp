@@ -28,7 +28,7 @@ std::string token(const std::string& name, const std::string& secret,
     return "- {name: " + name + ", role: " + role + ", sha256: " + toHex(sha256(secret)) + "}\n";
 }
 
-/// A file of settings, and a store with the tokens that it has at the beginning.
+/// A file of settings, and a store with the file's first tokens.
 struct Place {
     explicit Place(const std::string& text) { write(text); }
 
@@ -49,7 +49,7 @@ struct Place {
         std::ofstream(fresh) << text;
         std::filesystem::rename(fresh, path);
     }
-    /// As when two seconds have gone by.
+    /// Acts as if two seconds had passed.
     void pass() {
         file().look();
         file().look();
@@ -147,7 +147,7 @@ TEST_CASE("a file that cannot be read keeps the tokens of before until it can", 
     at.pass();
     CHECK(at.knows("s-app"));
     CHECK(at.logged("tokens.not_reloaded") == 1);
-    at.write(kTwo);  // nothing is different
+    at.write(kTwo);  // the same content
     at.pass();
     CHECK(at.knows("s-app"));
     CHECK(at.logged("tokens.reloaded") == 1);
@@ -156,7 +156,7 @@ TEST_CASE("a file that cannot be read keeps the tokens of before until it can", 
 TEST_CASE("a file that somebody writes is read once it stands still", "[unit][serve]") {
     Place at(kTwo);
     REQUIRE(at.knows("s-app"));
-    at.write("tokens: []\n");  // the writer has come so far
+    at.write("tokens: []\n");  // the writer is not ready yet
     at.file().look();
     CHECK(at.knows("s-app"));
     at.write(kTwo);

@@ -33,7 +33,7 @@ std::string encoded(std::string_view text) {
     return {out, size};
 }
 
-/// A pair of keys like that of a test's issuer.
+/// A key pair like that of an issuer in a test.
 class Key {
 public:
     Key(cjose_jwk_t* made, std::string id, Json extra = Json::object())
@@ -59,7 +59,7 @@ public:
         out.update(extra_);
         return out;
     }
-    /// Signed with whatever algorithm the header names.
+    /// Signs with the algorithm that the header names.
     std::string sign(const Json& header, const Json& claims) const {
         return signText(header, claims.dump());
     }
@@ -96,7 +96,7 @@ private:
     Json extra_;
 };
 
-/// An issuer's server, and who asks it.
+/// An issuer's server, with the issuer's configuration and a clock.
 struct Place {
     Place() {
         config.issuer = served.url();
@@ -154,7 +154,7 @@ struct Place {
     IssuerConfig config;
 };
 
-/// As an impatient client: until the keys are there.
+/// Repeats the check until the keys have arrived, like an impatient client.
 TokenVerdict ask(const Issuers& issuers, const std::string& token) {
     TokenVerdict verdict = KeysPending{};
     test::eventually([&] {
@@ -227,7 +227,7 @@ TEST_CASE("forged, stale and foreign tokens are told apart, and none is taken",
           "jwt_signature");
     CHECK(faultOf(*issuers, good.substr(0, good.rfind('.') + 1)) != "");
 
-    // The algorithm is not the token's to choose.
+    // A token cannot choose the algorithm.
     for (const char* none : {"none", "None", "NONE", "nOnE", ""}) {
         const std::string text = encoded(Json{{"alg", none}, {"kid", "one"}}.dump()) + "." +
                                  encoded(at.claims().dump()) + ".";
@@ -250,7 +250,7 @@ TEST_CASE("forged, stale and foreign tokens are told apart, and none is taken",
           "jwt_key");
     CHECK(faultOf(*issuers, ec.sign({{"alg", "ES256"}, {"kid", "one"}}, at.claims())) == "jwt_key");
 
-    // Keys that the token brings along, and extensions.
+    // Keys that the token itself carries, and extensions.
     for (const Json& more :
          {Json{{"jwk", stranger.publicPart()}}, Json{{"jku", at.served.url() + "/keys"}},
           Json{{"x5u", "https://evil.example/x"}}, Json{{"crit", {"exp"}}}}) {
@@ -271,7 +271,7 @@ TEST_CASE("forged, stale and foreign tokens are told apart, and none is taken",
     CHECK(claimed({{"nbf", "x"}}) == "jwt_not_yet");
     CHECK(claimed({{"iat", now + 3600}}) == "jwt_not_yet");
 
-    // For whom, and by whom.
+    // Audience and issuer.
     CHECK(claimed({{"aud", "other"}}) == "jwt_audience");
     CHECK(claimed({{"aud", nullptr}}) == "jwt_audience");
     CHECK(claimed({{"aud", {"hearth2", "Hearth"}}}) == "jwt_audience");
@@ -283,13 +283,13 @@ TEST_CASE("forged, stale and foreign tokens are told apart, and none is taken",
 
     CHECK(claimed({{"sub", nullptr}}) == "jwt_subject");
 
-    // What is claimed of a tenant.
+    // The tenant's claim.
     CHECK(claimed({{"tenant", nullptr}}) == "jwt_tenant");
     CHECK(claimed({{"tenant", "../etc"}}) == "jwt_tenant");
     CHECK(claimed({{"tenant", ""}}) == "jwt_tenant");
     CHECK(claimed({{"tenant", {"acme"}}}) == "jwt_tenant");
 
-    // What is no token.
+    // Texts that are not tokens.
     for (const std::string& text :
          {std::string(".."), std::string("a.b.c"), "." + good, good + ".x",
           encoded("{}") + ".." + tail, encoded("[]") + "." + encoded("{}") + tail,
@@ -300,7 +300,7 @@ TEST_CASE("forged, stale and foreign tokens are told apart, and none is taken",
         CHECK(faultOf(*issuers, text) == "jwt_malformed");
     }
 
-    // Keys that are not for this; last, since each read of unknown ones is a while away.
+    // Unsuitable keys. Last, because the keys are not read again soon after an unknown one.
     for (const char* id : {"weak", "sealing", "other", "nobody"}) {
         CHECK(faultOf(*issuers, rsa.sign({{"alg", "RS256"}, {"kid", id}}, at.claims())) ==
               "jwt_unknown_key");

@@ -41,7 +41,7 @@ TEST_CASE("commands, flags, their values and arguments are completed", "[unit][c
     CHECK(complete({"delete", "workspace", "ws_1", "ws_"}) == Words{"ws_1", "ws_2"});
     CHECK(complete({"shell", "-p", ""}) == Words{"python"});
     CHECK(complete({"shell", "ws_1", "--", "py"}) == Words{":file"});
-    CHECK(complete({"cp", "a", "ws"}) == Words{"ws_1:", ":file"});  // and what can be shown
+    CHECK(complete({"cp", "a", "ws"}) == Words{"ws_1:", ":file"});  // and local files
     CHECK(complete({"mcp-config", "co"}) == Words{"codex"});
     CHECK(complete({"serve", "--config", ""}) == Words{":file"});
     CHECK(complete({"nosuch", ""}).empty());

@@ -63,7 +63,7 @@ struct Unpacking {
 
 using Type = tar::TarMember::Type;
 
-/// An archive such as a hostile sandbox would make.
+/// Returns the header and content of one member, as a hostile sandbox would write them.
 std::string member(Type type, const std::string& path, const std::string& content,
                    const std::string& target = "", unsigned mode = 0644) {
     tar::TarMember one{type, path, target, content.size(), mode, 0};
@@ -145,7 +145,7 @@ TEST_CASE("an archive's names cannot lead out of the destination", "[unit][cli][
     const fs::path inside = to.path / "inside";
     fs::create_directory(inside);
     write(to.path / "mine", "untouched");
-    fs::create_symlink("..", inside / "up");  // was there before
+    fs::create_symlink("..", inside / "up");  // existed before
     for (const std::string& name :
          {std::string("../mine"), std::string("a/../../mine"), "/" + (to.path / "mine").string(),
           std::string("up/mine"), std::string("..")}) {
@@ -192,7 +192,7 @@ TEST_CASE("links that may lead out are left out, whatever others there are", "[u
     CHECK_FALSE(linkStaysInside("/etc", 5));
     CHECK_FALSE(linkStaysInside("../a", 0));
     CHECK_FALSE(linkStaysInside("../../a", 1));
-    CHECK_FALSE(linkStaysInside("l/../a", 3));  // l may be a link, and its parent elsewhere
+    CHECK_FALSE(linkStaysInside("l/../a", 3));  // l may be a link to a directory elsewhere
 
     const Folder to;
     Unpacking unpacking(to.path);
@@ -215,7 +215,7 @@ TEST_CASE("a hard link is to a file that the archive brought, not to what took i
         unpacking.extract.feed(archive + kEnd);
         unpacking.extract.finish();
     };
-    // Allowed two directories down, the link would lead out from the top.
+    // The link is allowed two directories down. At the top it would lead outside.
     const std::string deep = member(Type::File, "d/e/a", "x");
     for (const char* again : {"d/e/a", "d//e/./a"}) {
         for (const char* target : {"d/e/a", "./d/e//a"}) {
@@ -230,7 +230,7 @@ TEST_CASE("a hard link is to a file that the archive brought, not to what took i
     unpack(deep + member(Type::File, "d/e/a", "y") + member(Type::Hardlink, "b", "", "d/e/a"));
     CHECK(read(home.path / "out/b") == "y");
 
-    // Somebody else's file, though of the archive's name.
+    // A foreign file at a name of the archive.
     fs::remove_all(home.path / "out");
     fs::create_directory(home.path / "out");
     Unpacking unpacking(home.path / "out");

@@ -34,7 +34,7 @@ struct Cluster {
             define(each);
         }
     }
-    /// As an API server that has these definitions answers.
+    /// Makes the API server answer as if it had this definition.
     void define(const Json& definition) {
         const Json& names = definition["spec"]["names"];
         std::erase_if(resources, [&](const Json& r) { return r["name"] == names["plural"]; });
@@ -122,7 +122,7 @@ TEST_CASE("doctor names the fields that the cluster's definitions lack", "[unit]
     Cluster at;
     at.config.custom_resources.value = true;
     CHECK(at.finding("definitions").level == Level::Ok);
-    Json changed = kubernetes::sandboxPoolDefinition();  // by hand: its mark is ours
+    Json changed = kubernetes::sandboxPoolDefinition();  // changed by hand, with Hearth's mark
     changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
         .erase("onEmpty");
     at.define(changed);

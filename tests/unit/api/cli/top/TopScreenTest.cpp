@@ -84,7 +84,7 @@ bool shows(const Screen& screen, const std::string& text) {
     });
 }
 
-/// A user in front of what was seen.
+/// A user in front of a screen, with the data that the screen shows.
 struct User {
     Overview seen = usual();
     TopState state{std::chrono::seconds(2)};
@@ -198,7 +198,7 @@ TEST_CASE("rows sort by number or text, either way, and keep the rest stable", "
     User user;
     user.press(Key::Tab);
     CHECK(user.chosen() == "python");
-    user.type(U"s");  // READY
+    user.type(U"s");  // by READY
     CHECK(user.chosen() == "shell");
     user.type(U"r");
     CHECK(user.chosen() == "python");  // 12 before 3: numbers, not texts
@@ -242,7 +242,7 @@ TEST_CASE("a filter shows rows with a text in any column until Esc", "[unit][cli
     CHECK(user.chosen() == "ws_5555666677778888");
     user.press(Key::Escape);
     CHECK(shows(user.screen(), "workspaces 3 of 3"));
-    user.type(U"/5555666677778888");  // more of the id than is shown
+    user.type(U"/5555666677778888");  // longer than the part of the id that the table shows
     CHECK(shows(user.screen(), "workspaces 1 of 3"));
     user.press(Key::Backspace);
     user.press(Key::Escape);
@@ -256,7 +256,7 @@ TEST_CASE("a workspace ends after a yes to the question, which names it", "[unit
     user.seen.workspaces.erase(user.seen.workspaces.begin() + 1);
     const TopAction action = user.type(U"y");
     CHECK(action.kind == TopAction::Kind::End);
-    CHECK(action.id == "ws_aaaabbbbccccdddd");  // the one that was asked of
+    CHECK(action.id == "ws_aaaabbbbccccdddd");  // the one that the question named
     user.press(Key::Delete);
     CHECK(user.press(Key::Enter).kind == TopAction::Kind::None);
     CHECK(shows(user.screen(), "not ended"));
@@ -295,7 +295,7 @@ TEST_CASE("an opened workspace shows its runs, its use and its sentence", "[unit
         CHECK(shows(screen, text));
     }
     CHECK(user.type(U"d").kind == TopAction::Kind::None);
-    CHECK(shows(user.screen(), "Its 12 ms"));  // behind the question
+    CHECK(shows(user.screen(), "Its 12 ms"));  // still shown under the question
     user.type(U"n");
     CHECK(user.state.mode() == TopMode::Detail);
     CHECK(user.press(Key::Escape).kind == TopAction::Kind::Back);
@@ -364,7 +364,7 @@ TEST_CASE("claims of the last minute have a rate, a median and a worst", "[unit]
     CHECK(window.unmeasured() == "c");
     window.measured("c", 9.0);
     CHECK(window.unmeasured() == "b");
-    window.measured("b", std::nullopt);  // it ended before it was asked for
+    window.measured("b", std::nullopt);  // it ended before its figures were fetched
     CHECK(window.unmeasured().empty());
     window.saw("d", at(20), 2.0);
     CHECK(window.figures().measured == 3);

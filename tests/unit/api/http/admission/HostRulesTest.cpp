@@ -34,7 +34,7 @@ TEST_CASE("what a browser calls foreign changes nothing, also without an origin"
         const std::string field = std::string("Sec-Fetch-Site: ") + site + "\r\n";
         CHECK(verdict("POST", field) == Verdict::BadOrigin);
         CHECK(verdict("DELETE", field) == Verdict::BadOrigin);
-        CHECK(verdict("GET", field) == Verdict::Allowed);  // a link to a page of ours
+        CHECK(verdict("GET", field) == Verdict::Allowed);  // a link to one of Hearth's pages
         CHECK(verdict("POST", field + "Origin: https://app.example\r\n") == Verdict::Allowed);
     }
     CHECK(verdict("POST", "Sec-Fetch-Site: same-origin\r\n") == Verdict::Allowed);

@@ -13,7 +13,7 @@ struct Holder {
     std::vector<NewsPlaces::PlacePtr> held{};
     std::uint64_t next = 1;
 
-    /// The connection that had to give its place up; 0: none.
+    /// Takes a place. Returns the connection that had to give up its place; 0: none.
     std::uint64_t take(const std::string& tenant, const std::string& token) {
         NewsPlaces::Taken taken = places.take(tenant, token, next++);
         REQUIRE(taken.place);
@@ -50,7 +50,7 @@ TEST_CASE("in a full tenant the token with most gives up, in a full server the t
     CHECK(all.take("modest", "m") == 0);
     CHECK(all.take("greedy", "a") == 0);
     for (int i = 0; i < 3; ++i) CHECK(all.take("greedy", "b") == 0);
-    CHECK(all.take("third", "x") == 3);  // of the greedy tenant's busiest token
+    CHECK(all.take("third", "x") == 3);  // the third was held by the greedy tenant's busiest token
     CHECK(all.places.count() == 5);
 }
 

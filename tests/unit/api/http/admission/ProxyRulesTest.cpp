@@ -32,14 +32,14 @@ TEST_CASE("X-Forwarded-For counts from trusted proxies only", "[unit][http]") {
     const Served proxied = askedFor({"127.0.0.0/8", "10.0.0.0/8", "fd00::/8"});
     CHECK(peerFor(proxied, "") == "127.0.0.1 local");
     CHECK(peerFor(proxied, "X-Forwarded-For: 203.0.113.9\r\n") == "203.0.113.9");
-    // What the client wrote itself stands before what its proxy has added.
+    // A value that the client wrote itself stands before the one that its proxy added.
     CHECK(peerFor(proxied, "X-Forwarded-For: 1.2.3.4, 203.0.113.9\r\n") == "203.0.113.9");
     CHECK(peerFor(proxied, "X-Forwarded-For: 1.2.3.4, 203.0.113.9, 10.1.2.3\r\n") == "203.0.113.9");
     CHECK(peerFor(proxied, "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-For: fd00::7\r\n") ==
           "203.0.113.9");
     CHECK(peerFor(proxied, "X-Forwarded-For: 2001:db8::1\r\n") == "2001:db8::1");
     CHECK(peerFor(proxied, "X-Forwarded-For: 1.2.3.4, nonsense, 10.1.2.3\r\n") == "10.1.2.3");
-    // Who is asked for by a proxy is no local caller, whatever it says.
+    // A client behind a proxy is not a local caller, whatever its header claims.
     CHECK(peerFor(proxied, "X-Forwarded-For: 127.0.0.1\r\n") == "127.0.0.1");
     CHECK(peerFor(proxied, "X-Forwarded-For: nonsense\r\n") == "127.0.0.1");
 }

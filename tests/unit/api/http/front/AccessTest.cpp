@@ -39,7 +39,7 @@ struct Logged {
         options.access = &access;
         return options;
     }
-    /// The lines, once there are so many.
+    /// Returns the lines, after at least `count` have arrived.
     std::vector<Json> lines(std::size_t count) {
         std::vector<Json> found;
         eventually([&] {

@@ -117,7 +117,7 @@ TEST_CASE("a body past the limit is 413 and never read whole", "[unit][http]") {
         raw.ask(kPost + "Transfer-Encoding: chunked\r\n\r\n9\r\n123456789\r\n0\r\n\r\n");
     CHECK(counted.status == 413);
     CHECK(raw.ask(get("/")).status == 200);
-    // Too much to swallow: the answer still arrives, then the connection ends.
+    // The body is too long to swallow: the answer still arrives, then the connection ends.
     Raw huge(served);
     huge.send(kPost + "Content-Length: 300000\r\n\r\n" + std::string(300'000, 'x'));
     const std::string all = huge.rest();
@@ -361,7 +361,7 @@ TEST_CASE("an early answer is readable by a client that sends all it has first",
         return text("");
     });
     Raw raw(served);
-    constexpr std::size_t kSize = 64U << 20U;  // more than any buffer between us holds
+    constexpr std::size_t kSize = 64U << 20U;  // more than all buffers in between hold
     raw.send("PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(kSize) +
              "\r\n\r\n");
     const std::string piece(1U << 20U, 'x');

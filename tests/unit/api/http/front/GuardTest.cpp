@@ -14,7 +14,7 @@ Response hello(Request&) {
     return text("hello");
 }
 
-/// Clients, each with its own address, 127.9.0.1 and on, and one connection.
+/// Clients with one connection each, from their own addresses: 127.9.0.1 and following.
 class Strangers {
 public:
     explicit Strangers(Served& served) : served_(served) {}
@@ -22,7 +22,7 @@ public:
         all_.push_back(std::make_unique<Raw>(served_, 0, kFirst + in_addr_t(all_.size())));
         return *all_.back();
     }
-    /// Connects as many as there are places.
+    /// Connects new clients until all places are taken.
     void fill(std::size_t places) {
         while (served_.front->connections() < places) {
             const std::size_t before = served_.front->connections();
@@ -37,7 +37,7 @@ private:
     std::vector<std::unique_ptr<Raw>> all_;
 };
 
-/// Whether so many connections have been closed to make room.
+/// Waits until this many connections have been closed to make room; false if they are not.
 bool shedInAll(Served& served, int count) {
     const std::string line = "{reason=\"shed_idle\"} " + std::to_string(count) + "\n";
     return eventually([&] { return served.metrics.render().find(line) != std::string::npos; });
@@ -143,14 +143,14 @@ TEST_CASE("only the configured names pass as Host and Origin", "[unit][http]") {
         {"localhost:8080", "http://localhost:8080"},
         {"127.0.0.1:8080", "http://127.0.0.1:8080"},
         {"[::1]:8080", "http://[::1]:8080"},
-        {"hearth.example", "https://hearth.example"},  // a proxy speaks HTTPS for us
+        {"hearth.example", "https://hearth.example"},  // a proxy in front speaks HTTPS
         {"hearth.example:443", "https://Hearth.Example"},
         {"localhost", "vscode-webview://abc"}};
     for (const auto& [host, origin] : own) {
         INFO(host << " " << origin);
         CHECK(status(host, "Origin: " + origin + "\r\n") == 200);
     }
-    // A page of another port, name or scheme of this machine may be anybody's.
+    // A page of another port, name or scheme on this machine may belong to anybody.
     const std::vector<std::pair<std::string, std::string>> beside{
         {"localhost:8080", "http://localhost:3000"},
         {"localhost:8080", "http://localhost"},
@@ -264,7 +264,7 @@ TEST_CASE("connections beyond the caps take the place of idle ones", "[unit][htt
     Raw two(served);
     CHECK(one.ask(get("/")).status == 200);
     CHECK(two.ask(get("/")).status == 200);
-    // Its worker may still linger for a moment.
+    // The worker of an idle connection may still linger for a moment.
     CHECK(eventually([&] { return Raw(served).ask(get("/")).status == 200; }));
     CHECK(one.rest().empty());
     CHECK(served.metrics.render().find("reason=\"shed_idle\"} ") != std::string::npos);
@@ -280,7 +280,7 @@ TEST_CASE("a client that does not take its answers gives its places up", "[unit]
     two.send(get("/"));
     one.until("\r\n\r\n");
     two.until("\r\n\r\n");
-    // Both wait for their clients now: neither may shut a third out.
+    // Both now wait for their clients. Neither may keep a third client out.
     CHECK(eventually([&] {
         Raw three(served);
         three.send(get("/"));
@@ -306,9 +306,9 @@ TEST_CASE("a newcomer outlives clients that do not take their answers", "[unit][
         Raw deaf(served, 4096);
         deaf.send(get("/"));
         deaf.until("\r\n\r\n");
-        REQUIRE(eventually(idle));  // while a worker is at it, the deaf client cannot be the one
+        REQUIRE(eventually(idle));  // a connection that has a worker cannot be closed
         Raw newcomer(served);
-        Raw next(served);  // one of the three has to go
+        Raw next(served);  // one of the three has to be closed
         newcomer.send(get("/"));
         try {
             newcomer.until("\r\n");
@@ -316,7 +316,7 @@ TEST_CASE("a newcomer outlives clients that do not take their answers", "[unit][
         } catch (const std::runtime_error&) {  // closed
         }
     }
-    // Not each: ends of the round before come late.
+    // Not in every round: connections of the round before may end late.
     CHECK(served_newcomers > 8);
 }
 
@@ -331,7 +331,7 @@ TEST_CASE("strangers of many addresses do not shut a newcomer out", "[unit][http
         strangers.fill(options.connections);
         {
             Raw newcomer(served);
-            // It sorts before all of the strangers, and has as many connections as each.
+            // The newcomer sorts before all strangers, and has as many connections as each of them.
             strangers.connect();
             REQUIRE(shedInAll(served, 2 * round));
             CHECK(newcomer.ask(get("/")).status == 200);
@@ -345,7 +345,7 @@ TEST_CASE("who has just connected twice stays where another address idles", "[un
     options.connections = 8;
     options.first_byte = Millis(600'000);
     options.fresh = Millis(600'000);
-    // Not at the first time where the workers still linger with all strangers.
+    // Repeated, because the workers may still linger with all strangers at the first attempt.
     CHECK(eventually([&] {
         Served served(hello, options);
         Strangers strangers(served);
@@ -434,7 +434,7 @@ TEST_CASE("requests beyond the queue are refused with a delay to retry after", "
     second.send(get("/"));
     Raw third(served);
     third.send(get("/"));
-    // One of the two waits in the queue, the other is refused.
+    // One of the two waits in the queue. The other is refused.
     std::array<pollfd, 2> entries{{{second.fd(), POLLIN, 0}, {third.fd(), POLLIN, 0}}};
     REQUIRE(::poll(entries.data(), 2, kPatienceMs) > 0);
     Raw& refused = entries[0].revents != 0 ? second : third;

@@ -19,7 +19,7 @@ namespace hearth::api {
 
 using Millis = std::chrono::milliseconds;
 
-/// The longest wait of a test for something that should happen.
+/// The longest time that a test waits for something that should happen.
 constexpr int kPatienceMs = 20'000;
 
 class FunctionHandler final : public Handler {
@@ -48,7 +48,7 @@ struct Served {
           log(log_file.get()),
           handler(std::move(function)) {
         options.listen = "127.0.0.1:0";
-        // Sanitizers and frames of tests need more than the server gives its workers.
+        // Sanitizers and the stack frames of tests need more than the server gives its workers.
         options.worker_stack = 1U << 20U;
         front = std::make_unique<Front>(options, handler, metrics, log, clock);
         front->start();
@@ -71,10 +71,10 @@ struct Answer {
     bool has(const std::string& line) const { return head.find(line) != std::string::npos; }
 };
 
-/// A client that sends exactly the bytes it is told to.
+/// A client that sends exactly the given bytes.
 class Raw {
 public:
-    /// `from` is its own address, on the loopback; 0: any.
+    /// `from` is the client's own address on the loopback; 0: any.
     explicit Raw(const Served& served, int receive_buffer = 0, in_addr_t from = 0)
         : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         if (receive_buffer > 0) {
@@ -100,11 +100,11 @@ public:
     void send(std::string_view bytes) {
         while (!bytes.empty()) {
             const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-            if (sent <= 0) return;  // the server may have closed already: the answer tells
+            if (sent <= 0) return;  // the server may have closed already: its answer shows why
             bytes.remove_prefix(static_cast<std::size_t>(sent));
         }
     }
-    /// False at the end of the connection.
+    /// Reads more bytes. Returns false at the end of the connection.
     bool fill() {
         pollfd entry{fd_.get(), POLLIN, 0};
         if (::poll(&entry, 1, kPatienceMs) <= 0) throw std::runtime_error("nothing came");
@@ -131,7 +131,7 @@ public:
         buffer_.erase(0, count);
         return out;
     }
-    /// One answer with a Content-Length or without a body.
+    /// Reads one answer with a Content-Length or without a body.
     Answer answer(bool head_only = false) {
         Answer answer;
         answer.head = until("\r\n\r\n");
@@ -146,7 +146,7 @@ public:
         send(bytes);
         return answer();
     }
-    /// All that comes until the server closes.
+    /// Returns all bytes until the server closes the connection.
     std::string rest() {
         while (fill()) {
         }
@@ -164,7 +164,7 @@ inline std::string get(const std::string& target, const std::string& more = "") 
     return "GET " + target + " HTTP/1.1\r\nHost: localhost\r\n" + more + "\r\n";
 }
 
-/// Waits without sleeping for long until `done`, or gives up.
+/// Polls with short pauses until `done` is true. Returns false after the patience has run out.
 inline bool eventually(const std::function<bool()>& done) {
     const SystemClock clock;
     const TimePoint end = clock.now() + Millis(kPatienceMs);

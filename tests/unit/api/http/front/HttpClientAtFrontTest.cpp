@@ -13,7 +13,7 @@ using namespace hearth::http;
 
 namespace {
 
-/// Accepts connections one after another and answers each with fixed bytes, then closes it.
+/// Accepts connections one after another, answers each with fixed bytes and closes it.
 class Scripted {
 public:
     explicit Scripted(std::vector<std::string> answers, const std::string& unix_path = {})

@@ -44,7 +44,7 @@ TEST_CASE("1,000 silent and 1,000 idle connections cost four workers nothing", "
     const TimePoint start = served.clock.now();
     for (int i = 0; i < 200; ++i) REQUIRE(client.get("/").body == "here");
     CHECK(toSeconds(served.clock.now() - start) < 2.0);
-    // All of them are still served: the idle ones with a request, the half ones with their rest.
+    // All of them are still served: idle ones with a request, half ones with the rest of theirs.
     crowd[0].send("st: localhost\r\n\r\n");
     CHECK(crowd[0].answer().body == "here");
     CHECK(crowd[1].ask(get("/")).body == "here");
@@ -78,7 +78,7 @@ TEST_CASE("stop under load returns, finishes what runs and answers nothing after
         if (request.path() != "/stream") return text("x");
         Response response = text("");
         response.body = StreamStarter([](const std::shared_ptr<Stream>& stream) {
-            stream->send("begun");  // and never finished by its producer
+            stream->send("begun");  // its producer never finishes it
         });
         return response;
     });
@@ -101,7 +101,7 @@ TEST_CASE("stop under load returns, finishes what runs and answers nothing after
                     int pieces = 0;
                     client.stream(request, [&](std::string_view) { return ++pieces < c; });
                 } catch (const Error&) {
-                    // Cut off or refused: that is what stopping means.
+                    // Cut off or refused, because the server stops.
                 }
             }
         });
@@ -167,7 +167,7 @@ TEST_CASE("a front that cannot listen says so, and one never started stops", "[u
     CHECK(std::string(refused.what()) ==
           "cannot listen on " + options.listen + " (--listen): another program has that port");
     CHECK(refused.hint().find("--listen HOST:PORT") != std::string::npos);
-    options.listen = "192.0.2.1:0";  // of a network that is nobody's
+    options.listen = "192.0.2.1:0";  // TEST-NET-1: no host has this address
     options.flag = "--ops-listen";
     Front elsewhere(options, served.handler, served.metrics, served.log, served.clock);
     CHECK(std::string(hearth::test::errorOf([&] { elsewhere.start(); }).what()) ==

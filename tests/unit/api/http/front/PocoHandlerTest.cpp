@@ -22,7 +22,7 @@ namespace {
 
 using PocoFunction = std::function<void(HTTPServerRequest&, HTTPServerResponse&)>;
 
-/// A factory that knows nothing of Hearth.
+/// A factory that knows only Poco.
 class PocoFactory final : public Poco::Net::HTTPRequestHandlerFactory {
 public:
     explicit PocoFactory(PocoFunction function) : function_(std::move(function)) {}
@@ -46,7 +46,7 @@ private:
     PocoFunction function_;
 };
 
-/// A front that serves a handler of Poco's.
+/// A front that serves a handler of Poco.
 struct PocoServed : Served {
     explicit PocoServed(PocoFunction function) : Served([](Request&) { return text(""); }) {
         FrontOptions options;
@@ -76,7 +76,7 @@ TEST_CASE("a handler that knows only Poco is served", "[unit][http]") {
         if (uri == "/throws") throw std::runtime_error("secret");
         if (uri == "/silent") return response.setStatus(HTTPServerResponse::HTTP_NO_CONTENT);
         response.setContentType("text/x-echo");
-        response.setChunkedTransferEncoding(true);  // the front frames it, whatever is asked for
+        response.setChunkedTransferEncoding(true);  // has no effect: the front frames it
         response.setContentLength(7);
         std::ostream& out = response.send();
         out << request.getMethod() << " " << uri << " " << request.get("x-name", "-") << " "
@@ -140,7 +140,7 @@ TEST_CASE("a handler of Poco's never takes a broken body for a whole one", "[uni
     });
     const std::string head =
         "PUT / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
-    // Poco's own stream takes all of these for an end.
+    // Poco's own stream takes all of these for an end of the body.
     for (const std::string body : {"zz\r\nhello\r\n0\r\n\r\n", "5\nhelloXX", "5\r\nhelloXX\r\n"}) {
         INFO(body);
         CHECK(Raw(served).ask(head + body).status == 400);
@@ -153,7 +153,7 @@ TEST_CASE("a handler of Poco's never takes a broken body for a whole one", "[uni
 
 TEST_CASE("a header reaches a handler as it was checked", "[unit][http]") {
     Served served([](Request& request) { return text(request.get("X-Word", "-")); });
-    // Poco's own parser decodes it, line feed and all.
+    // Poco's own parser decodes the word, including the line feed.
     const std::string word = "=?UTF-8?Q?a=0D=0AEvil:_b?=";
     CHECK(Raw(served).ask(get("/", "X-Word: " + word + "\r\n")).body == word);
 }

@@ -12,7 +12,7 @@ using namespace hearth::http;
 namespace {
 
 /// A front whose streams and waits depend on rights that the test ends. The path selects the
-/// answer: "/news", "/call" (a stream that is none of news) or "/wait".
+/// answer: "/news", "/call" (a stream that is not news) or "/wait".
 class Rights {
 public:
     Rights() : served_([this](Request& request) { return answer(request); }) {}
@@ -28,10 +28,10 @@ public:
         if (!came) throw std::runtime_error("no stream was started");
         return found;
     }
-    /// Of requests that come after it.
+    /// Sets when the right of later requests expires.
     void expiresIn(Millis time) { expires_ = served_.clock.wall() + time; }
     void withdraw() { withdrawal_.request_stop(); }
-    /// Requests that come after it have another token.
+    /// Gives later requests another token.
     void changeToken() { withdrawal_ = std::stop_source(); }
     int waiting() const { return waiting_; }
     int resumed() const { return resumed_; }
@@ -85,7 +85,7 @@ TEST_CASE("streams end when the right to them is withdrawn, and those of others 
     call.send(get("/call"));
     const std::shared_ptr<Stream> cut = rights.next();
     rights.withdraw();
-    // News end cleanly; an answer that is not whole does not look like one that is.
+    // A stream of news ends cleanly. A cut answer does not look like a complete one.
     CHECK(news.until("0\r\n\r\n").starts_with("HTTP/1.1 200 "));
     CHECK(call.rest().find("0\r\n\r\n") == std::string::npos);
     CHECK(eventually([&] { return heard->closed() && cut->closed(); }));
@@ -93,7 +93,7 @@ TEST_CASE("streams end when the right to them is withdrawn, and those of others 
     CHECK(cut->lapsed());
     CHECK_FALSE(heard->send("late"));
     rights.changeToken();
-    news.send(get("/news"));  // the connection goes on
+    news.send(get("/news"));  // the connection is still open
     const std::shared_ptr<Stream> other = rights.next();
     CHECK(other->send("news"));
     CHECK(news.until("news\r\n").starts_with("HTTP/1.1 200 "));

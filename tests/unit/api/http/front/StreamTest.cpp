@@ -12,7 +12,7 @@ using namespace hearth::http;
 
 namespace {
 
-/// Passes the streams that a front started to the test.
+/// Hands the streams that a front started to the test.
 class Streams {
 public:
     Response start(std::string keepalive = "",
@@ -209,7 +209,7 @@ TEST_CASE("what the streams of a tenant queue together has a bound", "[unit][htt
         clients.back()->send(get(tenant));
         return streams.next();
     };
-    const std::string much(16U << 20U, 'x');  // more than sockets take
+    const std::string much(16U << 20U, 'x');  // more than the buffers of sockets hold
     const std::shared_ptr<Stream> first = started("/a");
     CHECK(first->send(much));
     const std::shared_ptr<Stream> second = started("/a");
@@ -218,7 +218,7 @@ TEST_CASE("what the streams of a tenant queue together has a bound", "[unit][htt
     CHECK(started("/b")->send(much));
     CHECK(started("/a")->send("little"));
     first->finish();
-    clients.front()->until("0\r\n\r\n");  // read, and so counted no more
+    clients.front()->until("0\r\n\r\n");  // has been read, and so no longer counts
     CHECK(eventually([&] { return started("/a")->send(much); }));
 }
 
@@ -298,7 +298,7 @@ TEST_CASE("streams and waits do not use up the connections of an address", "[uni
     }
     CHECK(served.front->streams() == 12);
     CHECK(Raw(served).ask(get("/")).status == 200);
-    // What comes back from its stream counts again.
+    // A connection counts again after its stream has ended.
     for (const auto& stream : held) stream->finish();
     CHECK(eventually([&] { return served.front->connections() <= 5; }));
     CHECK(Raw(served).ask(get("/")).status == 200);
@@ -335,7 +335,7 @@ TEST_CASE("a stream that waits for news is ended for a newer one of the same tok
     CHECK_FALSE(two->closed());
     CHECK_FALSE(others->closed());
     CHECK(three->send("news"));
-    // Its connection goes on: the end was a clean one.
+    // The end was a clean one, so the connection goes on.
     first.send(get("/one"));
     const std::shared_ptr<Stream> again = streams.next();
     CHECK(second.until("0\r\n\r\n").starts_with("HTTP/1.1 200 "));

@@ -35,7 +35,7 @@ public:
         rung_ = true;
         wake();
     }
-    /// News that are not what is waited for.
+    /// Wakes all requests, although their condition does not hold unless the bell has rung.
     void wake() {
         const std::lock_guard lock(mutex_);
         for (const auto& each : wakes_) each();
@@ -145,7 +145,7 @@ TEST_CASE("a server that stops answers what waits", "[unit][http]") {
     REQUIRE(eventually([&] { return bell.subscribed() == 1; }));
     served.front->stop();
     CHECK(raw.answer().body == "stopping");
-    bell.ring();  // late, when nobody is there any more
+    bell.ring();  // late, after all clients have gone
 }
 
 TEST_CASE("who waits beyond what may is answered at once", "[unit][http]") {
@@ -164,7 +164,7 @@ TEST_CASE("who waits beyond what may is answered at once", "[unit][http]") {
         },
         options);
     std::vector<std::unique_ptr<Raw>> waiting;
-    // One after the other: who comes last gets a place because nobody holds more than are free.
+    // One after the other: the last gets a place if no tenant holds more places than are free.
     for (const char* tenant : {"/greedy", "/greedy", "/patient"}) {
         waiting.push_back(std::make_unique<Raw>(served));
         waiting.back()->send(get(tenant));
@@ -216,7 +216,7 @@ TEST_CASE("long answers that a tenant does not read have a bound", "[unit][http]
     Served served(
         [&](Request& request) {
             request.actsFor(request.path(), "", {});
-            return text(std::string(16U << 20U, 'x'));  // more than sockets take
+            return text(std::string(16U << 20U, 'x'));  // more than the buffers of sockets hold
         },
         options);
     Raw unread(served, 4096);

@@ -39,7 +39,7 @@ std::array<Fd, 2> pairOfSockets(int flags = 0) {
     return {Fd(ends[0]), Fd(ends[1])};
 }
 
-/// A client that speaks TLS, and believes every certificate.
+/// A client that speaks TLS and accepts every certificate.
 class Client {
 public:
     explicit Client(Fd fd, int version = 0, const char* ciphers = nullptr)
@@ -65,7 +65,7 @@ public:
             throw std::runtime_error("the client cannot write");
         }
     }
-    /// Until the other side's goodbye, or `most` bytes; `goodbye` says which.
+    /// Reads until the other side's goodbye or `most` bytes. `goodbye` tells which came.
     Bytes read(std::size_t most) {
         Bytes all;
         std::array<char, 65'536> piece;
@@ -114,7 +114,7 @@ struct CertificateFolder {
     CertificateFolder() { write(); }
 
     TlsFiles files() const { return {dir.path() + "/cert.pem", dir.path() + "/key.pem"}; }
-    /// Another certificate in the place of the one before.
+    /// Replaces the certificate with a new one.
     void write() {
         const std::shared_ptr<SSL_CTX> server =
             broker::TlsAuthority({"127.0.0.1"}).serverFor("127.0.0.1");
@@ -130,7 +130,7 @@ struct CertificateFolder {
         std::ofstream(dir.path() + "/new") << text;
         std::filesystem::rename(dir.path() + "/new", dir.path() + "/" + name);
     }
-    /// The client's end, and the plain one. `buffer`: what the kernel keeps for the client.
+    /// Returns the client's end and the plain end. `buffer`: the kernel's buffer to the client.
     std::pair<Fd, Fd> connection(TlsTunnels& tunnels, int buffer = 0) {
         auto [client, server] = pairOfSockets();
         if (buffer > 0) {
@@ -247,11 +247,11 @@ TEST_CASE("a handshake may come in pieces, wherever they are cut", "[unit][http]
             static_cast<void>(client.read(1));
         });
         const Bytes hello = test::readFrom(middle, 200);
-        // The next byte would begin a request of HTTP.
+        // The next byte would be the first letter of a method of HTTP.
         std::size_t cut = 1;
         while (cut < hello.size() && (hello[cut] < 'A' || hello[cut] > 'Z')) ++cut;
         test::writeTo(raw, hello.substr(0, cut));
-        REQUIRE(test::eventually([&, &from = raw] {  // it has been read
+        REQUIRE(test::eventually([&, &from = raw] {  // the server has read it
             int unread = 0;
             return ::ioctl(from.get(), SIOCOUTQ, &unread) == 0 && unread == 0;
         }));

@@ -16,7 +16,7 @@ struct Cancels {
     metrics::Log log{-1};
     CallCanceller canceller{clock, log, std::chrono::milliseconds(0)};
 
-    /// Cancels a call of the tenant, which runs `cancel`; gives what expires once it is done with.
+    /// Cancels a call of the tenant, which runs `cancel`. The result expires when the call is done.
     std::weak_ptr<void> cancel(const std::string& tenant, std::function<void()> cancel,
                                std::shared_ptr<FakeExecution> work = {}) {
         PendingToolCall call;

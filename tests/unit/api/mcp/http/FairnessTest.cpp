@@ -5,12 +5,12 @@
 #include "tests/support/Support.h"
 #include "tests/unit/api/mcp/Scene.h"
 
-// One tenant, or one token, cannot take away the share of the others.
+// One tenant or token cannot take away the share of another.
 
 namespace hearth::mcp {
 namespace {
 
-/// A scene with tokens, as the bearer of one.
+/// A scene with several tokens, which sends requests with one of them at a time.
 struct Tenants : Scene {
     Tenants() {
         house.tokens.known = twoTenants();
@@ -77,7 +77,7 @@ TEST_CASE("a tenant has so many calls in work, and another tenant's go on", "[un
     std::vector<std::shared_ptr<FakeStream>> streams;
     for (std::size_t i = 0; i < Scene::kCallsOfTenant; ++i) {
         streams.push_back(started(scene.post(runMessage(static_cast<int>(i)))));
-        streams.back()->finish();  // who hangs up still has its call in work
+        streams.back()->finish();  // a client that hangs up still has its call in work
     }
     const Json refused = scene.postJson(runMessage(99));
     CHECK(refused["error"]["message"].get<std::string>().find("its share") != std::string::npos);
@@ -122,7 +122,7 @@ TEST_CASE("a tenant whose calls are slow to be taken back delays no other's", "[
     std::counting_semaphore gate(0);
     std::atomic<int> of_b{0};
     Tenants scene;
-    // Before the scene ends, whose threads wait at the gate.
+    // Opens the gate before the scene ends: threads of the scene wait at it.
     const std::unique_ptr<void, std::function<void(void*)>> opening(
         &gate, [&](void*) { gate.release(kSlow); });
     scene.keepRunning();

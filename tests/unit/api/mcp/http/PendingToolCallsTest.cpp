@@ -19,7 +19,7 @@ struct Answers {
     std::stop_source server;
     PendingToolCalls calls{clock, log};
 
-    /// A call of the tenant that has ended, and is answered by `answer`.
+    /// Follows a call of the tenant, which has ended if `ended` is true. `answer` makes its result.
     std::shared_ptr<FakeStream> follow(const std::string& tenant, std::function<Json()> answer,
                                        bool ended = true) {
         const auto work = std::make_shared<FakeExecution>();
@@ -74,7 +74,7 @@ TEST_CASE("when the server stops, each call is answered with its state", "[unit]
         for (const auto& stream : streams) {
             CHECK(stream->until("").find("it runs") != std::string::npos);
         }
-        // Also one that comes after that, or is there when this object ends.
+        // A call that comes after the stop, or is there when this object ends, is answered too.
         streams.push_back(answers.follow(
             "t", [] { return resultMessage(1, "it runs"); }, false));
     }

@@ -16,7 +16,7 @@ std::string fileUri(const std::string& workspace, const std::string& path) {
     return "workspace://" + workspace + "/files/" + path;
 }
 
-/// Writes a file like a call of the API.
+/// Writes a file like a call of the API does.
 void put(Scene& scene, const std::string& workspace, const std::string& path, std::string bytes) {
     scene.house.workspaces.writeFile(kOwner, workspace, path, std::nullopt,
                                      [&bytes](char* to, std::size_t room) {
@@ -30,7 +30,7 @@ Json subscribe(Scene& scene, const std::string& uri) {
     return scene.postJson(message("resources/subscribe", 1, {{"uri", uri}}));
 }
 
-/// What a stream of subscriptions/listen is acknowledged for these URIs.
+/// Returns the notifications that a stream of subscriptions/listen acknowledges for these URIs.
 Json honoured(Scene& scene, const std::vector<std::string>& uris) {
     const Json wanted = {{"notifications", {{"resourceSubscriptions", uris}}}};
     const api::Response response = scene.post(modern(scene, "subscriptions/listen", 1, wanted));
@@ -62,7 +62,7 @@ TEST_CASE("a slow look at the history does not hold up who ends a session", "[un
     scene.house.events.happen(
         {.type = "execution.finished", .resource = test::kExecution, .tenant = "default"});
     REQUIRE(found.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready);
-    // As the front's thread does when the client goes.
+    // The front's thread does the same when the client disconnects.
     const auto ended =
         std::async(std::launch::async, [&] { return scene.send("DELETE", "").status; });
     const bool at_once = ended.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
@@ -84,7 +84,7 @@ TEST_CASE("a one shot tells nobody that there are other resources", "[unit][mcp]
     CHECK(told.find("pool://python") != std::string::npos);
     CHECK(told.find("list_changed") == std::string::npos);
 
-    // The same of a workspace that lists show, so that the test is known to be able to fail.
+    // A workspace that lists show is reported. This proves that the check above can fail.
     Scene other;
     other.open();
     const std::shared_ptr<FakeStream> second = started(other.send("GET", ""));
@@ -113,7 +113,7 @@ TEST_CASE("a session that wants warnings hears of a workspace that ends soon", "
           std::string::npos);
     CHECK(told.find("notifications/message") == told.rfind("notifications/message"));
 
-    // One that asked for graver messages only, or for none, hears of its subscription alone.
+    // A session that asked for graver messages only, or for none, gets only its subscription's.
     Scene other;
     other.open();
     const std::shared_ptr<FakeStream> second = started(other.send("GET", ""));
@@ -180,7 +180,7 @@ TEST_CASE("a subscription to a file hears what code has written when its run end
     scene.keepRunning();
     const std::string id = workspaceOf(scene);
     const std::string uri = fileUri(id, "made.csv");
-    // There is no such file yet: it is heard of when it comes.
+    // The file does not exist yet. The subscription reports it when it appears.
     const Json wanted = {{"notifications", {{"resourceSubscriptions", {uri}}}}};
     const std::shared_ptr<FakeStream> stream =
         started(scene.post(modern(scene, "subscriptions/listen", "l", wanted)));

@@ -28,7 +28,7 @@ Seed seedOf(House& house, const std::string& name) {
     throw std::runtime_error("no seed " + name);
 }
 
-/// Calls a tool like MCP and settles it; anything it waits for must have finished before.
+/// Calls a tool like MCP and settles it. Everything that the tool waits for must be done before.
 ToolResult use(House& house, const std::string& seed, const std::string& name,
                const Json& arguments, const CallContext& call) {
     const Toolbox tools(house.services, seedOf(house, seed).tools);
@@ -50,7 +50,7 @@ std::vector<std::string> keysOf(const Json& object) {
     return keys;
 }
 
-/// "name(a, b=null)": a tool as the seeds' documents write it.
+/// Returns "name(a, b=null)": a tool as the seeds' documents write it.
 std::string signatureOf(const Tool& tool) {
     const Json required = tool.schema.value("required", Json::array());
     std::string text;
@@ -304,14 +304,14 @@ TEST_CASE("a series tells of each command, and forged marks are text", "[unit][m
 
     CHECK(withoutMarks(view.stdout_bytes) == "one" + mark + " x\n");
 
-    // Broken off in the second.
+    // Broken off in the second command.
     view.stdout_bytes = mark + " 1 0\nbegun";
     view.stderr_bytes = mark + " 1 0\n";
     REQUIRE(results().size() == 2);
     CHECK(results()[1].stdout_bytes == "begun");
     CHECK(results()[1].exit_code == -1);
 
-    // The middle of a long output is gone, with the mark of the second.
+    // The middle of a long output is missing, and with it the second command's mark.
     view.stdout_bytes = "a" + mark + " 1 0\nxxxx" + mark + " 3 0\n";
     view.stderr_bytes = mark + " 1 0\n" + mark + " 3 0\n";
     REQUIRE(results().size() == 3);

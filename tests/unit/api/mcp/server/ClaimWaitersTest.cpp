@@ -33,7 +33,7 @@ bool eventually(const std::function<bool()>& done) {
     return done();
 }
 
-/// A client's side of an answer that is suspended.
+/// A client's side of a suspended answer.
 struct Suspended {
     explicit Suspended(api::Response response)
         : suspension(std::get<api::Suspension>(std::move(response.body))) {
@@ -49,12 +49,12 @@ struct Suspended {
     std::shared_ptr<void> subscription;
 };
 
-/// Calls apart from any transport, with a claim in each.
+/// Calls without a transport; each makes a claim.
 struct Claimants {
     FakeStock stock;
     SystemClock clock;
     std::atomic<int> made{0};
-    std::atomic<int> ended{0};  ///< of these, taken back
+    std::atomic<int> ended{0};  ///< the made ones that were taken back
     ClaimWaiters calls{clock};
 
     Claimants() { stock.hold(); }
@@ -282,13 +282,13 @@ TEST_CASE("a tenant has so many threads to wait in; beyond them it is told to co
     waits.push_back(scene.pending("b"));
     REQUIRE(scene.stock.waiting(ClaimWaiters::kMostOfTenant + 1));
 
-    waits.clear();  // nobody hears of them: their threads are free
+    waits.clear();  // the clients have gone: their threads become free
     REQUIRE(scene.stock.waiting(0));
     REQUIRE(eventually([&] {
         try {
             const PendingCall again = scene.pending("a");
             return scene.stock.waiting(1);
-        } catch (const Error&) {  // a thread has not gone yet
+        } catch (const Error&) {  // a thread is not free yet
             return false;
         }
     }));
@@ -373,7 +373,7 @@ TEST_CASE("what was made for a call and was never told is ended, once", "[unit][
 
 TEST_CASE("who hangs up does not wait for the end of what was made for it", "[unit][mcp]") {
     Claimants scene;
-    std::promise<void> answer;  // of a sandbox
+    std::promise<void> answer;  // the answer of a sandbox
     CallContext context;
     context.who.tenant = "a";
     std::atomic<bool> ended{false};

@@ -43,7 +43,7 @@ void saveIn(const LocalFiles& files, const std::string& path, const std::string&
     files.save(path, "default.txt", [&](const LocalFiles::Append& append) { append(bytes); });
 }
 
-/// Runs a bridge whose server is not there on these lines; gives what it wrote.
+/// Runs a bridge without a reachable server on these lines. Returns the bridge's output.
 std::string bridged(const std::string& lines, const std::string& root = "/tmp") {
     std::array<int, 2> in{};
     std::array<int, 2> out{};

@@ -45,7 +45,7 @@ TEST_CASE("pictures without room are counted by their types", "[unit][mcp]") {
     const Json other{{"image/gif", base64(1'000)}};
     const ShownPictures shown =
         picturesOf(showing({large, other, small, small, small, small}), 700'000);
-    CHECK(shown.of_result.size() == 3);  // of the first four
+    CHECK(shown.of_result.size() == 3);  // three of the first four results
     CHECK(shown.left_out.at("image/png") == 2);
     CHECK(shown.left_out.at("image/gif") == 1);
 }

@@ -15,7 +15,7 @@ CallContext callOf(const House& house) {
     return {controller::Principal{"a", controller::Role::User, ""}, house.clock.now()};
 }
 
-/// Calls a tool and settles it; anything it waits for must have finished before.
+/// Calls a tool and settles it. Everything that the tool waits for must be done before.
 ToolResult use(House& house, const std::string& name, const Json& arguments) {
     const Toolbox tools(house.services, nativeTools(house.services));
     const Tool* tool = tools.find(name);
@@ -36,7 +36,7 @@ std::string openIn(House& house) {
     return text.substr(0, text.find('\n'));
 }
 
-/// Whether clients that pass schemas on to models take this one.
+/// Checks that clients that pass schemas on to models accept this one.
 void checkPortable(const Json& schema) {
     for (const auto& [key, value] : schema.items()) {
         CHECK(key != "$ref");
@@ -97,7 +97,7 @@ TEST_CASE("descriptions stay short however many pools there are", "[unit][mcp]")
     }
     CHECK(with_pools == 2);
     const std::string all = textOf(use(house, "pool_list", Json::object()));
-    CHECK(all.find("pool-30: ") != std::string::npos);  // where all of them are
+    CHECK(all.find("pool-30: ") != std::string::npos);  // pool_list lists all pools
 }
 
 TEST_CASE("a model learns what a pool has installed", "[unit][mcp]") {
@@ -191,7 +191,7 @@ TEST_CASE("what code shows reaches the model as text and images", "[unit][mcp]")
     CHECK(text.find("<i>only</i>") != std::string::npos);
     CHECK(text.find("2 result(s) of type image/png") != std::string::npos);
     CHECK(text.find("1 result(s) of type image/jpeg") != std::string::npos);
-    // Some clients show a model nothing else where it is there.
+    // Some clients show a model only the structured content if there is any.
     CHECK_FALSE(result.message().contains("structuredContent"));
 }
 

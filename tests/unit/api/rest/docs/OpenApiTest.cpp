@@ -20,7 +20,7 @@ void collectReferences(const Json& value, std::set<std::string>& out) {
     }
 }
 
-/// Collects the places of request strings without a greatest length.
+/// Collects the places of request strings that have no maximum length.
 void collectUnbounded(const Json& schema, const Json& schemas, const std::string& at,
                       std::set<std::string>& seen, std::set<std::string>& out) {
     if (const auto reference = schema.find("$ref"); reference != schema.end()) {
@@ -187,7 +187,7 @@ TEST_CASE("examples of answers fit their schemas and do not contradict themselve
         }
     }
     CHECK(executions >= 5);
-    // The ids of paths are those of the answers.
+    // Paths and answers use the same example ids.
     const std::string path = "/v1/workspaces/{workspace}";
     const Json& shown = pathOf(document, path.c_str(), "get");
     CHECK(shown.at("parameters").at(0).at("example") == shown.at("responses")
@@ -253,7 +253,7 @@ TEST_CASE("a one shot is described with what it can have, and nothing else", "[u
     CHECK(!schemas.at("OneShotRequest").at("properties").contains("context"));
     CHECK(schemas.at("OneShotRequest").at("properties").contains("gpu"));
     CHECK(schemas.at("OneShotRequest").at("properties").contains("limits"));
-    CHECK(schemas.at("ClaimLimits").at("properties").size() == 3);  // those that can be narrowed
+    CHECK(schemas.at("ClaimLimits").at("properties").size() == 3);  // limits that can be narrowed
     CHECK(schemas.at("OneShotRequest").at("additionalProperties") == false);
 }
 

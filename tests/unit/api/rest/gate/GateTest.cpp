@@ -180,7 +180,7 @@ TEST_CASE("changes and denials are in the audit log, reading and what was sent a
 
 namespace {
 
-/// The ids of the operations that take the token of one workspace, of all that need a token.
+/// Returns the ids of the operations that accept a token for this workspace.
 std::set<std::string> takenBy(House& house, const std::string& workspace) {
     const std::string& key = house.services.secret_key;
     const auth::Authenticator authenticator(house.tokens, key);

@@ -267,7 +267,7 @@ TEST_CASE("an execution with much output is streamed, and says the same", "[unit
     CHECK(list.at("nextCursor").is_null());
     CHECK(list.at("items")[0] == expected);
     CHECK(list.at("items")[3] == expected);
-    Json bare = list.at("items")[5];  // four MiB have been told by then
+    Json bare = list.at("items")[5];  // the items before it already carry four MiB
     CHECK(bare.at("stdout") == "");
     CHECK(bare.at("truncated") == true);
     CHECK(bare.at("status") == "ok");

@@ -10,7 +10,7 @@ namespace {
 
 const std::string kWorkspacePath = "/v1/workspaces/" + kWorkspace;
 
-/// Returns the path of a new link to a.txt.
+/// Creates a link to a.txt and returns its path.
 std::string made(House& house, const std::string& body = R"({"path":"a.txt"})") {
     FakeRequest request("POST", kWorkspacePath + "/links", body);
     request.json().with("Host", "hearth.example:8080");

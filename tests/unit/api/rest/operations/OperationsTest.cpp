@@ -126,7 +126,7 @@ api::Response call(House& house, const Happy& happy) {
     return house.rest.handle(request);
 }
 
-/// The response must be one of those that the table declares, and fit its schema.
+/// Checks that the table declares this response, and that the response fits its schema.
 void fits(const rest::Operation& op, const api::Response& response) {
     CHECK(response.route == op.pattern);
     for (const rest::Answer& answer : op.answers) {

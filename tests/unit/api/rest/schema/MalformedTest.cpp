@@ -10,7 +10,7 @@ namespace {
 struct Bad {
     std::string body;
     ErrorCode code;
-    std::string pointer;  ///< one of the errors' pointers; "" where the document has none
+    std::string pointer;  ///< one pointer of the errors; "" if the document has none
 };
 
 /// Returns the error that `handle` throws for this request.
@@ -31,7 +31,7 @@ bool names(const Error& error, const std::string& pointer) {
     return false;
 }
 
-/// Faults that every JSON body may have.
+/// Returns faults that every JSON body may have.
 std::vector<Bad> commonFaults(bool empty_allowed) {
     std::vector<Bad> all{
         {"[]", ErrorCode::InvalidArgument, ""},

@@ -84,7 +84,7 @@ TEST_CASE("no piece holds more than its share, however long output and results a
     }
     CHECK(all == atOnce(execution));
     CHECK(most < 128U << 10U);
-    CHECK(all.find('\n') == std::string::npos);  // it may stand in an event
+    CHECK(all.find('\n') == std::string::npos);  // so that it fits into one event
 }
 
 TEST_CASE(
@@ -99,7 +99,7 @@ TEST_CASE(
     std::string all;
     pieces.next(all);
     execution->print(1, " and later");
-    execution->chunks.erase(execution->chunks.begin());  // the log has moved on
+    execution->chunks.erase(execution->chunks.begin());  // the log has dropped its oldest chunk
     while (pieces.next(all)) continue;
     const Json told = parseJson(all);
     CHECK(told.at("stdout") == "last");

@@ -25,7 +25,7 @@ private:
     std::vector<std::shared_ptr<FakeStream>> all_;
 };
 
-/// A source that is held up, as by a disk, until the test lets it go.
+/// Returns a source that blocks, as on a slow disk, until the test releases it.
 rest::PieceSource held(std::shared_future<void> until) {
     return [until = std::move(until)](std::string&) {
         until.wait();
@@ -43,7 +43,7 @@ TEST_CASE("long answers of one tenant leave another one every second turn", "[un
     std::atomic<int> between{0};
     rest::StreamedJson carrier;
     Streams streams;
-    // Hold the threads: one until all stand in line, the others to the end.
+    // Occupy the threads: one until all requests stand in line, the others until the end.
     const std::shared_future<void> to_the_end = over.get_future().share();
     carrier.send(streams.of("w"), held(to_the_end));
     carrier.send(streams.of("x"), held(to_the_end));
@@ -63,7 +63,7 @@ TEST_CASE("long answers of one tenant leave another one every second turn", "[un
     const auto came = done.get_future().wait_for(std::chrono::seconds(20));
     over.set_value();
     REQUIRE(came == std::future_status::ready);
-    CHECK(between < 24 * 8);  // turns of at most eight pieces; all of theirs are 5000
+    CHECK(between < 24 * 8);  // a turn has at most eight pieces; theirs has 5000 in all
 }
 
 TEST_CASE("slow sources of one tenant do not delay another's answer", "[unit][rest]") {

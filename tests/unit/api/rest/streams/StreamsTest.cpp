@@ -18,7 +18,7 @@ struct Sent {
     Json data;
 };
 
-/// The content that a client reads out of the bytes.
+/// Returns the events that a client reads from these bytes.
 std::vector<Sent> parse(std::string_view text) {
     std::vector<Sent> all;
     while (!text.empty()) {
@@ -164,7 +164,7 @@ TEST_CASE("results stand in order with the output and resuming finds every place
 }
 
 TEST_CASE("a place among results is found when they come back after a restart", "[unit][rest]") {
-    // The client had: one result, "abc", another result. Then the server knows nothing yet.
+    // The client got one result, "abc" and another result. The new server has no results yet.
     const auto execution = std::make_shared<FakeExecution>();
     const auto stream = std::make_shared<FakeStream>();
     rest::StreamedJson carrier;
@@ -236,7 +236,7 @@ TEST_CASE("a slow client holds the pump back, not the execution", "[unit][rest]"
         rounds += stream->drain() ? 1 : 0;
         return stream->closed();
     }));
-    CHECK(rounds >= 2 * (3U << 20U) / (384U << 10U));  // events and exit, six bytes for each
+    CHECK(rounds >= 2 * (3U << 20U) / (384U << 10U));  // events and exit, six bytes per character
     CHECK(stream->most < api::Stream::kHighWater + (128U << 10U));
     CHECK(parse(stream->sent).back().data.at("stdout").get<std::string>().size() == 32U << 14U);
     CHECK(bytesOf(parse(stream->sent), "stdout").size() == 32U << 14U);
@@ -406,7 +406,7 @@ TEST_CASE("many followers of an execution do not hold up the thread that brings 
         CHECK(all.back().name == "exit");
         here += stream->senders.contains(std::this_thread::get_id()) ? 1 : 0;
     }
-    CHECK(here == 5);  // four of the crowd, and the other
+    CHECK(here == 5);  // four of the crowd, and the other one
     streams.clear();
     CHECK(eventually([&] { return execution.use_count() == 1; }));
     CHECK(execution->subscriptions() == 0);

@@ -95,7 +95,7 @@ TEST_CASE("a claim that has to wait is suspended, and run again when its turn ha
 
 TEST_CASE("a claim whose client has gone leaves the line and is not run again", "[unit][rest]") {
     Waiting hung_up;
-    hung_up.start();  // the front lets the suspension go
+    hung_up.start();  // the front drops the suspension
     CHECK(hung_up.line.left == 1);
 
     Waiting late;
@@ -212,7 +212,7 @@ TEST_CASE("slow streamed claims of a tenant leave threads for those of others", 
         clients.push_back(std::make_shared<FakeStream>());
         std::get<api::StreamStarter>(response.body)(clients.back());
     };
-    // One tenant's claims are slow and more than there are threads; its neighbour comes last.
+    // One tenant's claims are slow, and more than there are threads. Its neighbour comes last.
     for (int i = 0; i < 6; ++i) begin("a", now);
     REQUIRE(eventually([&] { return count() == 2; }));
     begin("b", now);

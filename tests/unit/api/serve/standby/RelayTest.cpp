@@ -22,7 +22,7 @@ namespace {
 
 const Poco::Timespan kPatience(5, 0);
 
-/// A leader that sends back the bytes it gets, with its name first.
+/// A leader that sends its name first and then sends back the bytes that it receives.
 class Leader {
 public:
     explicit Leader(std::string name) : name_(std::move(name)) {
@@ -49,7 +49,7 @@ private:
                         client.sendBytes(bytes.data(), n);
                     }
                     client.shutdownSend();
-                } catch (const Poco::Exception&) {  // the relay has ended it
+                } catch (const Poco::Exception&) {  // the relay has ended the connection
                 }
             });
         }
@@ -68,7 +68,7 @@ struct Client {
     void say(const std::string& text) {
         socket.sendBytes(text.data(), static_cast<int>(text.size()));
     }
-    /// Until there are so many bytes, or the end.
+    /// Reads until `count` bytes have arrived or the stream ends.
     std::string hear(std::size_t count) {
         std::string all;
         std::vector<char> bytes(64 * 1024);
@@ -79,7 +79,7 @@ struct Client {
         }
         return all;
     }
-    /// Nothing more comes.
+    /// Returns whether the stream has ended.
     bool ended() {
         try {
             char byte = 0;
@@ -150,7 +150,7 @@ TEST_CASE("a new leader gets the new connections, and those to the old one end",
     at.relay.aim(one.address());
     Client before(at.relay);
     CHECK(before.hear(1) == "1");
-    at.relay.aim(one.address());  // the same again
+    at.relay.aim(one.address());  // the same address again
     before.say("x");
     CHECK(before.hear(1) == "x");
     at.relay.aim(two.address());
