@@ -14,7 +14,7 @@ struct Guarded {
     StoppableCondition stopped;
     int value HEARTH_GUARDED_BY(mutex) = 0;
 
-    /// Whether another thread can have the mutex now.
+    /// Locks the mutex on another thread. Returns true, or never while this thread holds the mutex.
     bool free() {
         bool taken = false;
         std::jthread([&] {

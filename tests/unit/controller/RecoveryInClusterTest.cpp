@@ -30,7 +30,7 @@ struct Leaderless {
         }
         leader.journal.flush(1s);
     }
-    /// The next leader is on another machine.
+    /// Removes the marks, because the next leader is on another machine.
     void forgetMarks() const { std::filesystem::remove_all(ground.dir.file("claimed")); }
 };
 

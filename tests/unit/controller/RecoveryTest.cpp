@@ -39,7 +39,7 @@ std::string sealOf(House& house, const Told& told,
     return house.broker.claimSeal().close({mode, {}, {}, told.tenant, told.workspace}, told.claim);
 }
 
-/// What the first server leaves behind when it dies.
+/// The state that the first server leaves behind when it dies.
 struct Left {
     WorkspaceView workspace;
     std::string finished;
@@ -67,7 +67,7 @@ Left liveAndDie(Ground& ground) {
     house.loop.settle();
     left.running =
         house.executions.start(house.who, left.workspace.id, inBackground("sleep 1000"))->id();
-    // Between the mark and the bind: this one may be bound for all anybody knows.
+    // This sandbox is between its mark and its bind: a new server cannot tell if it is bound.
     for (const pool::Member& member : house.warm.members("p")) {
         if (member.phase == pool::Phase::Ready) left.marked = member.id;
     }
@@ -93,7 +93,7 @@ void checkAdopted(House& house, const Left& left) {
     house.executions.kill(house.who, left.running);
     CHECK(house.settleUntil([&] { return running->finished(); }));
     CHECK(running->view().status == ExecutionStatus::Killed);
-    // The files answer, too.
+    // File operations work, too.
     house.workspaces.makeDirectory(house.who, left.workspace.id, "d");
     CHECK(house.workspaces.stat(house.who, left.workspace.id, "d").type ==
           agent::FileType::Directory);
@@ -119,7 +119,7 @@ TEST_CASE("after a crash a new server takes up what the old one left", "[unit][c
     checkAdopted(house, left);
     CHECK(house.executions.find(house.who, left.finished)->view().stdout_bytes == "hi\n");
     REQUIRE(house.filled("p", 3));
-    CHECK(ground.runtime.created() == created + 1);  // only the marked one was made anew
+    CHECK(ground.runtime.created() == created + 1);  // only the marked sandbox was replaced
     house.workspaces.close(house.who, left.workspace.id);
     CHECK(house.settleUntil([&] { return !exists(ground, left.workspace.sandbox_id); }));
 }
@@ -136,7 +136,7 @@ TEST_CASE("a lost data file loses history, never a running workspace", "[unit][c
     CHECK(outcome.warm == 2);
     checkAdopted(house, left);
     CHECK(codeOf([&] { house.executions.find(house.who, left.finished); }) == ErrorCode::NotFound);
-    // The adopted warm ones take claims of the new epoch.
+    // The adopted warm sandboxes take claims of the new epoch.
     CHECK(house.workspaces.create(house.who, House::request()).phase == WorkspacePhase::Active);
     CHECK(house.workspaces.create(house.who, House::request()).phase == WorkspacePhase::Active);
     house.workspaces.close(house.who, left.workspace.id);
@@ -179,7 +179,7 @@ TEST_CASE("warm sandboxes of a pool that is declared otherwise now are swept",
 }
 
 TEST_CASE("an agent is not believed that its workspace is of another pool", "[unit][controller]") {
-    // For then it would choose what it may reach.
+    // Otherwise the agent could choose the network that it may reach.
     Ground ground;
     {
         House house(ground);
@@ -240,7 +240,7 @@ TEST_CASE("what a claim narrowed stays so after a crash, whatever its agent tell
             told.workspace = takes_anothers ? foreign : narrowed;
             agent::BindRequest bind =
                 bindOf(house, told, takes_anothers ? others : sealOf(house, told));
-            bind.note["network"] = "Mirror";  // as it would like it
+            bind.note["network"] = "Mirror";  // forged by the agent
             member.agent->bind(bind, 2s);
         }
         REQUIRE(at == 2);
@@ -257,7 +257,7 @@ TEST_CASE("an agent is not believed that its workspace is another tenant's, or a
     Ground ground;
     std::string mine;
     std::string claim;
-    const Told old;  // of before owners were sealed, and in the journal
+    const Told old;  // from before owners were sealed; the journal has it
     const Told invented{.tenant = "other"};
     const Told given_away;
     {
@@ -294,7 +294,7 @@ TEST_CASE("an agent is not believed that its workspace is another tenant's, or a
     ground.loseData();
     House house(ground);
     house.declare("p", smallSpec(6));
-    CHECK(house.recover().workspaces == 1);  // what is sealed is believed without the journal
+    CHECK(house.recover().workspaces == 1);  // a seal is believed without the journal
     CHECK(house.workspaces.get(house.who, mine).sandbox_id == sandbox);
 }
 
@@ -309,7 +309,7 @@ TEST_CASE("a workspace that ended just before a crash does not come back", "[uni
         ended = house.workspaces.create(house.who, House::request("ended")).id;
         open = house.workspaces.create(house.who, House::request("open")).id;
         house.journal.flush(5s);
-        house.journal.ended(ended, 1, "deleted", "");  // and no time was left for its sandbox
+        house.journal.ended(ended, 1, "deleted", "");  // its sandbox was not ended in time
         house.journal.flush(5s);
     }
     House house(ground);
@@ -320,7 +320,7 @@ TEST_CASE("a workspace that ended just before a crash does not come back", "[uni
 
 TEST_CASE("of two sandboxes that one claim holds, the later attempt's is its workspace",
           "[unit][controller]") {
-    // The ids decide nothing: whichever the runtime lists first, the later attempt stays.
+    // The order of the ids does not matter: the later attempt stays in either order.
     for (const bool later_first : {false, true}) {
         Ground ground;
         std::string kept;
@@ -330,7 +330,7 @@ TEST_CASE("of two sandboxes that one claim holds, the later attempt's is its wor
             house.declare("p", smallSpec(2));
             house.recover();
             REQUIRE(house.filled("p", 2));
-            std::vector<pool::Member> members = house.warm.members("p");  // by id, as list() is
+            std::vector<pool::Member> members = house.warm.members("p");  // by id, like list()
             std::uint32_t attempt = later_first ? 2 : 1;
             for (const pool::Member& member : members) {
                 agent::BindRequest bind = bindOf(house, told, sealOf(house, told));

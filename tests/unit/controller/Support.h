@@ -27,7 +27,7 @@ inline bool exists(Ground& ground, const std::string& sandbox) {
     return std::any_of(all.begin(), all.end(), [&](const auto& i) { return i.id == sandbox; });
 }
 
-/// How many events of a type there are.
+/// Returns the number of events of a type.
 inline std::size_t toldOf(House& house, const std::string& type) {
     EventQuery query;
     query.limit = 1000;
@@ -36,7 +36,7 @@ inline std::size_t toldOf(House& house, const std::string& type) {
         std::count_if(all.begin(), all.end(), [&](const Event& e) { return e.type == type; }));
 }
 
-/// Lets time pass and the loop work until `done`; false if that never comes.
+/// Lets time pass and the loop work until `done`. Returns false if that never happens.
 inline bool laterOn(House& house, const std::function<bool()>& done) {
     return eventually([&] {
         house.ground.manual.advance(std::chrono::seconds(1));
@@ -45,7 +45,7 @@ inline bool laterOn(House& house, const std::function<bool()>& done) {
     });
 }
 
-/// Null if the pool has no such condition.
+/// Returns the condition of this type; null if the pool has none.
 inline const PoolCondition* conditionIn(const PoolStatus& status, ConditionType type) {
     for (const PoolCondition& each : status.conditions) {
         if (each.type == type) return &each;
@@ -53,7 +53,7 @@ inline const PoolCondition* conditionIn(const PoolStatus& status, ConditionType 
     return nullptr;
 }
 
-/// A house whose pool "p" has so many ready sandboxes.
+/// A house whose pool "p" has this many ready sandboxes.
 struct Filled : Ground {
     House house{*this};
 

@@ -74,7 +74,7 @@ TEST_CASE("a sandbox that is stopped over a restart keeps its workspace", "[unit
     CHECK(house.metrics.render().find("hearth_suspect_sandboxes{pool=\"p\"} 1") !=
           std::string::npos);
 
-    // Who asks for it is told to come again, and nobody gets its place.
+    // A caller is asked to try again, and nobody else gets the workspace's place.
     const auto code = [&](const auto& call) { return codeOf(call); };
     CHECK(code([&] { house.workspaces.get(house.who, left.workspace.id); }) ==
           ErrorCode::Unavailable);
@@ -238,7 +238,7 @@ TEST_CASE("a connection that ends takes neither workspace nor execution along",
     CHECK(running->view().stdout_bytes == "before\nafter\n");
     CHECK(running->view().status == ExecutionStatus::Ok);
     CHECK(toldOf(house, "workspace.reclaimed") == 0);
-    CHECK(toldOf(house, "sandbox.suspect") == 0);  // it answered the first question
+    CHECK(toldOf(house, "sandbox.suspect") == 0);  // the agent answered the first question
 }
 
 TEST_CASE("an agent that stops answering is asked again, and nobody waits for it meanwhile",
@@ -248,7 +248,7 @@ TEST_CASE("an agent that stops answering is asked again, and nobody waits for it
     open.hang();
     CHECK(codeOf([&] { house.workspaces.touch(house.who, open.id); }) == ErrorCode::Unavailable);
     REQUIRE(open.workspace->silentSince());
-    open.workspace->agent()->patience(1h);  // the next one does not ask
+    open.workspace->agent()->patience(1h);  // so that a call to the agent would block
     CHECK(codeOf([&] { house.workspaces.touch(house.who, open.id); }) == ErrorCode::Unavailable);
     CHECK(codeOf([&] { house.executions.start(house.who, open.id, dayLong("echo 1")); }) ==
           ErrorCode::Unavailable);
@@ -267,7 +267,7 @@ TEST_CASE("a connection that stays silent is replaced by another", "[unit][contr
     House& house = open.house;
     const auto running = house.executions.start(house.who, open.id, dayLong("sleep 1000"));
     const auto first = open.workspace->agent();
-    house.workspaces.touch(house.who, open.id);  // all that the agent had to say has come
+    house.workspaces.touch(house.who, open.id);  // all messages of the agent have arrived
     open.hang();
     CHECK(codeOf([&] { house.workspaces.touch(house.who, open.id); }) == ErrorCode::Unavailable);
     for (int i = 0; i < 10; ++i) {

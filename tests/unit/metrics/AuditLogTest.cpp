@@ -95,7 +95,7 @@ TEST_CASE("an audit log that was renamed goes on in a new file, and the old one 
         audit.reopen();
         audit.record(entry("ws_2"));
         audit.record(entry("ws_3"));
-    }  // the end writes what is queued
+    }  // the destructor writes the queued entries
     CHECK(entriesIn(ground.folder / "audit.log.1").size() == 1);
     CHECK(entriesIn(ground.file).size() == 2);
     AuditLog again(ground.file.string(), ground.clock, ground.log, ground.metrics);

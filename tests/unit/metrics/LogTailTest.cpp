@@ -45,7 +45,7 @@ TEST_CASE("who watches a tail hears of new lines, and may itself read it", "[uni
     REQUIRE(heard.try_acquire_for(std::chrono::seconds(10)));
     CHECK(seen >= 1);
     watch.reset();
-    tail.add("two");  // nobody is left to hear of it
+    tail.add("two");  // no subscriber is left
     CHECK(tail.after(0, 100).size() == 2);
 }
 

@@ -26,7 +26,7 @@ struct Paper {
         for (std::string line; std::getline(in, line);) out.push_back(line);
         return out;
     }
-    /// The lines without their times.
+    /// Returns the lines without their times.
     std::vector<std::string> told() const {
         std::vector<std::string> out;
         for (const std::string& line : lines()) out.push_back(line.substr(line.find(' ') + 1));

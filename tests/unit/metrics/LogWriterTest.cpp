@@ -27,7 +27,7 @@ struct Reader {
         out = Fd(ends[0]);
         in = Fd(ends[1]);
     }
-    /// What is there within a moment of silence.
+    /// Reads until nothing has come for 300 ms.
     std::string read() const {
         std::string text;
         std::array<char, 65536> buffer{};
@@ -56,7 +56,7 @@ std::uint64_t dropped(Metrics& metrics) {
     return std::stoull(text.substr(text.find(name) + name.size()));
 }
 
-/// The numbers of the lines "n=…", in their order; how many the gaps stand for is added to `gaps`.
+/// Returns the numbers of the lines "n=…" in their order. Adds the lines lost in gaps to `gaps`.
 std::vector<int> numbers(const std::string& text, std::uint64_t& gaps) {
     std::vector<int> found;
     for (const std::string& line : linesOf(text)) {
@@ -110,7 +110,7 @@ TEST_CASE("a log that flows is written before its caller goes on", "[unit][metri
     REQUIRE(n > 0);
     CHECK(std::string(buffer.data(), static_cast<std::size_t>(n)).substr(27) ==
           " level=warn event=shown\n");
-    CHECK((::fcntl(reader.in.get(), F_GETFL) & O_NONBLOCK) == 0);  // others use it too
+    CHECK((::fcntl(reader.in.get(), F_GETFL) & O_NONBLOCK) == 0);  // other processes use it too
 }
 
 TEST_CASE("at its end a log writer gives a stalled reader a moment only", "[unit][metrics]") {

@@ -13,8 +13,8 @@ bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-/// The rules of `promtool check metrics`: each family is announced once, by HELP and TYPE, before
-/// its samples; each sample has a value and appears only once.
+/// Returns the first breach of the rules of `promtool check metrics`: each family is announced
+/// once, by HELP and TYPE, before its samples; each sample has a value and appears only once.
 std::string sanityProblem(const std::string& text) {
     std::map<std::string, std::string> types;
     std::set<std::string> helped;

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A run_dir as a server leaves it, unchanged for two minutes.
+/// Creates a run_dir as a server leaves it, unchanged for two minutes. Returns its path.
 std::string leftBy(const TempDir& root, const std::string& name) {
     const std::string path = root.file(name);
     for (const char* folder : {"marks", "sockets", "sandboxes", "runc"}) {

@@ -90,7 +90,7 @@ TEST_CASE("a file comes out of its archive as it went in, whatever its size", "[
 TEST_CASE("a file that shrinks while it is read ends its archive", "[unit][base]") {
     const test::TempDir dir;
     test::writeText(dir.file("file"), "short");
-    constexpr std::uint64_t kPromised = 20ULL << 30U;  // nothing of the rest is made up
+    constexpr std::uint64_t kPromised = 20ULL << 30U;  // the missing bytes are not invented
     TarWriter writer;
     writer.add({.name = "file", .size = kPromised},
                Fd(::open(dir.file("file").c_str(), O_RDONLY | O_CLOEXEC)), "file");

@@ -55,7 +55,7 @@ TEST_CASE("who leaves at the head of the line has had its tenant's turn", "[unit
     FairLine<int> line;
     for (const int a : {1, 2, 3}) line.push("a", a);
     line.push("b", 4);
-    CHECK(line.erase("a", 2));  // not its turn
+    CHECK(line.erase("a", 2));  // it is not its turn
     CHECK(line.next() == 1);
     CHECK(line.erase("a", 1));
     CHECK(line.next() == 4);

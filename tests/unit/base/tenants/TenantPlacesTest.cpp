@@ -63,7 +63,7 @@ TEST_CASE("a place that is given up goes to the first in line that may have it",
     const auto second = await("d");
     const auto third = await("e");
     CHECK(order.empty());
-    held[2].reset();  // a may have no third one
+    held[2].reset();  // tenant a may not have a third place
     CHECK(order == "d");
     CHECK(second->hasCome());
     CHECK_FALSE(first->hasCome());
@@ -72,7 +72,7 @@ TEST_CASE("a place that is given up goes to the first in line that may have it",
     CHECK(order == "de");
     CHECK_FALSE(places.take("f"));
     held.resize(1);
-    CHECK(order == "de");  // the last one free is for who has none
+    CHECK(order == "de");  // the last free place is for a tenant without one
     held.clear();
     CHECK(order == "dea");
     CHECK(first->take());

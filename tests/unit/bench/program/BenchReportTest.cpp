@@ -110,7 +110,7 @@ TEST_CASE("a pool that was not measured says why", "[unit][cli]") {
 
 namespace {
 
-/// Whether every element that begins ends, in order, and no bare '<' or '&' stands in a text.
+/// Checks that elements are closed in order and that no text contains a bare '<' or '&'.
 bool wellFormed(const std::string& xml) {
     std::vector<std::string> open;
     for (std::size_t at = 0; at < xml.size(); ++at) {

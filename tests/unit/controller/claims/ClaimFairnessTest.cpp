@@ -38,7 +38,7 @@ struct SharedLine {
         }
         queue.offer("p");
     }
-    /// The ids of its sandboxes; none while it waits.
+    /// Runs the claim. Returns the ids of its sandboxes; none while it waits.
     std::vector<std::string> run(const std::string& tenant, const std::shared_ptr<ClaimWait>& wait,
                                  std::size_t count = 1) {
         std::vector<std::string> workspaces;
@@ -74,7 +74,7 @@ TEST_CASE("tenants are served in proportion to their weights", "[unit][controlle
     };
     CHECK(served(heavy) == 6);
     CHECK(served(light) == 2);
-    CHECK(heavy[5]->due());  // in the order in which they came
+    CHECK(heavy[5]->due());  // in the order of arrival
     CHECK_FALSE(heavy[6]->due());
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("what a tenant is guaranteed is left to it, and it comes first below t
     const auto c = std::make_shared<ClaimWait>();
     CHECK(q.run("greedy", a).size() == 1);
     CHECK(q.run("greedy", b).size() == 1);
-    CHECK(q.run("greedy", c).empty());  // two are ready, and are the owner's
+    CHECK(q.run("greedy", c).empty());  // the two ready ones are kept for the owner
     CHECK(q.warm.counts("p").ready == 2);
     const auto first = std::make_shared<ClaimWait>();
     const auto second = std::make_shared<ClaimWait>();
@@ -98,7 +98,7 @@ TEST_CASE("what a tenant is guaranteed is left to it, and it comes first below t
     CHECK(q.run("owner", second).size() == 1);
     CHECK(q.warm.counts("p").claimed == 4);
     CHECK_FALSE(c->due());
-    // Above its floor it stands in line as others do.
+    // Above its guarantee the owner waits in line like any other tenant.
     CHECK(q.run("owner", third).empty());
     CHECK_FALSE(third->due());
 }
@@ -112,7 +112,7 @@ TEST_CASE("a claim of several takes all at once and holds none while it waits",
     CHECK(q.run("t", three, 3).empty());
     CHECK(q.warm.counts("p").ready == 2);
     CHECK(q.queue.waiting("p") == 3);
-    CHECK(q.run("u", other).empty());  // behind it: else one after the other would pass it for ever
+    CHECK(q.run("u", other).empty());  // waits too: else later claims would always pass the first
     q.makeReady(1);
     CHECK(q.run("t", three, 3).size() == 3);
     CHECK_FALSE(other->due());
@@ -133,8 +133,8 @@ TEST_CASE("a claim of more than there can be holds up nobody", "[unit][controlle
     CHECK(q.queue.needed("p") == 1);
     q.makeReady(3);
     CHECK(q.run("u", other).size() == 1);
-    CHECK(q.run("v", late).size() == 1);  // also one that comes while it waits
-    // It has kept its place: where as many are ready after all, they are its own.
+    CHECK(q.run("v", late).size() == 1);  // a later claim, too
+    // The large claim keeps its place: it is served if enough sandboxes become ready after all.
     q.makeReady(4);
     CHECK(q.run("t", five, 5).size() == 5);
 }
@@ -150,7 +150,7 @@ TEST_CASE("two claims of several do not deadlock, and one that leaves gives up i
     CHECK(first->due());
     CHECK_FALSE(second->due());
     CHECK(q.warm.counts("p").claimed == 3);
-    first.reset();  // hung up before it took them: all three go on
+    first.reset();  // hangs up before it takes them: all three go to the next claim
     CHECK(second->due());
     CHECK(q.run("u", second, 3).size() == 3);
     CHECK(q.warm.counts("p").ready == 1);

@@ -20,7 +20,7 @@ TEST_CASE("who came first is served first", "[unit][controller]") {
     REQUIRE(q.waiting(1));
     auto second = q.claim("ws_2");
     REQUIRE(q.waiting(2));
-    CHECK(q.work.takeDue() == WorkKey{WorkKind::Pool, "p"});  // the reconciler hears of who waits
+    CHECK(q.work.takeDue() == WorkKey{WorkKind::Pool, "p"});  // the reconciler is notified
     q.makeReady();
     q.queue.offer("p");
     CHECK(first.get() == "sb_1");
@@ -71,7 +71,7 @@ TEST_CASE("a claim that waited in vain leaves the line with a Retry-After", "[un
     CHECK(error.retryAfter() >= 1s);
     CHECK(q.queue.waiting("p") == 0);
     q.makeReady();
-    q.queue.offer("p");  // to nobody
+    q.queue.offer("p");  // nobody waits any more
     CHECK(q.warm.counts("p").ready == 1);
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("a degraded pool is refused instead of waited for", "[unit][controller
     Claimants q;
     for (int i = 0; i < 3; ++i) q.breaker.failed("p", "no");
     CHECK(codeOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); }) == ErrorCode::PoolDegraded);
-    q.makeReady();  // what is ready is still had
+    q.makeReady();  // a ready sandbox is still given out
     CHECK(q.queue.acquire(q.pool, {"ws", "t"}).id == "sb_1");
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("closing releases every waiting claim and refuses later ones", "[unit]
     CHECK(second.get() == "UNAVAILABLE");
     q.makeReady();
     CHECK(codeOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); }) == ErrorCode::Unavailable);
-    q.queue.close(Error(ErrorCode::Unavailable, "another reason"));  // the first word counts
+    q.queue.close(Error(ErrorCode::Unavailable, "another reason"));  // the first error counts
     CHECK(std::string(errorOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); }).what()) == "no more");
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("a ready sandbox is had at once also while a served claim has not woke
         q.makeReady();
         q.makeReady();
         q.queue.offer("p");
-        Pool hasty = q.pool;  // with the pool full nobody would come to offer it
+        Pool hasty = q.pool;  // at once: a full pool makes no further offer
         hasty.spec.max_wait = 20ms;
         CHECK_NOTHROW(q.queue.acquire(hasty, {"ws_2", "t"}));
         CHECK(first.get().starts_with("sb_"));
@@ -158,7 +158,7 @@ TEST_CASE("a claim that may not wait says what it would wait for, and nothing ha
           std::string::npos);
     q.makeReady();
     CHECK(q.queue.acquire(q.pool, hasty).id == "sb_1");
-    // What is refused without a wait is refused as ever.
+    // A claim that is refused before any wait is still refused.
     q.pool.spec.max_queue = 0;
     CHECK(codeOf([&] { q.queue.acquire(q.pool, hasty); }) == ErrorCode::PoolExhausted);
 }
@@ -194,7 +194,7 @@ TEST_CASE("a sandbox that a claim was given as it was taken back goes to the nex
             REQUIRE(q.waiting(2));
         }
         q.makeReady();
-        // By turns the claim is taken back just before it is served, and just after.
+        // Alternately, the claim is cancelled just before and just after it is served.
         if (round % 4 < 2) stop.request_stop();
         q.queue.offer("p");
         stop.request_stop();
@@ -246,7 +246,7 @@ TEST_CASE("a claim stands in line without a thread and is told when it need not 
     CHECK(q.queue.waiting("p") == 1);
     CHECK(q.work.takeDue() == WorkKey{WorkKind::Pool, "p"});
     CHECK_FALSE(claim.wait->due());
-    CHECK(claim.run() == "waits");  // run too early it keeps its place
+    CHECK(claim.run() == "waits");  // a run that is too early keeps the place
     CHECK(q.queue.waiting("p") == 1);
     q.makeReady();
     q.queue.offer("p");
@@ -256,7 +256,7 @@ TEST_CASE("a claim stands in line without a thread and is told when it need not 
     CHECK(claim.run() == "sb_1");
     CHECK_FALSE(claim.wait->stage());
     claim.hangUp();
-    CHECK(q.warm.counts("p").claimed == 1);  // the claim's now, not the line's
+    CHECK(q.warm.counts("p").claimed == 1);  // held by the claim, not by the line
 }
 
 TEST_CASE("a claim that nobody wants any more leaves the line, and its sandbox goes to the next",
@@ -332,7 +332,7 @@ TEST_CASE("a full line is shared: who has less of it displaces the newest of who
     Threadless two{q, "modest"};
     CHECK(two.run() == "waits");
     CHECK(greedy[2]->run() == "POOL_EXHAUSTED");
-    CHECK(Threadless{q, "modest"}.run() == "POOL_EXHAUSTED");  // they have half each
+    CHECK(Threadless{q, "modest"}.run() == "POOL_EXHAUSTED");  // each tenant has half
     CHECK(q.queue.waiting("p") == 4);
 }
 
@@ -405,7 +405,7 @@ TEST_CASE("a claim knows its place, and how long it takes where that can be told
     CHECK(*progress.estimate >= 29s);
     CHECK(*progress.estimate <= 31s);
     CHECK(third.wait->progress()->place == 2);
-    // At the pool's limit it is a matter of how fast sandboxes come free.
+    // At the pool's limit, the estimate depends on how fast sandboxes are freed.
     q.pool.spec.max_members = 0;
     std::vector<std::unique_ptr<Threadless>> more;
     for (int i = 0; i < 4; ++i) {

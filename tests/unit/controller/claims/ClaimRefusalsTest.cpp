@@ -15,7 +15,7 @@ TEST_CASE("a refusal says when it is worth trying again, from what was measured"
         line.push_back(std::make_unique<Threadless>(Threadless{q, tenant}));
         return line.back()->run();
     };
-    // Two sandboxes are in use, so the next is had as one of them ends: every 20 s, as it shows.
+    // Two sandboxes are in use, so a claim gets one when another ends: here every 20 s.
     for (int i = 0; i < 2; ++i) {
         q.makeReady();
         REQUIRE(join("t").starts_with("sb_"));
@@ -30,9 +30,9 @@ TEST_CASE("a refusal says when it is worth trying again, from what was measured"
     }
     const Error full = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); });
     CHECK(full.code() == ErrorCode::PoolExhausted);
-    CHECK(full.retryAfter() == 60s);  // it would be the third
+    CHECK(full.retryAfter() == 60s);  // it would be third in line
 
-    // The breaker knows when the next create is.
+    // The breaker knows the time of the next create.
     Claimants failing;
     for (int i = 0; i < 6; ++i) failing.breaker.failed("p", "no");
     const TimePoint retry = failing.breaker.state("p").retry_at;
@@ -43,7 +43,7 @@ TEST_CASE("a refusal says when it is worth trying again, from what was measured"
     CHECK(again() == 17s);
     failing.clock.advance(10s);
     CHECK(again() == 7s);
-    failing.clock.advance(10s);  // it is being tried, or waits for its turn
+    failing.clock.advance(10s);  // the create is running, or waits for its turn
     CHECK(again() == 5s);
 }
 
@@ -68,11 +68,11 @@ TEST_CASE("a claim too many is told when one of those that wait is answered or g
     CHECK_THROWS_AS(claim(q.pool, "a"), MustWait);
     const Error tenant = errorOf([&] { claim(q.pool, "a"); });
     CHECK(tenant.code() == ErrorCode::RateLimited);
-    CHECK(tenant.retryAfter() == 30s);  // how fast the line moves is unknown: its first gives up
+    CHECK(tenant.retryAfter() == 30s);  // the line's speed is unknown: until its first gives up
     CHECK_THROWS_AS(claim(other, "b"), MustWait);
-    CHECK(errorOf([&] { claim(q.pool, "a"); }).retryAfter() == 30s);  // another's line
+    CHECK(errorOf([&] { claim(q.pool, "a"); }).retryAfter() == 30s);  // others' lines do not count
     CHECK_THROWS_AS(claim(other, "c"), MustWait);
     const Error all = errorOf([&] { claim(q.pool, "d"); });
     CHECK(all.code() == ErrorCode::Unavailable);
-    CHECK(all.retryAfter() == 9s);  // anybody's
+    CHECK(all.retryAfter() == 9s);  // the soonest of all lines
 }

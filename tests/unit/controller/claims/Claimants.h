@@ -59,7 +59,7 @@ struct Threadless {
     std::shared_ptr<int> told = std::make_shared<int>(0);
     std::shared_ptr<void> subscription{};
 
-    /// The sandbox, "waits", or the code of the refusal.
+    /// Runs the claim. Returns the sandbox's id, "waits", or the code of the refusal.
     std::string run() {
         ClaimPatience patience;
         patience.waits = false;

@@ -58,7 +58,7 @@ TEST_CASE("who waits for a claim goes before the others, and behind its claim no
     REQUIRE(house.filled("p", 2));
     CHECK(ground.runtime.first().size() == 2);
     const std::string claimed = house.workspaces.create(house.who, House::request()).sandbox_id;
-    CHECK(ground.runtime.first().contains(claimed));  // not in the claim's own time
+    CHECK(ground.runtime.first().contains(claimed));  // not changed during the claim
     ground.manual.advance(10ms);
     house.loop.settle();
     CHECK_FALSE(ground.runtime.first().contains(claimed));
@@ -92,7 +92,7 @@ TEST_CASE("the same key gives the same workspace until it has ended", "[unit][co
 TEST_CASE("a sandbox that died unnoticed is passed over", "[unit][controller]") {
     Ground ground;
     House house(ground);
-    std::vector<std::string> order;  // in which they became ready, and are claimed
+    std::vector<std::string> order;  // the order in which they became ready and are claimed
     for (std::uint32_t size = 1; size <= 3; ++size) {
         house.declare("p", smallSpec(size));
         REQUIRE(house.filled("p", size));
@@ -102,14 +102,14 @@ TEST_CASE("a sandbox that died unnoticed is passed over", "[unit][controller]") 
             }
         }
     }
-    ground.runtime.hang(order[0]);  // would not say so
+    ground.runtime.hang(order[0]);  // it cannot report that it hangs
     ground.runtime.kill(order[1]);
     const WorkspaceView view = house.workspaces.create(house.who, House::request());
     CHECK(view.sandbox_id == order[2]);
     REQUIRE(house.settleUntil([&] { return house.warm.counts("p").ready == 3; }));
     CHECK_FALSE(house.warm.find(order[1]));
     CHECK(house.table.all().size() == 1);
-    const auto a = house.table.reserve("default", "p", 3);  // and holds one place only
+    const auto a = house.table.reserve("default", "p", 3);  // the claim holds only one place
     CHECK_NOTHROW(house.table.reserve("default", "p", 3));
 }
 
@@ -253,7 +253,7 @@ TEST_CASE("what no sandbox would take costs none", "[unit][controller]") {
     WorkspaceRequest large = House::request();
     for (int i = 0; i < 10; ++i) large.env["V" + std::to_string(i)] = std::string(32'000, 'x');
     CHECK(refused(large).code() == ErrorCode::PayloadTooLarge);
-    WorkspaceRequest escaped = House::request();  // six bytes each on the wire
+    WorkspaceRequest escaped = House::request();  // six bytes per character on the wire
     for (const char* name : {"A", "B"}) escaped.secrets[name] = std::string(32'000, '\x01');
     CHECK(refused(escaped).code() == ErrorCode::PayloadTooLarge);
 
@@ -286,7 +286,7 @@ TEST_CASE("a claim that a sandbox refuses as faulty is not tried on five", "[uni
     house.declare("p", smallSpec(3));
     REQUIRE(house.filled("p", 3));
     const WorkspaceRequest request = House::request();
-    // Without a claim id, which an agent refuses.
+    // The claim has no id, so the agent refuses it.
     const Claimer::Wanted wanted = wantedIn(house, request);
     CHECK(codeOf([&] { house.claims.claim(wanted); }) == ErrorCode::InvalidArgument);
     CHECK(house.warm.counts("p").ready == 2);
@@ -305,7 +305,7 @@ TEST_CASE("a sandbox that lacks the claim's language goes back to its pool", "[u
     CHECK(codeOf([&] { house.claims.claim(wanted); }) == ErrorCode::InvalidSpec);
     CHECK(house.warm.counts("p").ready == 2);
     CHECK(house.table.all().empty());
-    request.language = "py";  // of an image that has python
+    request.language = "py";  // the image has python
     CHECK(house.claims.claim(wanted).workspace);
 }
 
@@ -318,11 +318,11 @@ TEST_CASE("a claim that fails in any other way leaves no sandbox claimed", "[uni
     Claimer::Wanted wanted = wantedIn(house, request);
     wanted.claim_id = newId("cl_");
     const auto first = house.claims.claim(wanted).workspace;
-    CHECK(codeOf([&] { house.claims.claim(wanted); }) == ErrorCode::Conflict);  // it is there
+    CHECK(codeOf([&] { house.claims.claim(wanted); }) == ErrorCode::Conflict);  // it exists
     CHECK(house.table.find(wanted.workspace_id) == first);
     CHECK(house.warm.counts("p").claimed == 1);
     CHECK(house.warm.counts("p").ready == 1);
-    const auto a = house.table.reserve("default", "p", 2);  // and holds no place
+    const auto a = house.table.reserve("default", "p", 2);  // the failed claim holds no place
 }
 
 TEST_CASE("however often it is changed, a workspace has no more labels than it may",
@@ -346,9 +346,9 @@ TEST_CASE("however often it is changed, a workspace has no more labels than it m
     CHECK(error.code() == ErrorCode::InvalidArgument);
     REQUIRE(error.fields().size() == 1);
     CHECK(error.fields().front().pointer == "/labels");
-    CHECK(house.workspaces.get(house.who, id).labels.size() == 60);  // all of them, or none
+    CHECK(house.workspaces.get(house.who, id).labels.size() == 60);  // a patch is all or nothing
     change("b", 4);
-    change("a", 60);  // others' values
+    change("a", 60);  // these labels exist already
     change("a", 60, true);
     CHECK(house.workspaces.get(house.who, id).labels.size() == 4);
     WorkspacePatch heavy;
@@ -373,7 +373,7 @@ TEST_CASE("a workspace whose claim is taken back as it is made is ended, but not
             std::jthread client([&] {
                 try {
                     view = house.workspaces.create(house.who, request);
-                } catch (const Error&) {  // taken back in time
+                } catch (const Error&) {  // cancelled in time
                 }
             });
             for (int i = 0; i < round * 100; ++i) std::this_thread::yield();
@@ -382,9 +382,9 @@ TEST_CASE("a workspace whose claim is taken back as it is made is ended, but not
             const auto left = house.workspaces.list(house.who, {}).items;
             CHECK(left.size() == (view ? 1 : 0));
             for (const WorkspaceView& one : left) house.workspaces.close(house.who, one.id);
-            // Nothing is claimed by nobody, and the pool is whole again.
+            // No sandbox stays claimed without a workspace, and the pool fills again.
             REQUIRE(house.settleUntil([&] { return house.warm.counts("p").claimed == 0; }));
-            if (*key != '\0' && view) break;  // its key is used up
+            if (*key != '\0' && view) break;  // the key is used up
         }
     }
 }

@@ -25,7 +25,7 @@ WorkspaceRequest wanting(const House& house, const std::string& image) {
     return request;
 }
 
-/// Opens a workspace on a thread of its own while this one runs the loop.
+/// Opens a workspace on another thread while the calling thread runs the loop.
 WorkspaceView openIn(House& house, const std::string& image, const ClaimLimits& limits = {}) {
     std::optional<WorkspaceView> view;
     std::exception_ptr failure;
@@ -67,7 +67,7 @@ TEST_CASE("an image that is here and has no pool becomes a cold workspace with i
     CHECK(view.claim->source == ClaimSource::Cold);
     CHECK(view.claim->pull_ms == 0);
     CHECK(view.pool.starts_with("ondemand-"));
-    CHECK(view.limits.pids == 77);  // as the default pool
+    CHECK(view.limits.pids == 77);  // like the default pool
     const Error more = errorOf([&] { openIn(house, "tool:1", {.pids = 78}); });
     CHECK(more.code() == ErrorCode::InvalidSpec);
     CHECK(more.fields().front().pointer == "/limits/pids");
@@ -92,7 +92,7 @@ TEST_CASE("what image another tenant runs is told to nobody but operators", "[un
     CHECK(seen_by(mine) == 2);
     CHECK(pools.get(mine, pool).pool->name == pool);
     CHECK(seen_by(other) == 1);
-    const Principal owner = house.who;  // of a pool like it, so that both are in one quota
+    const Principal owner = house.who;  // restored below, to end its workspaces
     house.who = {"other", Role::User, ""};
     CHECK(openIn(house, "tool:2").pool != pool);
     CHECK(seen_by(other) == 2);
@@ -119,7 +119,7 @@ TEST_CASE("a request without an image never gets a pool that was made for claims
     const Error error = errorOf([&] { house.workspaces.create(house.who, House::request()); });
     CHECK(error.code() == ErrorCode::NotFound);
     CHECK(std::string(error.what()) == "the default pool p is not declared");
-    CHECK(error.hint().starts_with("no pool is"));  // one made for claims is none to name
+    CHECK(error.hint().starts_with("no pool is"));  // a pool made for claims is not named
     endAll(house);
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("a claim goes on to the next pool when the one that it waited for lack
     PoolSpec plain = smallSpec(0);
     plain.image = "plain";
     plain.warm_max = 2;
-    house.declare("p", plain);  // the default one, of which nobody knows the languages yet
+    house.declare("p", plain);  // the default pool; its languages are not known yet
     house.declare("q", smallSpec(1));
     REQUIRE(house.filled("q", 1));
     const auto open = [&](const std::string& language, const std::string& image) {
@@ -165,7 +165,7 @@ TEST_CASE("an image that is not here is fetched once for all who want it at once
     ground.runtime.holdFetches();
     house.loop.start();
     std::atomic<int> opened{0};
-    std::atomic<int> pulled{0};  // of those who came before it was there
+    std::atomic<int> pulled{0};  // claims that came before the image was there
     std::vector<std::jthread> clients;
     for (int i = 0; i < 6; ++i) {
         clients.emplace_back([&, i] {
@@ -225,7 +225,7 @@ TEST_CASE("an unused pool goes with its fetched image, and a used one stays",
     ground.manual.advance(120s);
     house.on_demand.collect();
     house.loop.settle();
-    REQUIRE(house.specs.find(pool));  // its workspace lives
+    REQUIRE(house.specs.find(pool));  // its workspace is open
     CHECK(ground.runtime.fetched().size() == 1);
     endAll(house);
     ground.manual.advance(30s);
@@ -236,7 +236,7 @@ TEST_CASE("an unused pool goes with its fetched image, and a used one stays",
     house.loop.settle();
     CHECK_FALSE(house.specs.find(pool));
     CHECK(ground.runtime.fetched().empty());
-    CHECK(openIn(house, "far:1").pool == pool);  // and may come back
+    CHECK(openIn(house, "far:1").pool == pool);  // the same pool may come back
     CHECK(ground.runtime.fetches() == 2);
     endAll(house);
 }
@@ -263,11 +263,11 @@ TEST_CASE("claims for images, one after the other, do not stop the collection of
     REQUIRE(eventually([&] { return house.on_demand.remembered() > known; }));
     ground.runtime.letFetch();
     REQUIRE(eventually([&] { return house.on_demand.collect().again.value() > 1s; }));
-    CHECK(ground.runtime.fetches() == 2);  // far:2 has waited for that
+    CHECK(ground.runtime.fetches() == 2);  // far:2 waited for the collection
     CHECK((!house.specs.find(unused) || house.specs.find(unused)->deleting));
     REQUIRE(eventually([&] {
         ground.manual.advance(200ms);
-        return ground.runtime.fetches() >= 3;  // more where minutes pass in this loop
+        return ground.runtime.fetches() >= 3;  // more if minutes pass in this loop
     }));
     house.on_demand.stop();
     house.queue.close(Error(ErrorCode::Unavailable, "over"));
@@ -413,7 +413,7 @@ TEST_CASE("a tenant that asks for many images leaves places and turns for anothe
     for (int i = 0; i < 40; ++i) waiting += waitsFor("greedy", "far:" + std::to_string(i));
     CHECK(waiting == 16);
     REQUIRE(eventually([&] { return ground.runtime.fetches() == 2; }));
-    // One that the other has in line, too: it goes with whoever has a turn first.
+    // Both tenants wait for this image. The first of them to have a turn fetches it.
     CHECK(waitsFor("modest", "far:15"));
     CHECK(eventually([&] { return ground.runtime.fetches() == 3; }));
     CHECK(waitsFor("modest", "far:other"));
@@ -432,7 +432,7 @@ TEST_CASE("names of images and pools that have gone are forgotten", "[unit][cont
     for (int i = 0; i < 5; ++i) {
         const WorkspaceView view = openIn(house, "far:" + std::to_string(i));
         endAll(house);
-        // One goes because somebody deleted it, and not because nobody used it.
+        // One pool goes because it is deleted, the others because they are unused.
         if (i == 0) {
             house.specs.markDeleting(view.pool);
             house.work.add({WorkKind::Pool, view.pool});
@@ -446,7 +446,7 @@ TEST_CASE("names of images and pools that have gone are forgotten", "[unit][cont
     house.on_demand.collect();
     house.loop.settle();
     REQUIRE_FALSE(house.specs.find(last));
-    house.metrics.sandboxFailure(last, "lost");  // what ends behind its answer counts late
+    house.metrics.sandboxFailure(last, "lost");  // a sandbox whose end is reported late
     ground.manual.advance(61s);
     house.loop.settle();
     CHECK(house.on_demand.remembered() == 0);

@@ -73,7 +73,7 @@ TEST_CASE("an execution has one thing to run, and fits an agent's message", "[un
     CHECK_NOTHROW(checkRequest(request));
     request.code = std::string(250'000, 'x');
     CHECK_NOTHROW(checkRequest(request));
-    request.code = std::string(130'000, '\n');  // two bytes each in a message
+    request.code = std::string(130'000, '\n');  // two bytes per character in a message
     CHECK(codeOf([&] { checkRequest(request); }) == ErrorCode::PayloadTooLarge);
     request.code.reset();
     request.argv = {"", "x"};

@@ -30,7 +30,7 @@ struct Inside {
         out.lists.emplace_back(allow);
         return out;
     }
-    /// What comes back for `text`; with `half`, the tenant then says that no more comes.
+    /// Sends `text` and returns the answer. With `half`, the tenant then closes its sending side.
     std::string ask(const std::string& text, bool half = true) {
         int pair[2];
         REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
@@ -46,7 +46,7 @@ struct Inside {
         return out;
     }
     EgressEntry latest() const { return egress.report().latest.at(0); }
-    bool reset = false;  ///< whether the tenant is to see that the last connection broke
+    bool reset = false;  ///< true: the tenant must see that the last connection broke
 
     metrics::Log log{-1};
     metrics::Metrics metrics;
@@ -58,7 +58,7 @@ struct Inside {
 };
 
 std::string smallHello(const std::string& name) {
-    // A ClientHello with nothing but what every one has, and the server's name.
+    // A ClientHello with only the required fields and the server's name.
     const auto counted = [](const std::string& text, std::size_t bytes) {
         std::string out;
         for (std::size_t i = bytes; i > 0; --i) {
@@ -204,7 +204,7 @@ TEST_CASE("a tunnel carries TLS to the name it was opened for, and nothing else"
         const std::string first = receiveUntil(fd, "more");
         say(fd, "got " + std::to_string(first.size()));
     });
-    // "localhost" is on the list by its name, and exempt by whatever addresses it has here.
+    // "localhost" is on the list by name, and exempt by all addresses that it has here.
     const std::string authority = "localhost:" + std::to_string(outside.port);
     const std::string head = "CONNECT " + authority + " HTTP/1.1\r\nHost: x\r\n\r\n";
     const std::string established = "HTTP/1.1 200 Connection established\r\n\r\n";
@@ -238,7 +238,7 @@ TEST_CASE("an index fails after two failures in a row, until it answers or nobod
     const auto ask = [&](const std::string& url) { fetcher.text({url, {}, 1'000}); };
     ask(base + "a/");
     CHECK(fetcher.failureOf(base).empty());
-    ask("http://" + index.authority() + "/files/b");  // no part of the index
+    ask("http://" + index.authority() + "/files/b");  // not part of the index
     CHECK(fetcher.failureOf(base).empty());
     ask(base + "c/");
     CHECK(fetcher.failureOf(base) == "the index answers 503");
@@ -290,7 +290,7 @@ TEST_CASE("a tenant cannot write to the mirror: neither it nor the index hears o
     }
     CHECK(index.connections == 0);
     CHECK(std::filesystem::is_empty(folder.path()));
-    // Asked as it may be, the same page comes, from the index.
+    // An allowed request gets the same page, from the index.
     CHECK(inside.ask("GET /pypi/simple/foo/ HTTP/1.1\r\nHost: x\r\n\r\n").find("foo-1.0.tar.gz") !=
           std::string::npos);
     CHECK(index.connections == 1);
@@ -318,7 +318,7 @@ TEST_CASE("rate and bytes of a workspace are bounded", "[unit][broker]") {
     limits.bytes = 150'000;
     Inside bounded({outside.authority()}, limits);
     CHECK(bounded.ask(request).size() == 100'000);
-    CHECK(bounded.ask(request).size() < 100'000);  // what is on its way is not called back
+    CHECK(bounded.ask(request).size() < 100'000);  // bytes on their way still arrive
     CHECK(bounded.ask(request).starts_with("HTTP/1.1 403 "));
     CHECK(bounded.latest().decision == "bytes");
 }

@@ -33,7 +33,7 @@ std::string openWorkspace(House& house) {
     house.recover();
     REQUIRE(house.filled("p", 1));
     const std::string id = house.workspaces.create(house.who, House::request()).id;
-    house.ground.manual.advance(1s);  // what was written before can be told from what comes
+    house.ground.manual.advance(1s);  // separates earlier files from later ones
     return id;
 }
 
@@ -44,7 +44,7 @@ std::string pathsOf(const ExecutionView& view) {
 }
 
 bool settled(House& house, const std::string& execution) {
-    // With the clock at rest: the time that copying may take is counted by it.
+    // The clock must rest here: it limits the time that copying may take.
     if (!eventually([&] { return house.executions.find(house.who, execution)->finished(); })) {
         return false;
     }
@@ -54,7 +54,7 @@ bool settled(House& house, const std::string& execution) {
     });
 }
 
-/// A server that dies while an execution runs that is to deliver its text files.
+/// A server that dies during an execution that is to deliver its text files.
 struct Interrupted : Ground {
     std::string workspace;
     std::string execution;
@@ -135,7 +135,7 @@ TEST_CASE("more files than are listed are told, and a copy that has gone is, too
 
     std::filesystem::remove_all(ground.dir.file("artifacts"));
     ExecutionView later;
-    // What just ended is told from memory until the journal has it.
+    // An execution that just ended is reported from memory until the journal has it.
     REQUIRE(house.settleUntil([&] {
         later = house.executions.find(house.who, execution)->view();
         return later.artifacts.size() == 256 && later.artifacts[255].not_kept == NotKept::Gone;
@@ -172,7 +172,7 @@ TEST_CASE("three tenants whose sandboxes do not answer leave threads to a fourth
     line.push("e", 2);
     CHECK(line.pop() == 1);
     CHECK(line.pop() == 2);
-    // And one alone has more than one.
+    // A tenant alone gets more than one turn.
     WorkLine<int> quiet(ArtifactCollector::kTurns);
     for (int i = 0; i < 20; ++i) quiet.push("a", 0);
     CHECK(quiet.pop());

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t kBlock = 4096;
 
-/// A store with its neighbours. The table has none of its workspaces: they have ended if the
-/// journal says so.
+/// A store with the parts that it uses. The table has none of its workspaces, so that the journal
+/// alone says which of them have ended.
 struct Shelf {
     explicit Shelf(ArtifactStore::Limits most = {}) : limits(most) {}
 
@@ -40,7 +40,7 @@ struct Shelf {
         journal.record(ExecutionRecord{execution, workspace, "t", "f", "{}", "", now()}, {});
         journal.flush(5s);
     }
-    /// False where there was no room.
+    /// Keeps a copy. Returns false if there was no room.
     bool keep(const ArtifactStore::Name& which, std::size_t bytes = 10) {
         const auto copy = store().begin(which, bytes);
         if (!copy) return false;
@@ -86,7 +86,7 @@ TEST_CASE("a copy is seen whole or not at all, and its room is given back", "[un
     REQUIRE(shelf.keep(kFirst, 5000));
     CHECK(shelf.store().open(kFirst).size == 5000);
     CHECK(shelf.store().kept() == 2 * kBlock);
-    REQUIRE(shelf.keep(kFirst, 10));  // made once more, after a crash
+    REQUIRE(shelf.keep(kFirst, 10));  // written once more, after a crash
     CHECK(shelf.store().open(kFirst).size == 10);
     CHECK(shelf.store().kept() == kBlock);
 }
@@ -98,7 +98,7 @@ TEST_CASE("copies are kept for an hour after their workspace's end", "[unit][con
     shelf.recorded("ws_1", "ex_1");
     shelf.clock.advance(48h);
     shelf.store().prune();
-    CHECK(shelf.store().has(kFirst));  // its row is open: it lives, or its end is being written
+    CHECK(shelf.store().has(kFirst));  // its row is open: it is open or its end is being written
 
     shelf.end("ws_1");
     shelf.clock.advance(59min);
@@ -138,8 +138,8 @@ TEST_CASE("at the start copies that nobody can have a link to are removed", "[un
     Shelf shelf;
     shelf.live("t", "ws_1");
     REQUIRE(shelf.keep(kFirst));
-    REQUIRE(shelf.keep({"t", "ws_1", "ex_2-0"}));  // its server died before its record
-    REQUIRE(shelf.keep({"t", "ws_2", "ex_3-0"}));  // no record of its workspace: a lost data file
+    REQUIRE(shelf.keep({"t", "ws_1", "ex_2-0"}));  // the server died before it wrote the record
+    REQUIRE(shelf.keep({"t", "ws_2", "ex_3-0"}));  // the data file was lost with its workspace
     shelf.recorded("ws_1", "ex_1");
     const std::string artifacts = shelf.dir.file("artifacts");
     const std::string place =
@@ -173,7 +173,7 @@ TEST_CASE("a tenant's own copies make room for new ones, of what ended longest a
     Shelf shelf({.workspace = 2 * kBlock, .tenant = 3 * kBlock, .all = 16 * kBlock});
     shelf.live("other", "ws_0");
     REQUIRE(shelf.keep({"other", "ws_0", "ex_0-0"}));
-    shelf.end("ws_0");  // longest of all, but another's
+    shelf.end("ws_0");  // ended first, but another tenant's
     for (const char* workspace : {"ws_1", "ws_2", "ws_3", "ws_4"}) shelf.live("t", workspace);
     for (const char* workspace : {"ws_1", "ws_2", "ws_3"}) {
         REQUIRE(shelf.keep({"t", workspace, "ex_1-0"}));
@@ -188,7 +188,7 @@ TEST_CASE("a tenant's own copies make room for new ones, of what ended longest a
     CHECK(shelf.store().has({"t", "ws_1", "ex_1-0"}));
     CHECK(shelf.keep({"t", "ws_4", "ex_4-1"}));
     CHECK_FALSE(shelf.store().has({"t", "ws_1", "ex_1-0"}));
-    CHECK_FALSE(shelf.keep({"t", "ws_3", "ex_3-1"}));  // what is left belongs to who lives
+    CHECK_FALSE(shelf.keep({"t", "ws_3", "ex_3-1"}));  // the rest belongs to open workspaces
     CHECK(shelf.store().has({"t", "ws_3", "ex_1-0"}));
     CHECK(shelf.store().has({"other", "ws_0", "ex_0-0"}));
 }
@@ -212,7 +212,7 @@ TEST_CASE("a full store takes from who keeps most, never from who keeps less",
     CHECK(shelf.keep({"new", "ws_3", "ex_3-2"}, 2 * kBlock));
     shelf.live("much", "ws_4");
     CHECK(shelf.keep({"much", "ws_4", "ex_4-0"}));
-    // Full again; who keeps least is not taken from for one who keeps as much.
+    // Full again. A tenant loses no copy to another tenant that keeps as much.
     CHECK_FALSE(shelf.keep({"much", "ws_4", "ex_4-1"}));
     CHECK(shelf.store().has({"little", "ws_2", "ex_2-0"}));
 }
@@ -249,7 +249,7 @@ TEST_CASE("copies go in slices, and the journal is asked once about each workspa
     CHECK(pruneAll() == 0);
     CHECK(shelf.store().asked() == kMany);
     pruneAll();
-    CHECK(shelf.store().asked() == kMany);  // their ends are known
+    CHECK(shelf.store().asked() == kMany);  // the ends are known by now
     shelf.clock.advance(61min);
     const std::size_t most = pruneAll();
     CHECK(most > 0);

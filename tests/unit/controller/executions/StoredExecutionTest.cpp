@@ -72,7 +72,7 @@ struct ExecutionDesk : JournalDesk {
     }
 };
 
-/// All that a reader gets, in order, each piece with its place and channel.
+/// Returns all that a reader gets, in order, each piece with its offset and channel.
 std::string toldFrom(const Execution& execution, std::uint64_t from, std::size_t most) {
     std::string all;
     std::uint64_t at = from;

@@ -28,7 +28,7 @@ struct Watched {
         at.wall += std::chrono::duration_cast<WallTime::duration>(by);
         return forecast.look(at, kObjective);
     }
-    /// A Poisson process; no claim misses its aim, so the leave of misses stays as it should.
+    /// Feeds a Poisson process. One claim in 1000 misses, which is just what the objective allows.
     Outlook poisson(double per_second, double seconds) {
         std::exponential_distribution<double> gap(per_second);
         Outlook last;
@@ -72,7 +72,7 @@ TEST_CASE("a target rises at once, falls slowly, and is nothing after long silen
     const std::size_t calm = pool.poisson(0.2, 3600).target;
     const std::size_t busy = pool.poisson(5, 60).target;
     CHECK(busy > calm + 4);
-    CHECK(pool.pass(1).target == busy);  // it holds
+    CHECK(pool.pass(1).target == busy);  // the target holds
     const std::size_t soon = pool.pass(10).target;
     CHECK(soon < busy);
     CHECK(soon + busy / 8 + 1 >= busy);
@@ -107,7 +107,7 @@ TEST_CASE("clocks that jump, and claims without starts, harm no forecast", "[uni
     Forecast unborn;
     Moment at{TimePoint(1h), WallTime(1h)};
     unborn.arrived(at, 5, 5);
-    CHECK(unborn.look(at, kObjective).target == 0);  // no start's time is known
+    CHECK(unborn.look(at, kObjective).target == 0);  // no start time is known
     CHECK(unborn.look(at, kObjective).missed == 1);
 }
 

@@ -9,7 +9,7 @@ using namespace hearth::controller::test;
 
 namespace {
 
-/// A pool "q" without spares, and a claim to it that waits without a thread.
+/// Declares a pool "q" without spares. Returns a claim to it that waits without a thread.
 WorkspaceRequest waitingIn(House& house) {
     PoolSpec spec = gpuSpec(0);
     spec.on_empty = OnEmpty::Queue;
@@ -40,7 +40,7 @@ TEST_CASE("a pool makes as many sandboxes as there are devices, and says what it
     REQUIRE(condition != status.conditions.end());
     CHECK_FALSE(condition->status);
     CHECK(condition->message == "needs 1 of 3 fitting GPUs, and 0 are free; 3 Leased");
-    // Want of devices is no failure: nothing is put off.
+    // A lack of devices is no failure: no create is delayed.
     CHECK(house.breaker.state("p").failures == 0);
 }
 

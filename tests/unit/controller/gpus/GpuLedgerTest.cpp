@@ -129,7 +129,7 @@ TEST_CASE("a device in use that has gone keeps its lease", "[unit][gpu]") {
 
 namespace {
 
-/// A machine with four devices and two pools, to which things happen, also to its server.
+/// A machine with four devices and two pools. Random events hit it and its server.
 class GpuWeather {
 public:
     explicit GpuWeather(unsigned seed) : random_(seed) {
@@ -162,7 +162,7 @@ public:
     unsigned claims() const { return claims_; }
 
 private:
-    /// Ends the server as kill -9 does, and starts the next.
+    /// Ends the server like kill -9, and starts the next one.
     void start() {
         house_.reset();
         house_ = std::make_unique<House>(ground_);
@@ -176,14 +176,14 @@ private:
             CHECK(view.gpus.size() == (view.pool == "p" ? 1 : 2));
             held_.push_back(view.id);
             ++claims_;
-        } catch (const Error&) {  // empty: also an answer
+        } catch (const Error&) {  // an empty pool: a valid answer
         }
     }
     void close() {
         const std::size_t at = random_() % held_.size();
         try {
             house_->workspaces.close(house_->who, held_[at]);
-        } catch (const Error&) {  // it has died
+        } catch (const Error&) {  // the workspace has died
         }
         held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(at));
     }
@@ -191,8 +191,8 @@ private:
         const std::vector<pool::Member> all = house_->warm.all();
         if (!all.empty()) ground_.runtime.kill(all[random_() % all.size()].id);
     }
-    /// Sandboxes that exist, whatever the server knows of them: one for each device, and a scrub
-    /// between one and the next.
+    /// Checks the sandboxes that exist, known to the server or not: each device is in one at most,
+    /// with a scrub between two of them.
     void look() {
         std::map<std::string, std::string> now;
         for (const pool::SandboxInfo& info : ground_.runtime.list()) {

@@ -8,7 +8,7 @@
 
 namespace hearth::controller::test {
 
-/// Warm sandboxes with a number of devices each; a claim that finds none fails.
+/// Returns warm sandboxes with `count` devices each. A claim that finds none ready fails.
 inline PoolSpec gpuSpec(std::uint32_t warm, std::uint32_t count = 1) {
     PoolSpec spec = smallSpec(warm);
     spec.gpu.count = count;
@@ -17,19 +17,19 @@ inline PoolSpec gpuSpec(std::uint32_t warm, std::uint32_t count = 1) {
     return spec;
 }
 
-/// The imitated device of that number.
+/// Returns the imitated device with this number.
 inline GpuView gpuOf(House& house, unsigned number) {
     return house.gpu_service.get(house.who, FakeGpuHost::uuid(number));
 }
 
-/// How many devices are in each state.
+/// Returns the number of devices in each state.
 inline std::map<GpuState, std::size_t> states(House& house) {
     std::map<GpuState, std::size_t> counts;
     for (const GpuView& view : house.gpu_service.list(house.who)) ++counts[view.state];
     return counts;
 }
 
-/// The plane has found the machine's devices and scrubbed them; pools have what they take.
+/// Waits until the plane has found and scrubbed the devices and pools have taken theirs.
 inline void scrubbed(House& house) {
     house.gpu_reconciler.look();
     REQUIRE(house.settleUntil([&] { return states(house)[GpuState::Scrubbing] == 0; }));

@@ -124,7 +124,7 @@ TEST_CASE("a device with a fault is not given out, and spares do not keep it", "
     ground.gpus.have(devices);
     house.gpu_reconciler.look();
     house.loop.settle();
-    CHECK(house.warm.counts("p").ready == 2);  // it may pass
+    CHECK(house.warm.counts("p").ready == 2);  // a fault may pass: one look is not enough
     house.gpu_reconciler.look();
     REQUIRE(house.settleUntil([&] { return gpuOf(house, 1).state == GpuState::Faulty; }));
     CHECK(house.warm.counts("p").ready == 1);
@@ -144,7 +144,7 @@ TEST_CASE("a device that has gone is forgotten, and scrubbed when it comes back"
         ground.gpus.have(FakeGpuHost::several(1));
         house.gpu_reconciler.look();
         CHECK(house.gpu_service.list(house.who).size() == 1);
-        // A driver that shows none may only not have answered yet.
+        // A driver that shows no device may only not have answered yet.
         ground.gpus.have({});
         house.gpu_reconciler.look();
     }

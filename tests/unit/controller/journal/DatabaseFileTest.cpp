@@ -78,7 +78,7 @@ TEST_CASE("a read that fails once is not damage", "[unit][controller]") {
         Journal journal = data.journal();
         journal.setMeta("a", "b");
     }
-    // Whichever of the reads of the check it is.
+    // This holds for each read of the check.
     for (int before = 0;; ++before) {
         FlakyReads disk;
         disk.after = before;
@@ -114,7 +114,7 @@ TEST_CASE("damage that an access finds is told, and set aside at the next start"
         CHECK_THROWS_AS(journal.execution("ex_1"), DamagedDatabase);
         CHECK_THROWS_AS(journal.execution("ex_1"), DamagedDatabase);
         CHECK(data.counted("running", 2));
-        CHECK(journal.meta("a") == "b");  // what can be read serves on
+        CHECK(journal.meta("a") == "b");  // readable parts still serve
         CHECK(std::filesystem::exists(DatabaseFile::suspectPath(data.path)));
         CHECK(data.kept().empty());  // nothing is moved under an open database
     }

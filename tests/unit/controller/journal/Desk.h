@@ -16,12 +16,12 @@ struct Desk {
     const std::string path = dir.file("hearth.db");
 };
 
-/// The same with its journal.
+/// A desk with its journal.
 struct JournalDesk : Desk {
     Journal journal{path, clock, log};
 };
 
-/// An open workspace, as the journal keeps it.
+/// Returns the journal's record of an open workspace.
 inline WorkspaceRecord workspaceRecord(const std::string& n) {
     return {"ws_" + n, "t", "p", "sb_" + n, "cl_" + n, "f", "name", 1000, std::nullopt, ""};
 }

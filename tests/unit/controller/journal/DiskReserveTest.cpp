@@ -19,7 +19,7 @@ TEST_CASE("the reserve is at most a tenth of the disk", "[unit][controller]") {
     CHECK_FALSE(DiskReserve(disk(100 * kMiB, 11 * kMiB), 256 * kMiB).low());
     CHECK(DiskReserve(disk(100 * kMiB, 9 * kMiB), 256 * kMiB).low());
     CHECK_FALSE(DiskReserve(disk(100 * kMiB, 0), 0).low());
-    CHECK_FALSE(DiskReserve([] { return std::nullopt; }, kGiB).low());  // nobody knows
+    CHECK_FALSE(DiskReserve([] { return std::nullopt; }, kGiB).low());  // the space is unknown
     TempDir dir;
     REQUIRE(diskSpaceAt(dir.path()));
     CHECK(diskSpaceAt(dir.path())->capacity > diskSpaceAt(dir.path())->free);
@@ -37,8 +37,8 @@ TEST_CASE("workspaces are promised the disk less its reserve, times the over-com
           "a workspace of 1Gi does not fit: 38Gi of the disk's 39Gi are promised (10Gi less a "
           "reserve of 256Mi, times 4)");
     CHECK_FALSE(budget.roomFor(UINT64_MAX, 0).refusal.empty());
-    CHECK(budget.roomFor(0, most).refusal.empty());  // it takes none
-    // Where workspaces are on no disk, or nobody knows it, everything fits.
+    CHECK(budget.roomFor(0, most).refusal.empty());  // it takes no room
+    // Without a disk for workspaces, or with one of unknown size, everything fits.
     CHECK(DiskBudget().roomFor(kGiB, UINT64_MAX).refusal.empty());
     CHECK(DiskBudget([] { return std::nullopt; }, 0, 1).roomFor(kGiB, kGiB).refusal.empty());
 }

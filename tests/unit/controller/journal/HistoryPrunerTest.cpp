@@ -53,7 +53,7 @@ struct PastWork {
         rows.step();
         return rows.integer(0);
     }
-    /// How many slices it took.
+    /// Prunes all that is due. Returns the number of slices.
     int prune(HistoryPruner& pruner, std::int64_t now, std::size_t slice) {
         for (int slices = 1;; ++slices) {
             const std::size_t before = pruner.looked();
@@ -91,7 +91,7 @@ TEST_CASE("history goes an hour and a day after its workspace's end, in slices",
 
     HistoryPruner pruner(16);
     CHECK(history.prune(pruner, kNow, 16) > 5);
-    CHECK(history.count("executions") == 30 + 1 + 1);  // of who lives, recent, the new stray
+    CHECK(history.count("executions") == 30 + 1 + 1);  // open, recent and new stray ones
     CHECK(history.count("outputs") == history.count("executions"));
     CHECK(history.count("workspaces") == 22);
 
@@ -177,7 +177,7 @@ TEST_CASE("of a tenant's ended contexts the latest stay, at once and whatever an
     PastWork history;
     HistoryPruner pruner(16, {.workspaces = 100, .contexts = 10});
     history.database.execute("BEGIN");
-    for (int i = 0; i < 100; ++i) {  // of an earlier version
+    for (int i = 0; i < 100; ++i) {  // written by an earlier version
         history.context("old" + std::to_string(1000 + i), "a", kNow + i);
     }
     history.context("other", "b", kNow - kHour);
@@ -196,7 +196,7 @@ TEST_CASE("of a tenant's ended contexts the latest stay, at once and whatever an
     history.context("last", "a", kNow + 300);
     pruner.contextsEnded(history.database, "a", 1);
     CHECK(history.count("contexts WHERE tenant = 'a'") == 10);
-    history.prune(pruner, kNow + 30 * kHour, 16);  // what goes by its age is not counted either
+    history.prune(pruner, kNow + 30 * kHour, 16);  // contexts that go by age are not counted
     for (int i = 0; i < 10; ++i) {
         history.context("later" + std::to_string(i), "a", kNow + 30 * kHour);
         pruner.contextsEnded(history.database, "a", 1);

@@ -43,7 +43,7 @@ TEST_CASE("however many reads of a tenant take their time, another's find a conn
     over.count_down();
     others.join();
     slow.clear();
-    CHECK(done == 4 * JournalReaders::kConnections);  // and each of its own had its turn
+    CHECK(done == 4 * JournalReaders::kConnections);  // each slow read had its turn, too
     CHECK(most < JournalReaders::kConnections);
 }
 

@@ -38,7 +38,7 @@ TEST_CASE("what was recorded is read at once and after a restart", "[unit][contr
     {
         Journal journal(desk.path, desk.clock, desk.log);
         journal.record(workspaceRecord("1"));
-        REQUIRE(journal.workspace("ws_1"));  // it waits for what was queued before
+        REQUIRE(journal.workspace("ws_1"));  // a read waits for all writes queued before
         CHECK_FALSE(journal.workspace("ws_1")->ended_ms);
         journal.ended("ws_1", 1900, "lost", "sb_0");  // the end of its claim's first attempt
         journal.ended("ws_1", 2000, "idle", "sb_1");
@@ -80,7 +80,7 @@ TEST_CASE("callbacks come after the commit and say whether it held", "[unit][con
                   [&](bool durable) { failed = durable ? 0 : 1; });
     CHECK(eventually([&] { return failed != -1; }));
     CHECK(failed == 1);
-    journal.record(workspaceRecord("2"));  // and it goes on
+    journal.record(workspaceRecord("2"));  // the journal goes on
     CHECK(journal.workspace("ws_2"));
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("a tenant who fills the journal with output loses its own and nobody e
     for (int i = 0; i < 200; ++i) record("ex_" + std::to_string(i), "a", 10'000);
     journal.flush(30s);
     CHECK(journal.execution("ex_quiet")->output.size() == 20'000);
-    REQUIRE(journal.execution("ex_0"));  // who repeats its key is still answered
+    REQUIRE(journal.execution("ex_0"));  // a repeated key is still answered
     int shed = 0;
     for (int i = 0; i < 200; ++i) {
         if (journal.execution("ex_" + std::to_string(i))->output == kNoOutput) ++shed;
@@ -180,7 +180,7 @@ TEST_CASE("records without output count, too: their artifacts go first, then the
     }
     CHECK(shortened > 90);
     CHECK(shortened < 100);
-    // Too short to be shortened.
+    // These records are too short to be shortened further.
     for (int i = 100; i < 200; ++i) record(i, R"({"note":")" + std::string(5'000, 'x') + "\"}");
     journal.flush(30s);
     CHECK_FALSE(journal.execution("ex_0"));
@@ -272,7 +272,7 @@ TEST_CASE("what an earlier version kept without counting counts from the next st
     REQUIRE(journal.execution("ex_old"));
     const bool old_shed = journal.execution("ex_old")->output == kNoOutput;
     const bool new_shed = journal.execution("ex_new")->output == kNoOutput;
-    CHECK(old_shed != new_shed);  // both are as large
+    CHECK(old_shed != new_shed);  // both have the same size
 }
 
 TEST_CASE("a list of executions has no long output in it", "[unit][controller]") {
@@ -363,7 +363,7 @@ TEST_CASE("output that is kept apart is found by its place, counted, and shed wi
     CHECK(journal.resultOf("ex_1", 0) == "result");
     CHECK_FALSE(journal.resultOf("ex_1", 1));
     CHECK_FALSE(journal.outputAt("ex_2", 5));
-    record("ex_1", 20);  // again: the first one's pieces are gone
+    record("ex_1", 20);  // written again: the first one's pieces are gone
     CHECK(journal.execution("ex_1"));
     CHECK(journal.outputAt("ex_1", 50)->size() == 20);
 
@@ -406,7 +406,7 @@ TEST_CASE("what a full disk refuses is not lost, and what waits for it is bounde
     for (int i = 1; i < 4; ++i) record(i);
     const auto refused = codeOf([&] { journal.requireRoom("t"); });
     CHECK(refused == ErrorCode::Unavailable);
-    CHECK_NOTHROW(journal.requireRoom("other"));  // whose results are not what waits
+    CHECK_NOTHROW(journal.requireRoom("other"));  // this tenant's results do not wait
     CHECK(eventually([&] {
         return metrics.render().find("\nhearth_journal_write_failures_total 0\n") ==
                std::string::npos;
@@ -425,7 +425,7 @@ TEST_CASE("what a full disk refuses is not lost, and what waits for it is bounde
 TEST_CASE("ended contexts of a tenant are bounded at once", "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log, {.ended = {.workspaces = 3, .contexts = 5}});
-    const std::int64_t now = toUnixMillis(desk.clock.wall());  // nothing goes by its age
+    const std::int64_t now = toUnixMillis(desk.clock.wall());  // nothing is removed by its age
     const auto count = [&](const std::string& table) {
         journal.flush(10s);
         std::int64_t rows = 0;
@@ -449,7 +449,7 @@ TEST_CASE("ended contexts of a tenant are bounded at once", "[unit][controller]"
     CHECK(journal.context("cx_119"));
     CHECK_FALSE(journal.context("cx_114"));
     for (int i = 0; i < 20; ++i) context("cx_open" + std::to_string(i), "ws_1");
-    CHECK(count("contexts") == 25);  // what lives is not counted
+    CHECK(count("contexts") == 25);  // open contexts are not counted
     journal.record(workspaceRecord("1"));
     journal.ended("ws_1", now + 100, "deleted");
     CHECK(count("contexts") == 5);
@@ -496,7 +496,7 @@ TEST_CASE("results of one tenant that wait for the disk shut out nobody else, ho
         record("ex_" + std::to_string(others), "t" + std::to_string(others), 1U << 20U);
     }
     CHECK(others > 16);
-    CHECK(others < 50);  // what all of them together may have is bounded, too
+    CHECK(others < 50);  // all tenants together are bounded, too
     fill(journal, false);
     CHECK(eventually([&] { return !everyone(); }));
     std::int64_t events = 0;
@@ -522,7 +522,7 @@ TEST_CASE("labels that come after the end of their workspace are not kept", "[un
     journal.flush(10s);
     CHECK_FALSE(journal.labels("ws_1"));
 
-    // The next attempt of the same claim has its id.
+    // The next attempt of the same claim has the same id.
     WorkspaceRecord again = workspaceRecord("1");
     again.sandbox = "sb_2";
     journal.record(again);

@@ -20,7 +20,7 @@ public:
     JournalWriter::Commit commit() {
         return [this](const std::vector<const JournalWriter::Item*>& items) { write(items); };
     }
-    /// An item of `bytes`; `fault`: it fails by itself.
+    /// Returns an item of `bytes`. With `fault`, the item itself fails.
     JournalWriter::Item item(const std::string& name, std::size_t bytes = 100, bool alone = false,
                              bool fault = false) {
         JournalWriter::Item item;
@@ -48,10 +48,10 @@ public:
         return found == told.end() ? std::nullopt : std::optional(found->second);
     }
 
-    /// Of the largest item that the disk takes.
+    /// The size of the largest item that the disk takes.
     std::atomic<std::size_t> room_for{SIZE_MAX};
     std::atomic<unsigned> failures{0};
-    /// While it is true, no commit begins.
+    /// While this is true, no commit begins.
     std::atomic<bool> stands{false};
 
 private:
@@ -97,7 +97,7 @@ TEST_CASE("what a full disk does not take waits, in order, and is written when t
     CHECK(eventually([&] { return setup.disk.failures > 2; }));
     CHECK(setup.disk.onDisk().empty());
     CHECK(writer.pendingBytes() == 50 * 100);
-    CHECK_FALSE(setup.disk.durable("i0"));  // nobody is told that it failed
+    CHECK_FALSE(setup.disk.durable("i0"));  // no failure is reported
     writer.flush(10s);                      // does not wait for a disk that refuses
     setup.disk.room_for = SIZE_MAX;
     CHECK(eventually([&] { return setup.disk.durable("i49").has_value(); }));

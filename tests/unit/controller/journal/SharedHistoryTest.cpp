@@ -56,13 +56,13 @@ public:
         journal_ = std::make_unique<Journal>(path_, desk_.clock, desk_.log, limits);
         return *journal_;
     }
-    /// As a process that starts again.
+    /// Acts like a process that starts again.
     void end() {
         journal_.reset();
         shared_ = std::make_unique<SharedHistory>(
             desk_.folder, path_, [this] { return leads.load(); }, desk_.log);
     }
-    /// Whether its own database has that workspace.
+    /// Returns whether its own database has this workspace.
     bool has(const std::string& workspace) const {
         Database database(path_);
         Statement row(database, "SELECT 1 FROM workspaces WHERE id = ?");
@@ -80,7 +80,7 @@ private:
 
 void record(Journal& journal, const std::string& n) {
     journal.record(workspaceRecord(n));
-    REQUIRE(journal.workspace("ws_" + n));  // it waits for the write
+    REQUIRE(journal.workspace("ws_" + n));  // a read waits for the write
 }
 
 bool refuses(Journal& journal) {
@@ -121,7 +121,7 @@ TEST_CASE("the next leader has what the last one committed", "[unit][controller]
     CHECK(next.labels("ws_1") == std::map<std::string, std::string>{{"a", "b"}});
     CHECK(next.execution("ex_1")->fingerprint == "f");
     CHECK(next.outputAt("ex_1", 0) == std::string(300'000, 'x'));
-    // And on it goes, also back.
+    // The history also goes back to the first replica.
     next.ended("ws_1", desk.now(), "deleted");
     next.flush(5s);
     second.end();
@@ -197,7 +197,7 @@ TEST_CASE(
     }),
                     Error);
     CHECK(journal.meta("k") == "before");
-    second.catchUp();  // others may know it by now
+    second.catchUp();  // other replicas may know the change by now
     first.leads = true;
     journal.setMeta("other", "v");
     CHECK(journal.meta("k") == "told");
@@ -222,7 +222,7 @@ TEST_CASE("half a record hides nothing, and what a former leader still writes is
     CHECK(second.has("ws_known"));
     record(now, "new");
     record(old, "void");
-    CHECK(first.has("ws_void"));  // it does not know yet
+    CHECK(first.has("ws_void"));  // it does not know yet that another leads
     Replica third(desk, "third");
     third.catchUp();
     CHECK(third.has("ws_known"));
@@ -240,7 +240,7 @@ TEST_CASE("a term begins once", "[unit][controller]") {
     Replica second(desk, "second");
     first.lead(1'795'727'130'148);
     CHECK_THROWS_AS(second.lead(1'795'727'130'148), Error);
-    second.lead(1'795'727'130'151);  // not each number has had a leader
+    second.lead(1'795'727'130'151);  // terms may skip numbers
 }
 
 TEST_CASE("a log that has grown long becomes a copy", "[unit][controller]") {

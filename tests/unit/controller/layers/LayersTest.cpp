@@ -23,7 +23,7 @@ PoolCondition prewarmed(const House& house, const std::string& pool = "p") {
     return {};
 }
 
-/// The layers that the runtime's sandboxes were made with.
+/// Returns the layers that the runtime's sandboxes were made with.
 std::vector<std::string> mounted(Ground& ground) {
     std::vector<std::string> digests;
     for (const pool::SandboxInfo& info : ground.runtime.list()) {
@@ -111,7 +111,7 @@ TEST_CASE("other packages replace the warm sandboxes once they are installed",
     house.declare("p", withPackages({"a", "b"}));
     house.loop.settle();
     CHECK(prewarmed(house).reason == "PackagesFailed");
-    CHECK(house.warm.find(first));  // serves meanwhile
+    CHECK(house.warm.find(first));  // it serves meanwhile
     ground.packages.failure.clear();
     ground.manual.advance(11s);
     REQUIRE(house.settleUntil(
@@ -133,7 +133,7 @@ TEST_CASE("packages that cannot be had degrade the pool, in words, and are tried
     CHECK(std::string(told.what()).find("no missing-one") != std::string::npos);
     house.work.add({WorkKind::Pool, "p"});
     house.loop.settle();
-    CHECK(ground.packages.builds == 1);  // it waits
+    CHECK(ground.packages.builds == 1);  // the retry waits
     ground.manual.advance(10s);
     house.loop.settle();
     CHECK(ground.packages.builds == 2);
@@ -200,7 +200,7 @@ TEST_CASE("a layer goes an hour after the last pool and the last sandbox that ha
     collect();
     ground.manual.advance(2h);
     collect();
-    CHECK(ground.runtime.layers().size() == 1);  // a pool wants it
+    CHECK(ground.runtime.layers().size() == 1);  // a pool needs it
 
     const WorkspaceView view = house.workspaces.create(house.who, House::request());
     house.specs.markDeleting("p");
@@ -210,7 +210,7 @@ TEST_CASE("a layer goes an hour after the last pool and the last sandbox that ha
     collect();
     ground.manual.advance(2h);
     collect();
-    CHECK(ground.runtime.layers().size() == 1);  // a sandbox has it
+    CHECK(ground.runtime.layers().size() == 1);  // a sandbox uses it
 
     house.workspaces.close(house.who, view.id);
     REQUIRE(house.settleUntil([&] { return ground.runtime.list().empty(); }));

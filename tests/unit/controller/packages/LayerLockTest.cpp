@@ -72,7 +72,7 @@ TEST_CASE("locks are found again by image and packages, whole or not at all",
 
     std::ofstream(place + "/" + LayerLocks::nameOf(kept.image_digest, {"a"}), std::ios::app)
         << "c==1.0" + kHash + "\n";
-    CHECK_FALSE(locks.find(kept.image_digest, {"a"}));  // another layer than it says
+    CHECK_FALSE(locks.find(kept.image_digest, {"a"}));  // its lock is not the layer's any more
     locks.put(kept);
     CHECK(locks.find(kept.image_digest, {"a"}));
     locks.remove(kept);

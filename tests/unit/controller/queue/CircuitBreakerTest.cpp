@@ -63,7 +63,7 @@ TEST_CASE("a pool without the layer that it needs is degraded at once, until the
     CHECK(breaker.state("p").reason == "x");
     breaker.layer("p", "no index");
     breaker.failed("p", "y");
-    CHECK(breaker.state("p").reason == "no index");  // that comes first
+    CHECK(breaker.state("p").reason == "no index");  // the layer's reason comes first
     breaker.layer("p", "");
     CHECK(breaker.state("p").reason == "y");
 }

@@ -22,7 +22,7 @@ struct Queue {
     metrics::Metrics metrics;
     WorkQueue queue{clock, metrics};
 
-    /// How long until a key is due, in milliseconds; takes it and is done with it.
+    /// Takes the next key and completes it. Returns the milliseconds until it was due.
     int dueAfter() {
         for (int ms = 0; ms < 60'000; ++ms) {
             if (const auto key = queue.takeDue()) {
@@ -174,7 +174,7 @@ TEST_CASE("a worker that waits for a late key takes an earlier one in time", "[u
         taken = key == kB;
     });
     eventually([&] { return began.load(); });
-    // Long enough for the worker to wait, or the other way round: both must do.
+    // Usually long enough for the worker to wait first. Either order must work.
     for (int i = 0; i < 1000; ++i) std::this_thread::yield();
     queue.addAfter(kB, 1ms);
     CHECK(eventually([&] { return taken.load(); }));
@@ -185,8 +185,8 @@ TEST_CASE("a worker that waits for a late key takes an earlier one in time", "[u
 
 namespace {
 
-/// A loop with its real workers, whose handlers of the kinds in `slow` do not return before the
-/// end, or before free().
+/// A loop with its real workers. The handlers of the kinds in `slow` and of the names in
+/// `slow_names` return only after free() or at the end.
 struct Working {
     SystemClock clock;
     metrics::Metrics metrics;
@@ -337,7 +337,7 @@ TEST_CASE("a sandbox is never made and ended at once", "[unit][controller]") {
     q.queue.add(make);
     CHECK_FALSE(q.queue.takeDue());
     q.queue.done(make);
-    // Both wait now, in two lanes: still one after the other.
+    // Both wait now, in two lanes. They still run one after the other.
     const auto first = q.queue.takeDue();
     REQUIRE(first);
     CHECK_FALSE(q.queue.takeDue());

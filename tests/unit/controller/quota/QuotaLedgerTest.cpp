@@ -61,7 +61,7 @@ TEST_CASE("the refusal names the quota, its limit and its use", "[unit][controll
     REQUIRE(error.fields().size() == 1);
     CHECK(error.fields()[0].pointer == "/memory");
     CHECK(error.retryAfter());
-    // What can never fit is another refusal: waiting does not help.
+    // A claim that can never fit gets another refusal, because waiting does not help.
     QuotaUse large = kOne;
     large.memory_bytes = 251;
     CHECK(codeOf([&] { const auto big = ledger.reserve("t", large); }) == ErrorCode::InvalidSpec);
@@ -88,7 +88,7 @@ TEST_CASE("a hold becomes what the workspace really has", "[unit][controller][qu
     CHECK(ledger.useOf("t").milli_cpu == 500);
     hold.resize({.workspaces = 1, .milli_cpu = 1500});
     CHECK(ledger.useOf("t").milli_cpu == 1500);
-    hold.correct({.workspaces = 1, .milli_cpu = 4000});  // of a sandbox that is there already
+    hold.correct({.workspaces = 1, .milli_cpu = 4000});  // the values of an existing sandbox
     CHECK(ledger.useOf("t").milli_cpu == 4000);
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("a quota below what is in use is refused and changes nothing",
     CHECK(error.fields()[0].pointer == "/workspaces");
     CHECK(error.fields()[0].reason == "is 1, but tenant t uses 2");
     CHECK_FALSE(ledger.declared("t"));
-    // The default holds for it as long as it has none of its own.
+    // The default quota applies to a tenant without a quota of its own.
     CHECK(codeOf([&] { ledger.set(kDefaultQuota, QuotaSpec{.workspaces = 1}); }) ==
           ErrorCode::InvalidSpec);
     ledger.set("t", QuotaSpec{.workspaces = 2});

@@ -22,14 +22,14 @@ struct Weathered {
     PoolSpec spec;
     std::map<std::string, std::string> held{};  ///< workspaces, with their sandboxes
     std::vector<WorkspaceRequest> waiting{};    ///< claims in line
-    std::size_t most_at_once = 0;               ///< starts side by side
+    std::size_t most_at_once = 0;               ///< parallel starts
     std::size_t fresh = 0;
     std::size_t unclaimed = 0;
     std::size_t total = 0;
 };
 
-/// Two pools to which things happen at random, and what must hold meanwhile. In one a claim that
-/// finds nothing is refused, in the other it waits.
+/// Two pools that random events hit, with the checks that must hold meanwhile. One pool refuses a
+/// claim that finds no sandbox, in the other one the claim waits.
 class Weather {
 public:
     explicit Weather(unsigned seed) : random_(seed) {
@@ -50,7 +50,7 @@ public:
     Weather(const Weather&) = delete;
     Weather& operator=(const Weather&) = delete;
 
-    /// From now on a sandbox that was made listens only when news() says so.
+    /// From now on, a new sandbox listens only after news().
     void delayStarts() {
         ground.runtime.acceptOnly();
         ground.runtime.onNews([this](const pool::SandboxId& id) {
@@ -66,7 +66,7 @@ public:
         request.patience = {.waits = false, .wait = std::make_shared<ClaimWait>()};
         if (!served(pool, request)) pool.waiting.push_back(request);
     }
-    /// Claims in line whose turn has come, and one that hangs up.
+    /// Serves the claims in line whose turn has come, and sometimes lets one hang up.
     void line() {
         for (Weathered& pool : pools_) {
             std::erase_if(pool.waiting, [&](const WorkspaceRequest& request) {
@@ -82,7 +82,7 @@ public:
         house.workspaces.close(house.who, one->first);
         pool.held.erase(one);
     }
-    /// A sandbox dies, whatever it does. `heard`: the server knows before anything else happens.
+    /// Kills a sandbox in any phase. `heard`: the server notices before anything else happens.
     void death(Weathered& pool, bool heard) {
         const std::vector<pool::Member> all = house.warm.members(pool.name);
         if (all.empty()) return;
@@ -98,7 +98,7 @@ public:
         }));
     }
     void death() { death(some(), pick(2) == 0); }
-    /// A sandbox that cannot be destroyed for a while, or can be again.
+    /// Makes a sandbox indestructible for a while, or destructible again.
     void stubborn() {
         if (!resisting_.empty()) {
             ground.runtime.resist(*resisting_.begin(), false);
@@ -130,7 +130,7 @@ public:
         if (pick(3) == 0) spec.image = pick(2) == 0 ? "python" : "node";
         declare(pool);
     }
-    /// Everything warm goes and nothing is made, until the next such step.
+    /// Ends all warm sandboxes and makes none. The next call undrains.
     void drain() {
         if (house.pool_reconciler.drained()) return house.pools.undrainAll(house.who);
         house.pool_reconciler.drain();
@@ -139,7 +139,7 @@ public:
         }
         drained_at_ = ground.runtime.created();
     }
-    /// A pool is deleted, and declared again when it has gone.
+    /// Deletes a pool, and declares it again after it has gone.
     void remove() {
         Weathered& pool = some();
         if (!pool.held.empty() || !resisting_.empty()) return;
@@ -156,13 +156,13 @@ public:
         }
     }
 
-    /// What holds at every moment.
+    /// Checks the facts that hold at every moment.
     void look() {
         for (Weathered& pool : pools_) look(pool);
         if (house.pool_reconciler.drained()) CHECK(ground.runtime.created() == drained_at_);
     }
 
-    /// No more faults: the pools become what their manifests say, and stay so.
+    /// Ends all faults. The pools become what their manifests say, and stay so.
     void calm() {
         ground.runtime.failCreates(0);
         if (house.pool_reconciler.drained()) house.pools.undrainAll(house.who);
@@ -216,7 +216,7 @@ private:
         pool.most_at_once = std::max<std::size_t>(pool.most_at_once, pool.spec.parallel_creates);
     }
 
-    /// The claim has its answer; false: it waits.
+    /// Returns true if the claim has its answer, false if it waits.
     bool served(Weathered& pool, const WorkspaceRequest& request) {
         try {
             const WorkspaceView view = house.workspaces.create(house.who, request);
@@ -239,7 +239,7 @@ private:
         const std::size_t most =
             pool.spec.on_empty == OnEmpty::Fail ? rangeNow(now).max : mostUnclaimed(now);
         CHECK(starting <= pool.most_at_once);
-        // An edit may leave more than it allows; nothing is added to that.
+        // An edit may leave more sandboxes than it allows, but none are added then.
         if (stock.fresh > pool.fresh) CHECK(stock.fresh <= most);
         if (unclaimed > pool.unclaimed) CHECK(unclaimed <= most + pool.most_at_once);  // the surge
         if (counts.total() > pool.total) CHECK(counts.total() <= pool.spec.max_members);

@@ -38,7 +38,7 @@ TEST_CASE("a server starts and serves beside what cannot be removed", "[unit][co
     CHECK(house.workspaces.get(house.who, open).phase == WorkspacePhase::Active);
     CHECK(house.orphans.condition().find(corpse) != std::string::npos);
     CHECK(shows(house, "hearth_sweep_leftovers 1"));
-    CHECK(house.marks.exists(corpse));  // it is not proven gone
+    CHECK(house.marks.exists(corpse));  // its end is not proven
     REQUIRE(laterOn(house, [&] { return true; }));
     house.work.add({WorkKind::Orphans, "all"});  // leaves it to the sweep
     house.loop.settle();

@@ -8,7 +8,7 @@ using namespace hearth::controller;
 using namespace hearth::controller::test;
 using namespace std::chrono_literals;
 
-// Something that a pool needs and the server lacks becomes a condition, not a refusal.
+// A dependency that the server lacks becomes a condition of the pool, not a refusal.
 
 namespace {
 

@@ -37,7 +37,7 @@ TEST_CASE("a pool fills to its floor with few creates at a time", "[unit][contro
     house.declare("p", spec);
     house.pool_reconciler.reconcile("p");
     CHECK(house.warm.counts("p").creating == 2);
-    house.pool_reconciler.reconcile("p");  // asked again, nothing is made twice
+    house.pool_reconciler.reconcile("p");  // a second call makes nothing twice
     CHECK(house.warm.counts("p").creating == 2);
     CHECK_FALSE(conditionOf(house, ConditionType::Ready));
     CHECK(conditionOf(house, ConditionType::Progressing));
@@ -66,7 +66,7 @@ TEST_CASE("a pool that creates on empty makes a sandbox for each claim at once, 
             CHECK_THROWS_AS(house.workspaces.create(house.who, claim), MustWait);
         }
         house.pool_reconciler.reconcile("p");
-        const std::size_t at_once = action == OnEmpty::Create ? 3 : 1;  // no more than members
+        const std::size_t at_once = action == OnEmpty::Create ? 3 : 1;  // limited to max_members
         CHECK(house.warm.counts("p").creating == at_once);
         house.pool_reconciler.reconcile("p");
         CHECK(house.warm.counts("p").creating == at_once);
@@ -141,14 +141,14 @@ TEST_CASE("failing creates back off, degrade the pool and recover", "[unit][cont
     CHECK(house.warm.counts("p").total() == 0);  // nothing of the failed one is left
     house.work.add({WorkKind::Pool, "p"});
     house.loop.settle();
-    CHECK(house.breaker.state("p").failures == 1);  // it waits
+    CHECK(house.breaker.state("p").failures == 1);  // the retry waits
     ground.manual.advance(501ms);
     house.loop.settle();
     CHECK(house.breaker.state("p").failures == 2);
     CHECK_FALSE(conditionOf(house, ConditionType::Degraded));
     ground.manual.advance(501ms);
     house.loop.settle();
-    CHECK(house.breaker.state("p").failures == 2);  // twice as long
+    CHECK(house.breaker.state("p").failures == 2);  // this retry waits twice as long
     ground.manual.advance(500ms);
     house.loop.settle();
     CHECK(house.breaker.state("p").failures == 3);
@@ -233,7 +233,7 @@ TEST_CASE("sandboxes of one age are renewed one after the other", "[unit][contro
     REQUIRE(house.filled("p", 8));
     ground.manual.advance(8h + 59min);
     house.loop.settle();
-    CHECK(ground.runtime.created() == 8);  // a tenth is the most that is taken off
+    CHECK(ground.runtime.created() == 8);  // the age is reduced by a tenth at most
     std::set<std::size_t> created{8};
     while (ground.runtime.created() < 16) {
         ground.manual.advance(1min);
@@ -243,7 +243,7 @@ TEST_CASE("sandboxes of one age are renewed one after the other", "[unit][contro
     }
     CHECK(created.size() > 3);  // at more than two moments
 
-    // All at once too old, as after a suspend: still never two below the floor.
+    // All are too old at once, as after a suspend. Still, at most one is missing.
     ground.manual.advance(11h);
     for (int i = 0; i < 1'000 && ground.runtime.created() < 24; ++i) {
         house.pool_reconciler.reconcile("p");
@@ -388,17 +388,17 @@ TEST_CASE("sandboxes are promised no more disk than there is, all pools together
     CHECK(degraded("p").empty());
     CHECK(house.metrics.render().find("\nhearth_workspace_disk_promised_bytes 94371840\n") !=
           std::string::npos);
-    // What there is serves; who then finds none is told why.
+    // The existing sandboxes serve. A claim that finds none gets the reason.
     WorkspaceRequest request = House::request();
     request.pool = "q";
     const std::string last = house.workspaces.create(house.who, request).id;
     CHECK(codeOf([&] { house.workspaces.create(house.who, request); }) == ErrorCode::DiskFull);
-    // Tmpfs takes none of it.
+    // Workspaces in memory need no disk.
     PoolSpec memory = spec;
     memory.storage = pool::Storage::Memory;
     house.declare("m", memory);
     REQUIRE(house.filled("m", 2));
-    // With the end of one there is room for the next, and the pool is whole again.
+    // The end of one workspace makes room for the next, and the pool is full again.
     PoolSpec fewer = spec;
     fewer.warm_min = 1;
     house.workspaces.close(house.who, last);

@@ -21,7 +21,7 @@ std::size_t eventsOf(House& house, const char* type, const char* reason) {
         all.begin(), all.end(), [&](const Event& event) { return event.reason == reason; }));
 }
 
-/// A clock whose wall time can be set forward and back; its other time continues.
+/// A clock whose wall time can be set forward and back. Its monotonic time continues.
 class JumpingClock final : public Clock {
 public:
     TimePoint now() const override { return manual.now(); }
@@ -33,7 +33,7 @@ public:
     std::chrono::seconds jumped{0};
 };
 
-/// Moves the clock in steps that a look of the reconciler fits into.
+/// Moves the clock in steps of 10 s. The reconciler looks in each step.
 void pass(House& house, ManualClock& clock, std::chrono::seconds time) {
     for (std::chrono::seconds done = 0s; done < time; done += 10s) {
         clock.advance(10s);
@@ -144,7 +144,7 @@ TEST_CASE("jumps of the wall clock neither lose nor repeat anything", "[unit][co
     CHECK(desired() == 1);  // 22:14
     clock.jumped += 1h;
     CHECK(desired() == 3);
-    go(2min);  // with the sweep of 23:15
+    go(2min);  // includes the sweep of 23:15
     CHECK(house.warm.counts("p").ready == 3);
     CHECK(eventsOf(house, "pool.swept", "schedule") == 1);
     const std::size_t made = ground.runtime.created();
@@ -162,6 +162,6 @@ TEST_CASE("jumps of the wall clock neither lose nor repeat anything", "[unit][co
     go(2min);
     clock.jumped -= 24h * 3653;
     go(24h);
-    CHECK(eventsOf(house, "pool.swept", "schedule") == 2);  // of the next day, not held back
+    CHECK(eventsOf(house, "pool.swept", "schedule") == 2);  // the next day's sweep is not held back
     CHECK(house.warm.counts("p").total() <= 3);
 }

@@ -43,7 +43,7 @@ TEST_CASE("a sandbox that was only accepted is warm when it listens", "[unit][co
     CHECK(far.ground.runtime.created() == 2);
 }
 
-/// The address sanitizer sees what would be touched.
+/// The address sanitizer reports any access to the plane after its end.
 TEST_CASE("news that comes after the end of a plane reaches nothing", "[unit][controller]") {
     Ground ground;
     ground.runtime.acceptOnly();
@@ -110,7 +110,7 @@ TEST_CASE("creates wait for their image without a worker, and it is unpacked onc
     House house(ground);
     ground.runtime.holdFetches();
     house.loop.start();
-    // More than the lane of creates has workers: each would wait in one.
+    // More creates than their lane has workers: each would block one.
     house.declare("slow", specOf("packed-python", 12));
     REQUIRE(eventually([&] { return ground.runtime.unpackings() == 1; }));
     REQUIRE(eventually([&] { return house.warm.counts("slow").creating == 12; }));
@@ -169,7 +169,7 @@ TEST_CASE("an image that cannot be unpacked degrades its pool, which tells why",
         return house.breaker.state("p").degraded();
     }));
     CHECK(house.breaker.state("p").reason == "the image cannot be unpacked");
-    // Each try begins anew, which is no news.
+    // Each attempt unpacks anew, which is reported only once.
     const auto told = [&](const char* type) {
         return house.events.list(house.who, {.type = type, .resource = "p"}).size();
     };

@@ -30,7 +30,7 @@ struct Clustered {
             return member.agent && !member.agent->lost();
         });
     }
-    /// Before the loop has heard of it.
+    /// Breaks the connection. The loop has not noticed it yet.
     void sever(const pool::SandboxId& id) {
         ground.runtime.sever(id);
         REQUIRE(eventually([&] { return house->warm.find(id)->agent->lost(); }));

@@ -46,7 +46,7 @@ public:
     }
 };
 
-/// A line by the numbers it names, to be checked minute by minute.
+/// A cron line as sets of numbers, to be checked minute by minute.
 struct Plain {
     const char* line;
     bool any_hour;
@@ -133,7 +133,7 @@ TEST_CASE("a day of month and a day of week are either-or", "[unit][schedule]") 
     CHECK(cron.next({}, utc(2026, 11, 10)) == utc(2026, 11, 13));
     CHECK(cron.next({}, utc(2026, 11, 13)) == utc(2026, 11, 20));
     CHECK(cron.next({}, utc(2026, 12, 11)) == utc(2026, 12, 13));
-    // With * for one of them both must fit, as "*/2" and Monday here.
+    // With * in one of them both must fit, like "*/2" and Monday here.
     CHECK(Cron("0 0 */2 * mon").next({}, utc(2026, 11, 25)) == utc(2026, 12, 7));
     CHECK(Cron("0 0 29 feb *").next({}, utc(2096, 3, 1)) == utc(2104, 2, 29));
 }
@@ -185,7 +185,7 @@ TEST_CASE("firings are those of a scan by the minute with another library", "[un
                 return minute + Glibc::local(minute).tm_gmtoff / 60;
             };
             std::vector<std::int64_t> expected;
-            // Where the clock was before does not repeat: two days are enough to know.
+            // Two days suffice to find the latest local time. Times up to it do not fire again.
             std::int64_t latest = shown(first - 2 * 1440);
             for (std::int64_t at = first - 2 * 1440; at < first + kMinutes; ++at) {
                 const std::int64_t now = shown(at);

@@ -37,7 +37,7 @@ TEST_CASE("a window lies above the entry below it and ends by itself", "[unit][s
                               entry("job", "0 22 * * *", {5, 5}, 1h),
                               entry("peak", "30 22 * * *", {9, {}}, 1h)};
     CHECK(warmRange(schedules, kOwn, at(25, 22)) == WarmRange{5, 5});
-    CHECK(warmRange(schedules, kOwn, at(25, 22, 30)) == WarmRange{9, 20});  // fired last
+    CHECK(warmRange(schedules, kOwn, at(25, 22, 30)) == WarmRange{9, 20});  // this one fired last
     CHECK(warmRange(schedules, kOwn, at(25, 23, 29)) == WarmRange{9, 20});
     CHECK(warmRange(schedules, kOwn, at(25, 23, 30)) == WarmRange{0, 2});
     CHECK(nextChange(schedules, at(25, 22, 45)) == at(25, 23, 30));

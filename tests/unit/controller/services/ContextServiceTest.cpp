@@ -36,7 +36,7 @@ struct Notebook {
         REQUIRE(house->settleUntil([&] { return execution->finished(); }));
         return execution->view();
     }
-    /// The server is killed and started again.
+    /// Kills the server and starts it again.
     void restart() {
         house.reset();
         house = std::make_unique<House>(ground);
@@ -241,7 +241,7 @@ TEST_CASE("results of very many small values are counted, not kept", "[unit][con
     REQUIRE(view.results.size() == 3);
     CHECK(view.results[2]->mime().at("text/plain") == "small");
     CHECK(view.dropped_results == 2);
-    // A flood of them is not even read.
+    // A flood of such results is not even read.
     for (int i = 0; i < 3; ++i) execution->result(large);
     execution->result(R"({"main":true,"mime":{"text/plain":"behind"}})");
     house.loop.settle();

@@ -69,7 +69,7 @@ TEST_CASE("the same key runs once", "[unit][controller]") {
     const auto again = house.executions.start(house.who, open.workspace, request);
     CHECK(again->id() == first->id());
     CHECK(again->view().replayed);
-    CHECK_FALSE(first->view().replayed);  // the first request's answer is its own
+    CHECK_FALSE(first->view().replayed);  // the first answer is not a replay
     REQUIRE(house.settleUntil([&] { return house.journal.execution(first->id()).has_value(); }));
     house.loop.settle();
     const auto stored = house.executions.start(house.who, open.workspace, request);
@@ -160,7 +160,7 @@ TEST_CASE("an execution in a sandbox that dies is lost", "[unit][controller]") {
     open.runtime.kill(house.workspaces.get(house.who, open.workspace).sandbox_id);
     REQUIRE(house.settleUntil([&] { return execution->finished(); }));
     CHECK(execution->view().status != ExecutionStatus::Ok);
-    // Refused, or, where the loss is only just being noticed, lost like the first.
+    // The start is refused, or it is lost like the first if the loss is just being noticed.
     std::shared_ptr<Execution> late;
     const auto refused =
         codeOf([&] { late = house.executions.start(house.who, open.workspace, command("echo")); });
@@ -203,7 +203,7 @@ TEST_CASE("in a cluster the agent tells what the kernel killed for memory", "[un
     CHECK(killed() == ExecutionStatus::Killed);
     open.runtime.oomKills(1);
     CHECK(killed() == ExecutionStatus::Oom);
-    CHECK(killed() == ExecutionStatus::Killed);  // the kernel's kill was the one before
+    CHECK(killed() == ExecutionStatus::Killed);  // the kernel's kill was the previous one
     open.runtime.letAgentsTellNothing();
     open.runtime.oomKills(2);
     CHECK(killed() == ExecutionStatus::Killed);
@@ -258,7 +258,7 @@ TEST_CASE("an execution that has ended is not overdue while its end is looked at
     house.executions.kill(house.who, execution->id());
     const auto live = house.live.find(execution->id());
     REQUIRE(eventually([&] { return live->hasEnded(); }));
-    CHECK_FALSE(execution->finished());  // the runtime is to be asked why
+    CHECK_FALSE(execution->finished());  // the runtime must still be asked for the reason
     for (int i = 0; i < 4; ++i) {
         open.manual.advance(30s);
         house.settler.endOverdue();
@@ -292,7 +292,7 @@ TEST_CASE("a one shot whose result a full disk refuses stays until it is durable
         house.settler.endOverdue();
         house.reclaimer.sweep();
     }
-    CHECK(house.table.find(workspace));  // its sandbox still has the result, however long it idles
+    CHECK(house.table.find(workspace));  // its sandbox keeps the result, however long it idles
     CHECK_FALSE(house.table.find(open.workspace));
     CHECK(house.executions.find(house.who, execution->id())->view().stdout_bytes ==
           long_text + "\n");
@@ -324,7 +324,7 @@ TEST_CASE("a result that was answered is on disk when its workspace has been clo
 
 TEST_CASE("while too much waits for the disk no new work is let in", "[unit][controller]") {
     Ground ground;
-    House house(ground, {}, {.pending = 0});  // always too much
+    House house(ground, {}, {.pending = 0});  // any amount is too much
     house.declare("p", smallSpec(2));
     REQUIRE(house.filled("p", 2));
     const auto refused = [&](const std::function<void()>& call) {
@@ -341,7 +341,7 @@ TEST_CASE("while too much waits for the disk no new work is let in", "[unit][con
     CHECK(refused(
         [&] { house.executions.startOneShot(house.who, House::request(), command("echo")); }));
     CHECK(refused([&] { house.executions.start(house.who, "ws_1", command("echo")); }));
-    CHECK(house.warm.counts("p").ready == 2);  // it has cost no sandbox
+    CHECK(house.warm.counts("p").ready == 2);  // the refusals cost no sandbox
 }
 
 TEST_CASE("what the running executions of a tenant may keep of output is bounded",
@@ -359,7 +359,7 @@ TEST_CASE("what the running executions of a tenant may keep of output is bounded
     CHECK(refused.hint().starts_with("ask for less with outputLimitBytes"));
     CHECK(codeOf([&] { house.executions.startOneShot(house.who, House::request(), large); }) ==
           ErrorCode::RateLimited);
-    CHECK(house.table.all().size() == 1);  // it has cost no sandbox
+    CHECK(house.table.all().size() == 1);  // the refusals cost no sandbox
 
     const Principal other{"other", Role::User, ""};
     const std::string theirs = house.workspaces.create(other, House::request()).id;
@@ -431,7 +431,7 @@ TEST_CASE("a long result is not read by the thread that brings it, and keeps its
     running->exited(result);
     const ExecutionView early = running->view();
     CHECK(early.result_count == 1);
-    CHECK(early.stdout_bytes == "one");  // what follows the result waits for it
+    CHECK(early.stdout_bytes == "one");  // output after the result waits for it
     CHECK(early.output_end == 3);
     CHECK_FALSE(running->read(3, 100));
     CHECK(running->read(0, 100)->bytes == "one");
@@ -455,7 +455,7 @@ TEST_CASE("a runtime that does not answer about memory holds up nobody else's ex
     open.runtime.holdUsage();
     const auto killed = house.executions.start(house.who, open.workspace, command("sleep 1000"));
     house.executions.kill(house.who, killed->id());
-    // Nobody waits for it with wait(): the thread that reads all agents must see it.
+    // Nobody calls wait(): the thread that reads all agents must notice the end.
     const auto quick = house.executions.start(house.who, other, command("echo there"));
     CHECK(eventually([&] { return quick->finished(); }));
     CHECK(quick->view().stdout_bytes == "there\n");

@@ -36,7 +36,7 @@ TEST_CASE("a one shot ends though a file of its workspace is being transferred",
     declare(house);
     const auto shot = house.executions.startOneShot(house.who, House::request(), oneShot("echo 1"));
     const std::shared_ptr<Workspace> workspace = house.table.all().at(0);
-    REQUIRE(workspace->workBegan(Activity::Execution, ground.clock.now()));  // as a download does
+    REQUIRE(workspace->workBegan(Activity::Execution, ground.clock.now()));  // like a download
     CHECK(gone(house));
     CHECK(house.executions.find(house.who, shot->id())->view().stdout_bytes == "1\n");
 }
@@ -68,7 +68,7 @@ TEST_CASE("a one shot that was recorded and not yet ended before a crash ends af
             house.executions.startOneShot(house.who, House::request(), oneShot("echo 1", "k"));
         id = shot->id();
         REQUIRE(eventually([&] { return shot->finished(); }));
-        // The loop never gets to the end of the workspace.
+        // The loop never gets to the workspace's end.
         while (!house.journal.hasExecution(id)) {
             ground.manual.advance(1ms);
             house.settler.settle(id);

@@ -51,7 +51,7 @@ struct InCluster {
         ground.runtime.beCluster("shared");
         house.emplace(ground);
     }
-    /// The field that the refusal names; empty: it is taken.
+    /// Returns the field that the refusal names; empty if the pool is accepted.
     std::string refused(const PoolSpec& spec) {
         try {
             bool created = false;
@@ -64,7 +64,7 @@ struct InCluster {
         }
         return "";
     }
-    /// As one that was stored before the rule, or on one machine.
+    /// Declares a pool as if before the rule or on one machine. Returns why it is degraded.
     std::string degraded(const PoolSpec& spec) {
         house->declare("p", spec);
         std::string why;

@@ -36,7 +36,7 @@ TEST_CASE("a simulated pool follows its schedules, also for claims that wait",
     spec.warm_max = 1;
     const StartModel second{1, 0, 1};
     const Trace three{"t", traceEpoch(), {10, 10, 10, 12.5}};
-    // One after the other, the third until the trace ends with the last claim.
+    // Claims are served one after the other. The third one waits until the trace ends.
     CHECK(PoolModel(spec, second).replay(three).waited_seconds == Approx(1 + 2 + 2.5));
     spec.schedules = {{"all day",
                        Cron("* * * * *"),
@@ -64,6 +64,6 @@ TEST_CASE("a comparison is the same each time, keeps its objective and is drawn"
     CHECK(once.predictive.idle_seconds == again.predictive.idle_seconds);
     CHECK(once.predictive.missRate() < 0.0012);
     CHECK(once.best_static.misses <= once.predictive.misses);
-    CHECK(once.ofStatic() < 0.75);  // of most of a day; a week is held out of the tests
+    CHECK(once.ofStatic() < 0.75);  // for most of a day; a week is not tested here
     CHECK(chartOf({once}).find("Predictive") != std::string::npos);
 }

@@ -64,11 +64,11 @@ TEST_CASE("a claim without limits is held to its pool's and costs no call", "[un
     House house(ground);
     house.declare("p", sized(2000, 512, 128));
     REQUIRE(house.filled("p", 1));
-    ground.runtime.failUsage();  // whoever narrows looks at that
+    ground.runtime.failUsage();  // a claim that narrows reads the usage
     const WorkspaceView view = house.workspaces.create(house.who, House::request());
     CHECK(view.limits == house.specs.find("p")->spec.limits);
     REQUIRE(house.filled("p", 1));
-    // Nor does one that asks for just what there is.
+    // A claim for exactly the pool's limits costs no call, either.
     CHECK(house.workspaces.create(house.who, asking({2000, 512 * kMiB, 128})).limits ==
           view.limits);
 }
@@ -113,11 +113,11 @@ TEST_CASE("without a pool the first one that is large enough serves", "[unit][co
     CHECK(more.code() == ErrorCode::InvalidSpec);
     CHECK(pointers(more) == std::vector<std::string>{"/limits/cpu"});
     CHECK(more.fields()[0].reason == "is more than any pool has: at most 4");
-    // Each of them somewhere, but never together.
+    // Some pool has each of the limits, but no pool has both.
     CHECK(pointers(errorOf([&] {
               chosen({4000, {}, 256});
           })) == std::vector<std::string>{"/limits"});
-    // What was missing besides is another error.
+    // If the network fits no pool either, the error names the network.
     WorkspaceRequest other = asking({5000, {}, {}});
     other.network = broker::NetworkMode::Egress;
     CHECK(pointers(errorOf([&] { house.workspaces.create(house.who, other); })) ==
@@ -143,7 +143,7 @@ TEST_CASE("a limit that a sandbox uses up already fails the claim, and ends the 
     CHECK_FALSE(ground.runtime.limitsOf(first));
     CHECK(house.table.all().empty());
     REQUIRE(house.filled("p", 1));
-    const auto place = house.table.reserve("default", "p", 1);  // the claim holds none
+    const auto place = house.table.reserve("default", "p", 1);  // the failed claim holds no place
 }
 
 TEST_CASE("a sandbox that was narrowed and not bound serves nobody", "[unit][controller]") {
@@ -154,7 +154,7 @@ TEST_CASE("a sandbox that was narrowed and not bound serves nobody", "[unit][con
         house.declare("p", sized(1000, 128, 64));
         REQUIRE(house.filled("p", 1));
         narrowed = house.warm.members("p").front().id;
-        // As a claim does it that is killed before its bind.
+        // The same steps as a claim that is killed before its bind.
         house.marks.set(narrowed);
         pool::SandboxLimits limits = house.specs.find("p")->spec.limits;
         limits.pids = 8;

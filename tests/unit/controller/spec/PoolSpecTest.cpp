@@ -15,7 +15,7 @@ Json manifest() {
             {"spec", {{"template", {{"image", "python"}}}}}};
 }
 
-/// True if it is refused with `code` and, among others, a complaint about `pointer`.
+/// True if the document is refused with `code` and one of the errors is about `pointer`.
 bool refusedAt(const Json& document, ErrorCode code, const std::string& pointer) {
     try {
         parsePool(document);

@@ -33,7 +33,7 @@ TEST_CASE("a tenant sees its own events and operators see all", "[unit][controll
     events.publish(event("", "sandbox.ready"));
     CHECK(events.list(kUser, {}).size() == 1);
     CHECK(events.list(kUser, {}).front().resource == "ws_a");
-    CHECK(events.list({"", Role::User, ""}, {}).empty());  // nobody's are no tenant's
+    CHECK(events.list({"", Role::User, ""}, {}).empty());  // no tenant: seen by no user
     CHECK(events.list(kOperator, {}).size() == 3);
     EventQuery query;
     query.type = "sandbox.ready";

@@ -30,12 +30,12 @@ TEST_CASE("a lost or damaged secret key comes back from its copy", "[unit][contr
     std::filesystem::remove(path);
     std::filesystem::create_directory(path);
     CHECK(loadSecretKey(path, copy) == copy);
-    CHECK(loadSecretKey(path, std::string(32, 'o')) == copy);  // the file is what counts
+    CHECK(loadSecretKey(path, std::string(32, 'o')) == copy);  // the file takes precedence
     std::string damaged = readText(path);
     damaged[3] ^= 1;
     writeText(path, damaged);
     CHECK(loadSecretKey(path, copy) == copy);
-    // An earlier version's file has no sum: where it and the copy differ, it was changed since.
+    // A file of an earlier version has no checksum. If it differs from the copy, it was changed.
     writeText(path, std::string(32, 'x'));
     CHECK(loadSecretKey(path, copy) == copy);
     writeText(path, std::string(32, 'x'));

@@ -48,7 +48,7 @@ TEST_CASE("a pool is created once and found again, also after a restart", "[unit
     CHECK(codeOf([&] { specs.put("a", 2, Mode::Create); }) == ErrorCode::Conflict);
     const SpecStore again(specs.journal, specs.clock);
     REQUIRE(again.all().size() == 2);
-    CHECK(again.all()[0]->name == "b");  // in the order of creation, in the same millisecond too
+    CHECK(again.all()[0]->name == "b");  // in the order of creation, even in the same millisecond
     CHECK(again.find("a")->spec == specs.store.find("a")->spec);
     CHECK_FALSE(again.find("c"));
 }

@@ -23,7 +23,7 @@ TEST_CASE("that there was a token is remembered across restarts", "[unit][contro
     }
     TokenHistory history(path, false);
     CHECK(history.had());
-    history.settle();  // takes nothing back
+    history.settle();  // does not take it back
     CHECK(TokenHistory(path, false).had());
     const auto mode = std::filesystem::status(path).permissions();
     CHECK((mode & std::filesystem::perms::others_read) == std::filesystem::perms::none);
@@ -32,7 +32,7 @@ TEST_CASE("that there was a token is remembered across restarts", "[unit][contro
 TEST_CASE("what is not known for sure counts as a yes", "[unit][controller]") {
     const TempDir dir;
     CHECK(TokenHistory(dir.file("doubtful"), true).had());
-    CHECK(TokenHistory(dir.file("doubtful"), false).had());  // and is written down
+    CHECK(TokenHistory(dir.file("doubtful"), false).had());  // the answer is recorded
     for (const std::string text : {"", "n", "garbage", "no"}) {
         INFO(text);
         writeText(dir.file("damaged"), text);
@@ -56,7 +56,7 @@ TEST_CASE("revoked tokens are noted in place, as many as there are slots", "[uni
     const RevokedTokens revoked(dir.file("revoked"));
     CHECK(revoked.ids().empty());
     CHECK_FALSE(revoked.add("tk_early"));
-    writeText(dir.file("revoked"), "tk_kept");  // too short: made anew, with what stands there
+    writeText(dir.file("revoked"), "tk_kept");  // too short: made anew, with the same content
     revoked.prepare();
     CHECK(revoked.ids() == std::set<std::string>{"tk_kept"});
     const auto size = std::filesystem::file_size(dir.file("revoked"));

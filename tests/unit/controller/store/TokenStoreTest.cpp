@@ -14,7 +14,7 @@ namespace {
 struct TokenDesk : JournalDesk {
     TokenHistory history{dir.file("had-tokens"), false};
 
-    /// As after a start whose database was lost; the history is read again.
+    /// The state after a start with a lost database: the history is read again.
     struct Lost {
         Journal journal;
         TokenHistory history;
@@ -154,7 +154,7 @@ TEST_CASE("the flag opens nothing while there is a token", "[unit][controller]")
     store.create(kOwner, "root", "default", Role::Admin, 60);
     CHECK_FALSE(store.open());
     tokens.clock.advance(std::chrono::seconds(61));
-    CHECK_FALSE(store.open());  // also when it has expired
+    CHECK_FALSE(store.open());  // not even after it has expired
 }
 
 TEST_CASE("tokens that leave the configuration leave a closed instance", "[unit][controller]") {
@@ -168,7 +168,7 @@ TEST_CASE("tokens that leave the configuration leave a closed instance", "[unit]
     std::filesystem::remove(tokens.dir.file("had-tokens"));
     TokenHistory lost(tokens.dir.file("had-tokens"), false);
     CHECK_FALSE(
-        TokenStore(tokens.journal, lost, {}, tokens.clock).open());  // the database knows it
+        TokenStore(tokens.journal, lost, {}, tokens.clock).open());  // the database knows of them
 }
 
 TEST_CASE("no token is made where that it was cannot be remembered", "[unit][controller]") {
@@ -193,7 +193,7 @@ TEST_CASE("the last token of an admin stays", "[unit][controller]") {
     const Error refused = errorOf([&] { store.remove(kOwner, first); });
     CHECK(refused.code() == ErrorCode::Conflict);
     CHECK_FALSE(refused.hint().empty());
-    store.remove(kOwner, brief);  // it has expired: nobody loses anything
+    store.remove(kOwner, brief);  // allowed, because it has expired
     store.remove(kOwner, user);
     const std::string second = store.create(kOwner, "c", "t", Role::Admin, {}).first.id;
     store.remove(kOwner, first);
@@ -314,7 +314,7 @@ TEST_CASE("the right of callers without a token ends when a token is made", "[un
         CHECK_FALSE(before.holds(own.clock));
         CHECK_FALSE(store.anonymous());
         store.remove(kOwner, id);
-        // Only the flag opens it again, and that is another right.
+        // Only the flag gives access again, with another right.
         const auto after = store.anonymous();
         REQUIRE(after.has_value() == flag);
         if (after) CHECK(after->right.holds(own.clock));

@@ -89,7 +89,7 @@ TEST_CASE("numbers of a note that do not fit are refused, not cut", "[unit][cont
     CHECK(wrongIn("pids", -1).find("/pids") != std::string::npos);
     CHECK(wrongIn("memory", 1.5).find("/memory") != std::string::npos);
     CHECK(wrongIn("maxLifetimeMs", -1).find("/maxLifetimeMs") != std::string::npos);
-    // As nanoseconds this would be another moment.
+    // In nanoseconds, this value would overflow to another moment.
     CHECK(wrongIn("createdMs", std::numeric_limits<std::int64_t>::max()).find("/createdMs") !=
           std::string::npos);
 }

@@ -105,7 +105,7 @@ TEST_CASE("what runs is not frozen", "[unit][controller]") {
     REQUIRE(p.house.settleUntil([&] { return running->finished(); }));
     p.keepResults();
     p.sweepAfter(101s);
-    // Its agent is told later that the execution may be forgotten, and is not resumed for it.
+    // The agent is asked later to forget the execution. It is not resumed for that.
     CHECK(p.phase() == WorkspacePhase::Paused);
     p.sweepAfter(10s);
     CHECK(p.phase() == WorkspacePhase::Paused);

@@ -83,7 +83,7 @@ TEST_CASE("a place that did not become a workspace is given back", "[unit][contr
         const Error error = errorOf([&] { auto second = table.reserve("t", "p", 1); });
         CHECK(error.code() == ErrorCode::QuotaExceeded);
         CHECK(error.retryAfter());
-        // Another tenant and another pool have their own.
+        // Another tenant and another pool have their own places.
         CHECK_NOTHROW(table.reserve("u", "p", 1));
         CHECK_NOTHROW(table.reserve("t", "q", 1));
     }

@@ -85,7 +85,7 @@ TEST_CASE("drains beside claims leave no workspace without its sandbox", "[unit]
     constexpr int kClaims = 60;
     std::atomic<bool> stop{false};
     std::atomic<int> claims{0};
-    // By themselves, too: the loop has work, and does not settle, for as long as they go on.
+    // The threads also stop by themselves: settle() does not return while they add work.
     const auto over = [&] { return stop || claims >= kClaims; };
     std::vector<std::jthread> threads;
     for (int i = 0; i < 4; ++i) {
@@ -95,12 +95,12 @@ TEST_CASE("drains beside claims leave no workspace without its sandbox", "[unit]
                     const WorkspaceView view = house.workspaces.create(house.who, House::request());
                     ++claims;
                     if (view.id.back() % 2 == 0) house.workspaces.close(house.who, view.id);
-                } catch (const Error&) {  // drained under it, or none is ready
+                } catch (const Error&) {  // its sandbox was drained, or none is ready
                 }
             }
         });
     }
-    threads.emplace_back([&] {  // an operator, with what it saw a moment ago
+    threads.emplace_back([&] {  // an operator who acts on an outdated list
         while (!over()) {
             const std::vector<pool::Member> seen = house.warm.members("p");
             std::this_thread::yield();

@@ -62,7 +62,7 @@ TEST_CASE(
     const auto ws =
         workspace(10s, 0ms, [](WorkspaceFacts& facts) { facts.count_running_work = false; });
     REQUIRE(ws->workBegan(Activity::Execution, kStart + 1s));
-    CHECK(ws->nextDue() == kStart + 11s);  // its begin was activity
+    CHECK(ws->nextDue() == kStart + 11s);  // its start was an activity
     ws->attended(kStart + 5s);
     CHECK(ws->nextDue() == TimePoint::max());
     ws->left(kStart + 30s);
@@ -98,7 +98,7 @@ TEST_CASE("a workspace is warned of each end once, in time", "[unit][controller]
     ws->deadlines(kStart + 400s, 100s);
     CHECK(ws->warning(kStart + 240s)->reason == EndReason::Idle);
 
-    // A short time is halved, not used up by its warning.
+    // With a short timeout, the warning comes at half of it, not at once.
     CHECK_FALSE(workspace(10s, 0ms, warned)->warning(kStart + 4s));
     CHECK(workspace(10s, 0ms, warned)->warning(kStart + 5s));
     CHECK_FALSE(workspace(10s)->warning(kStart + 9s));
@@ -152,7 +152,7 @@ TEST_CASE("only the first end begins, and nothing is accepted after it", "[unit]
 TEST_CASE("an activity and a reclaim never both win", "[unit][controller]") {
     constexpr int kRounds = 10'000;
     const TimePoint late = kStart + 11s;
-    // Each says whether the workspace took it. Who attends is not refused, but sees the end.
+    // Each returns whether the workspace accepted it. attended() is not refused, but sees the end.
     const std::vector<std::pair<std::string, std::function<bool(Workspace&)>>> activities = {
         {"touch", [&](Workspace& ws) { return ws.touch(late); }},
         {"execution", [&](Workspace& ws) { return ws.workBegan(Activity::Execution, late); }},
@@ -170,7 +170,7 @@ TEST_CASE("an activity and a reclaim never both win", "[unit][controller]") {
         for (int i = 0; i < kRounds; ++i) {
             all.push_back(workspace(
                 10s, 0ms, [](WorkspaceFacts& facts) { facts.count_running_work = false; }));
-            // An execution that nobody follows does not keep it.
+            // An execution that nobody follows does not keep the workspace.
             all.back()->workBegan(Activity::Execution, kStart);
         }
         std::vector<char> taken(kRounds);
@@ -265,7 +265,7 @@ TEST_CASE("a paced execution waits for who reads on, and for nobody else", "[uni
     facts.paced = !restarted;
     const auto execution = std::make_shared<LiveExecution>(facts, workspace(0ms), clock);
     execution->self(execution);
-    std::shared_ptr<void> reader = execution->reading();  // perhaps before the agent tells
+    std::shared_ptr<void> reader = execution->reading();  // possibly before the agent reports
     agent::ExecStart start;
     if (restarted) start.note = Json{{"paced", true}};
     execution->started(start);
@@ -273,7 +273,7 @@ TEST_CASE("a paced execution waits for who reads on, and for nobody else", "[uni
     CHECK(execution->unread() == 1000);
     REQUIRE(execution->read(400, 100));
     CHECK(execution->unread() == 600);
-    CHECK_FALSE(execution->read(1'000'000, 100));  // a place that there is not yet
+    CHECK_FALSE(execution->read(1'000'000, 100));  // beyond the output so far
     execution->output(1, 1000, "more");
     CHECK(execution->unread() == 4);
     const std::shared_ptr<void> waiter = execution->subscribe([] {});

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kSecret = "hearth-0123456789";
 
-/// A workspace with a credential for one service, which answers what it is told to.
+/// A workspace with a credential for one service. The service sends the answer it is given.
 struct House {
     House() {
         policy.mode = NetworkMode::Egress;
@@ -178,7 +178,7 @@ TEST_CASE("101 is refused; other interim answers are none", "[unit][broker]") {
     CHECK(early.starts_with("HTTP/1.1 200 OK\r\n"));
     CHECK(early.find("Link") == std::string::npos);
     CHECK(early.ends_with("\r\n\r\n*****************"));
-    // Without an end they are not followed for ever.
+    // An endless series of them is not followed for ever.
     std::string endless;
     for (int i = 0; i < 4'000; ++i) endless += "HTTP/1.1 102 Processing\r\n\r\n";
     CHECK(house.ask("", endless + plain("x")).starts_with("HTTP/1.1 502 "));
@@ -186,8 +186,8 @@ TEST_CASE("101 is refused; other interim answers are none", "[unit][broker]") {
 
 namespace {
 
-/// A service that stops within its answer until the test lets it go on, and a tenant that has asked
-/// for it with a credential.
+/// A service that stops in the middle of its answer until the test resumes it, and a tenant that
+/// has sent it a request with a credential.
 class StoppedAnswer {
 public:
     StoppedAnswer(std::string first, std::string second)
@@ -211,7 +211,7 @@ public:
                                                  CredentialSource::Claim, "/c", errors)})
                        .keyring;
         auto [ours, theirs] = pair();
-        constexpr int kLittle = 4'096;  // what the tenant does not read is soon waited for
+        constexpr int kLittle = 4'096;  // so that the proxy soon waits for the tenant to read
         ::setsockopt(theirs.get(), SOL_SOCKET, SO_SNDBUF, &kLittle, sizeof(kLittle));
         tenant = std::move(ours);
         proxy_ = std::thread([this, end = std::move(theirs)] {
@@ -263,14 +263,14 @@ TEST_CASE("a line that nothing follows goes on before the next comes", "[unit][b
 
 TEST_CASE("a tenant that does not read is no pause of the service", "[unit][broker]") {
     const std::string secret = kSecret;
-    // More than the socket to the tenant holds, then lines, one of which ends within the secret.
+    // More than the tenant's socket holds, then lines. One line ends inside the secret.
     const std::string filler(10'000, '#');
     const std::string more = secret.substr(10) + "\n";
     bool masked = false;
-    for (int turn = 0; turn < 5 && !masked; ++turn) {  // a test that is held up is a pause as well
+    for (int turn = 0; turn < 5 && !masked; ++turn) {  // a delay of the test is a pause, too
         StoppedAnswer answer(filler + "END\n\n" + secret.substr(0, 10) + "\n", more);
         const std::string head = receiveUntil(answer.tenant.get(), "\r\n\r\n");
-        ::poll(nullptr, 0, 1'300);  // silence, which nothing but time makes
+        ::poll(nullptr, 0, 1'300);  // a silence takes real time
         std::string all = receiveUntil(answer.tenant.get(), "END\n\n");
         pollfd entry{answer.tenant.get(), POLLIN, 0};
         ::poll(&entry, 1, 100);

@@ -119,7 +119,7 @@ TEST_CASE("a secret is overwritten however it is cut", "[unit][broker]") {
 }
 
 TEST_CASE("how a secret is held back tells nothing of it", "[unit][broker]") {
-    // Text that begins like one of the secrets, and like none, comes in the same pieces.
+    // Text that begins like a secret comes in the same pieces as text that does not.
     for (const std::string& text :
          {std::string("~tok-1234"), std::string("tok-12345678 tok-1"), std::string("a\ntok-1\n"),
           std::string(100, 't'), std::string("data: tok-1234567\n\n")}) {
@@ -134,8 +134,8 @@ TEST_CASE("how a secret is held back tells nothing of it", "[unit][broker]") {
         CHECK(sizes[0] == sizes[2]);
     }
     SecretMasker masker({"87654321"});
-    CHECK(masker.pass("a line\n\n") == "a line\n\n");        // nothing waits after an empty line
-    CHECK(masker.pass(std::string(400, '0')).size() == 81);  // forty bytes a character at most
+    CHECK(masker.pass("a line\n\n") == "a line\n\n");        // an empty line holds nothing back
+    CHECK(masker.pass(std::string(400, '0')).size() == 81);  // forty bytes per character at most
     CHECK(masker.pass("\n\n").size() == 321);
 }
 
@@ -187,7 +187,7 @@ TEST_CASE("a secret is known however a server writes it", "[unit][broker]") {
               "x=" + std::string(std::string_view(written).size(), '*') + ";y");
     }
     CHECK(maskedOnce("100%41x!", "100%41x! 100Ax! 100%2541x!") ==
-          "******** 100Ax! **********");  // what looks like an escape is of the secret
+          "******** 100Ax! **********");  // the apparent escape is part of the secret
     CHECK(maskedOnce("12345678", "1234567 8, &#300000000000000;, &#;, %, %1, \\, \\u00, &") ==
           "1234567 8, &#300000000000000;, &#;, %, %1, \\, \\u00, &");
 }
@@ -322,7 +322,7 @@ TEST_CASE("an authority speaks for its own hosts only, also after it was written
         CHECK(trusts(*authority, "192.0.2.7", "192.0.2.7"));
         CHECK(trusts(*authority, "2001:db8::1", "2001:db8::1"));
         CHECK_FALSE(trusts(*authority, "api.example", "192.0.2.7"));
-        // Even if it made a certificate for others, nobody would take it.
+        // Even if it issued a certificate for another host, no client would accept it.
         CHECK_FALSE(trusts(*authority, "other.example", "other.example"));
         CHECK_FALSE(trusts(*authority, "192.0.2.8", "192.0.2.8"));
     }

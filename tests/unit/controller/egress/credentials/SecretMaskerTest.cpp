@@ -4,7 +4,7 @@
 
 #include "controller/egress/credentials/SecretMasker.h"
 
-// CredentialTest has the cases of whole texts and of one spelling per text.
+// KeyringTest has the cases of whole texts and of one spelling per text.
 
 namespace hearth::broker {
 namespace {
@@ -22,7 +22,7 @@ std::string masked(const std::string& secret, const std::string& text, std::size
     return maskedIn(masker, text, piece);
 }
 
-/// What a secret becomes, with all that is no break overwritten.
+/// Returns the text with all characters except breaks overwritten.
 std::string stars(const std::string& text) {
     std::string out = text;
     for (char& c : out) {
@@ -40,7 +40,7 @@ std::string print(const char* format, Values... values) {
     return text;
 }
 
-/// One character in one of the ways that servers, languages and markup write it.
+/// Returns one character in one of the ways that servers, languages and markup write it.
 std::string spelt(char c, Random& random) {
     static const std::vector<const char*> kFormats{
         "%%%02X",  "%%u%04x",   "=%02X",   "\\x%02x", "\\x%X",   "\\x{%x}", "\\u%04x",
@@ -127,7 +127,7 @@ TEST_CASE("a secret that is broken over lines is overwritten, its breaks stay", 
             }
         }
     }
-    // After each character, and spelled.
+    // A break after each character, and spelled breaks.
     std::string text;
     for (const char c : secret) text += std::string(1, c) + "=\r\n";
     CHECK(masked(secret, text, 3).find_first_of("0123456789abcdef") == std::string::npos);
@@ -163,7 +163,7 @@ TEST_CASE("random mixtures of escapes and breaks are overwritten however they ar
         std::string secret;
         const std::size_t size = 8 + random() % (i % 10 == 0 ? 300 : 40);
         while (secret.size() < size) secret += static_cast<char>(0x21 + random() % 0x5E);
-        // CSS and octal take what follows for more digits: a server that writes so looks at it.
+        // CSS and octal escapes would take following digits as theirs: spelt() prevents that.
         std::string written;
         const bool breaks = i % 2 == 0;
         for (const char c : secret) {
@@ -182,7 +182,7 @@ TEST_CASE("random mixtures of escapes and breaks are overwritten however they ar
         INFO(secret);
         INFO(written);
         REQUIRE(got.size() == text.size());
-        // No reader finds it again, and what is around it is untouched.
+        // The secret cannot be found again, and the text around it is untouched.
         CHECK(masked(secret, got) == got);
         CHECK(got.starts_with("\x01["));
         CHECK(got.ends_with("]\x01"));
@@ -224,9 +224,9 @@ TEST_CASE("a line is kept for a pause, an empty one for nothing", "[unit][broker
     CHECK(masker.pause() == "{\"object\": 1}\n");
     CHECK(masker.pause().empty());
     CHECK(masker.pass("no line").empty());
-    CHECK(masker.pause().empty());  // a secret may go on here, however long it takes
+    CHECK(masker.pause().empty());  // a secret may continue here after any time
     CHECK(masker.pass("\n\n") == "no line\n\n");
-    // What has gone on is known still: the rest is overwritten.
+    // The part already passed on is remembered: the rest of the secret is overwritten.
     CHECK(masker.pass("hearth-0123\n").empty());
     CHECK(masker.pause() == "hearth-0123\n");
     CHECK(maskedIn(masker, "456789abcdef;", 1) == "************;");

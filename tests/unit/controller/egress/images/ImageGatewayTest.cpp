@@ -58,7 +58,7 @@ void give(int socket, const std::vector<int>& fds) {
 struct Gateway {
     explicit Gateway(OperatorProxy by = {}) : proxy(std::move(by)) {}
 
-    /// What names resolve to, one after the other; the last stays.
+    /// The addresses that names resolve to, one after the other. The last one stays.
     std::vector<std::string> resolved{"127.0.0.1"};
     std::vector<std::string> exempt{};
     const OperatorProxy proxy;
@@ -109,7 +109,7 @@ TEST_CASE("a registry at a denied address is refused before anything is fetched"
     gateway.resolved = {"8.8.8.8"};
     CHECK(gateway.refusal("registry.example:5000").empty());
     CHECK(gateway.names == "registry.example ");
-    // Written as an address or localhost, the operator's pattern names it; others are no hosts.
+    // An address or localhost is named by the operator's pattern. Odd spellings are no hosts.
     for (const char* named : {"127.0.0.1:5000", "10.0.0.1", "localhost:5000"}) {
         CHECK(gateway.refusal(named).empty());
     }
@@ -138,7 +138,7 @@ TEST_CASE("a fetch reaches public addresses and its own registry, nothing else",
     CHECK_FALSE(way->refused());
     CHECK(direct.ask("GET /mine HTTP/1.1\r\n\r\n").ends_with("\r\n\r\nok"));
     CHECK(seen.starts_with("GET /mine HTTP/1.1\r\n\r\n"));
-    // Where it sends on to is checked: another port of it is no exception.
+    // The target of a redirect is checked. Another port of the registry is no exception.
     for (const std::string& to :
          {other.authority(), std::string("169.254.169.254"), std::string("10.0.0.1:5000"),
           std::string("rebind.example"), std::string("localhost:") + std::to_string(other.port),
@@ -194,7 +194,7 @@ TEST_CASE("the operator's proxy is used but for what NO_PROXY names", "[unit][br
         say(fd, "hello");
     });
     Gateway gateway(OperatorProxy("http://" + upstream.authority(), ""));
-    CHECK(gateway.refusal("registry.example") == "denied_address");  // as far as it resolves here
+    CHECK(gateway.refusal("registry.example") == "denied_address");  // the name resolves here
     CHECK(gateway.refusal("10.0.0.1:5000").empty());
     const auto there = *Destination::parse("registry.example", 443);
     const Fd fd = gateway.proxy.connect(there);

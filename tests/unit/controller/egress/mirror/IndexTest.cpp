@@ -64,7 +64,7 @@ TEST_CASE("a project's JSON page is read, and what makes no sense is left out", 
     REQUIRE(project.files.size() == 1);
     CHECK(project.files[0].url == "https://index.example/packages/foo-1.0.tar.gz");
     CHECK(project.files[0].sha256 == std::string(64, 'b'));
-    CHECK_FALSE(project.files[0].metadata_sha256);  // nothing tells what it must be
+    CHECK_FALSE(project.files[0].metadata_sha256);  // its expected hash is unknown
     CHECK(project.files[0].size == 1234);
     CHECK_THROWS_WITH(parsePypi("foo", kBase, "application/json", "{\"files\": 3}"),
                       "the index's project page has no list of files");
@@ -81,7 +81,7 @@ TEST_CASE("entities are read, and ampersands that begin none cost no more than l
     };
     CHECK(requires_of("&lt;4&amp;&gt;=3&#39;&#x27;&apos;&quot;") == "<4&>=3'''\"");
     CHECK(requires_of("a&b;&&amp;&;&amp") == "a&b;&&&;&amp");
-    const std::string many(20U << 20U, '&');  // a search to the end for each would take hours
+    const std::string many(20U << 20U, '&');  // a search to the end for each '&' would take hours
     CHECK(requires_of(many) == many);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using State = ClientHello::State;
 
-/// The first flight of OpenSSL's client.
+/// Returns the first flight of OpenSSL's client.
 std::string hello(const char* name) {
     const std::unique_ptr<SSL_CTX, decltype(&::SSL_CTX_free)> context(
         ::SSL_CTX_new(::TLS_client_method()), &::SSL_CTX_free);
@@ -29,7 +29,7 @@ std::string hello(const char* name) {
     return {bytes, static_cast<std::size_t>(size)};
 }
 
-/// The same handshake in records of `size` bytes.
+/// Returns the same handshake in records of `size` bytes.
 std::string inRecords(const std::string& one, std::size_t size) {
     std::string out;
     for (std::size_t at = 5; at < one.size(); at += size) {
@@ -87,7 +87,7 @@ TEST_CASE("every hello with one byte changed is read without harm", "[unit][brok
             if (read.state != State::Complete || read.server_name != "api.example.com") ++other;
         }
     }
-    CHECK(other > 20);  // the name, lengths and types were among them
+    CHECK(other > 20);  // the changes hit the name, lengths and types, too
 }
 
 TEST_CASE("a hello that names two servers is refused", "[unit][broker]") {

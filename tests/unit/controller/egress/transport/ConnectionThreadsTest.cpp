@@ -8,12 +8,12 @@
 
 #include "controller/egress/transport/ConnectionThreads.h"
 
-// The limits at a time, in all and for one tenant; and no connection is dropped.
+// The limits of connections at a time, in all and per tenant. No connection is dropped.
 
 namespace hearth::broker {
 namespace {
 
-/// Work that lasts until a test lets it end.
+/// Work that lasts until a test ends it.
 struct Held {
     std::promise<void> begun;
     std::promise<void> may_end;
@@ -35,7 +35,7 @@ TEST_CASE("what is beyond the limits waits, and one tenant leaves room for anoth
     Held other;
     std::promise<void> third;
     std::atomic<bool> waited{true};
-    ConnectionThreads threads(4, 2, log);  // last: its end waits for tasks that use these
+    ConnectionThreads threads(4, 2, log);  // last: its destructor waits for tasks that use these
     threads.start("a", first.work());
     threads.start("a", second.work());
     first.begun.get_future().wait();
@@ -45,7 +45,7 @@ TEST_CASE("what is beyond the limits waits, and one tenant leaves room for anoth
         third.set_value();
     });
     threads.start("b", other.work());
-    other.begun.get_future().wait();  // behind it in the queue, and yet it runs
+    other.begun.get_future().wait();  // it runs although it is later in the queue
     CHECK(waited);
     first.may_end.set_value();
     third.get_future().wait();
@@ -70,7 +70,7 @@ TEST_CASE("a tenant has no more threads than are free, so that another's work be
     for (int i = 0; i < kMost / 2; ++i) greedy.at(i).begun.get_future().wait();
     CHECK(began == kMost / 2);
     threads.start("modest", modest.work());
-    modest.begun.get_future().wait();  // behind them in the queue
+    modest.begun.get_future().wait();  // it is later in the queue than theirs
     modest.may_end.set_value();
     for (Held& each : greedy) each.may_end.set_value();
     for (int i = kMost / 2; i < kMost; ++i) greedy.at(i).begun.get_future().wait();
@@ -94,7 +94,7 @@ TEST_CASE("tenants that take all threads they can leave some for the next", "[un
         }
     }
     threads.start("next", next.work());
-    next.begun.get_future().wait();  // with 4 of each, nothing would be left for it
+    next.begun.get_future().wait();  // with four for each, none would be left for it
     CHECK(running <= 15);
     end.set_value();
     while (ended < 40) std::this_thread::yield();

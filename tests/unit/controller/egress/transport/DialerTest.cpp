@@ -19,7 +19,7 @@ IpAddress address(const std::string& text) {
     return *parsed;
 }
 
-/// Names resolve to what a test says; nothing leaves the machine.
+/// Resolves names to the test's addresses. Nothing leaves the machine.
 class ScriptedDialer final : public Dialer {
 public:
     explicit ScriptedDialer(std::vector<std::string> answers, DenySet deny = {})
@@ -110,7 +110,7 @@ TEST_CASE("what is not the public Internet is denied in every spelling", "[unit]
         INFO(text);
         CHECK_FALSE(deny.denies(address(text)));
     }
-    // A mapped address is its IPv4 one.
+    // A mapped address equals its IPv4 address.
     CHECK(address("::ffff:8.8.8.8") == address("8.8.8.8"));
 }
 
@@ -254,7 +254,7 @@ TEST_CASE("no allow-list whatever lets a denied address through", "[unit][broker
         INFO(wanted);
         REQUIRE_FALSE(deny.denies(address(wanted)));
     }
-    CHECK(passed > 1'000);  // the test lets something through, so it could have let through more
+    CHECK(passed > 1'000);  // addresses pass, so a denied one could have passed
 }
 
 TEST_CASE("an operator denies further ranges and exempts internal services", "[unit][broker]") {
@@ -280,7 +280,7 @@ TEST_CASE("of a denied and an exempt range the longer prefix counts, and one in 
     CHECK(services.denies(address("10.1.2.3")));
     CHECK(services.denies(address("2a00:1::1")));
     CHECK_FALSE(services.denies(address("2a00:2::1")));
-    // What is exempt is exempt from the built-in ranges however short its prefix is.
+    // An exemption from the built-in ranges counts even if its prefix is short.
     const DenySet open({}, parseRanges({"0.0.0.0/0", "::/0"}, "exempt"));
     CHECK_FALSE(open.denies(address("127.0.0.1")));
     CHECK_FALSE(open.denies(address("fe80::1")));

@@ -71,7 +71,7 @@ TEST_CASE(
     CHECK(set.timeout == std::chrono::milliseconds(70));
     CHECK(set.headers == std::vector<std::pair<std::string, std::string>>{{"a", "b="}, {"c", "d"}});
     CHECK(set.queue == 10);
-    CHECK(set.batch == 10);  // no more than can wait
+    CHECK(set.batch == 10);  // limited to the queue's size
 }
 
 TEST_CASE("the server is named by the standard's variables") {

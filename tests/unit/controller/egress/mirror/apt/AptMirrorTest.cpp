@@ -21,7 +21,7 @@ const std::string kRelease = "/d/dists/s/InRelease";
 const std::string kPackages = "/d/dists/s/" + kIndex;
 const std::string kBytes(10'000, 'd');
 
-/// Gives what it was told to, and keeps what it was asked.
+/// Serves the pages that it was given, and keeps the paths that it was asked for.
 class Archive {
 public:
     std::atomic<bool> broken{false};
@@ -35,7 +35,7 @@ public:
         const std::lock_guard lock(mutex_);
         return pages_.at(path);
     }
-    /// Gives what was there before.
+    /// Returns the page that was there before.
     std::string put(const std::string& path, const std::string& body) {
         const std::lock_guard lock(mutex_);
         return std::exchange(pages_[path], body);
@@ -44,7 +44,7 @@ public:
         const std::lock_guard lock(mutex_);
         pages_.erase(path);
     }
-    /// One package, under this version's name.
+    /// Publishes one package under this version's name.
     void publish(const std::string& version, bool by_hash) {
         const std::string packages = "Filename: pool/x_" + version +
                                      "_all.deb\nSize: " + std::to_string(kBytes.size()) +
@@ -85,7 +85,7 @@ struct Mirrored {
           mirror({AptSource::parse("http://" + archive.authority() + "/d s main")}, fetcher, files,
                  clock) {}
 
-    /// What a path gives: its bytes, or the reason of a refusal.
+    /// Returns the bytes of a path, or the reason of the refusal.
     std::string get(const std::string& path) {
         RequestHead head;
         REQUIRE(head.parse("GET /x HTTP/1.1\r\nHost: x\r\n\r\n", {}) == nullptr);
@@ -152,14 +152,14 @@ TEST_CASE("an archive that moves on is followed, and who has its Release of befo
     const std::string by_hash = "s/dists/s/main/binary-all/by-hash/SHA256/" + toHex(sha256(first));
     CHECK(mirrored.get("s/dists/s/InRelease") == archive.page(kRelease));
     archive.publish("2", true);
-    CHECK(mirrored.get("s/pool/x_1_all.deb") == kBytes);  // what it said is fresh
+    CHECK(mirrored.get("s/pool/x_1_all.deb") == kBytes);  // the earlier Release is still fresh
     mirrored.clock.advance(std::chrono::minutes(6));
     CHECK(mirrored.get("s/pool/x_2_all.deb") == kBytes);
     CHECK(mirrored.get("s/pool/x_1_all.deb") == "not_found");
     CHECK(mirrored.get(by_hash) == first);
     CHECK(mirrored.get("s/dists/s/" + kIndex) == archive.page(kPackages));
 
-    // One that fails is taken at its last word, and asked again soon.
+    // The last Release of a failing archive stays in use. The archive is asked again soon.
     archive.broken = true;
     mirrored.clock.advance(std::chrono::minutes(6));
     CHECK(mirrored.get("s/pool/x_2_all.deb") == kBytes);
@@ -177,7 +177,7 @@ TEST_CASE("an archive that is away, empty or false has no packages, and is asked
     const auto later = [&] { mirrored.clock.advance(std::chrono::seconds(6)); };
     CHECK(mirrored.get("s/pool/x_1_all.deb") == "index_failed");
     CHECK(mirrored.get("s/dists/s/InRelease") == "index_failed");
-    CHECK(archive.asked().size() == 2);  // who comes at once hears the same
+    CHECK(archive.asked().size() == 2);  // a request soon after gets the same refusal
     later();
     archive.put(kRelease, "<html>");
     CHECK(mirrored.get("s/dists/s/InRelease") == "bad_index");

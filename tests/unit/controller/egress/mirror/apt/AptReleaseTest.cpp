@@ -103,7 +103,7 @@ TEST_CASE("an archive is read as apt's sources have it", "[unit][broker]") {
     CHECK(plain.suite == "bookworm");
     CHECK(plain.components == std::vector<std::string>{"main", "contrib"});
     CHECK(plain.keyring == "/usr/share/keyrings/debian-archive-keyring.gpg");
-    CHECK_FALSE(plain.keyring_optional);  // whoever is on the way could send what he likes
+    CHECK_FALSE(plain.keyring_optional);  // else anybody on the path could send anything
     CHECK_FALSE(plain.trusted);
     const AptSource own =
         AptSource::parse("  deb [ signed-by=/etc/k.gpg ]\thttps://[::1]:8443/x/ stable-2  main ");
@@ -192,7 +192,7 @@ TEST_CASE("a Release tells the files of the components that are mirrored", "[uni
     const std::string begin = "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n";
     const std::string end = "-----BEGIN PGP SIGNATURE-----\n\nxyz\n-----END PGP SIGNATURE-----\n";
     check(releaseOf(begin + body + end));
-    // What stands behind the signature is not signed.
+    // Text after the signature is not signed.
     check(releaseOf(begin + body + end + "SHA256:\n " + kOther + " 1 main/evil\n"));
     for (const std::string& bad :
          {std::string(), std::string("<html>"), std::string("SHA1:\n 00 1 main/x\n"), begin + body,
@@ -293,7 +293,7 @@ TEST_CASE("what is cut short, broken or too much is refused while it is unpacked
     CHECK(bomb.size() < 100'000);
     CHECK(reasonOf([&] { decoder->add(bomb); }) == "too_large");
     CHECK(out <= 1U << 20U);
-    // A dictionary of 1.5 GiB is asked for before anything comes out.
+    // The decoder would need a dictionary of 1.5 GiB before it gives any output.
     lzma_options_lzma options{};
     REQUIRE_FALSE(::lzma_lzma_preset(&options, 0));
     options.dict_size = 1536U << 20U;
@@ -349,7 +349,7 @@ TEST_CASE("whatever is changed in an archive's files, they are read or refused",
         CHECK(tableOf(changed(packages), 1 + random() % 50).size() <= 4);
         for (const auto& [name, packed] : {std::pair{"Packages.gz", &gz}, {"Packages.xz", &xz}}) {
             try {
-                // What has the right checksum is what was packed.
+                // Data with the right checksum is the data that was packed.
                 const std::string out = unpacked(name, changed(*packed), 50, 4'096);
                 CHECK((out.empty() || out.find(packages) != std::string::npos));
             } catch (const Refused&) {

@@ -33,7 +33,7 @@ ContentHash hashOf(const std::string& bytes) {
     return {"sha256", toHex(sha256(bytes))};
 }
 
-/// Runs what is fetched when a test says so.
+/// Runs the fetches when a test says so.
 struct Later {
     std::vector<std::function<void()>> tasks;
     FileCache::Run run() {
@@ -191,11 +191,11 @@ TEST_CASE("a download that nobody waits for any more ends, and what arrives is b
     FileCache cache(folder.path, 50'000, later.run());
     const std::string bytes(40'000, 'x');
     std::atomic<int> fetched = 0;
-    cache.open(hashOf(bytes), "", giving(bytes, fetched));  // and lets go at once
+    cache.open(hashOf(bytes), "", giving(bytes, fetched));  // and releases the file at once
     later.all();
     CHECK(cache.bytes() == 0);
     CHECK(fs::is_empty(folder.path));
-    // Without a length only the bytes themselves can tell that they are too many.
+    // Without a length, only the bytes themselves show that there are too many.
     const std::string large(80'000, 'y');
     const auto endless = cache.open(hashOf(large), "", [&](const FileCache::Sink& sink) {
         sink.begun(std::nullopt);
@@ -213,7 +213,7 @@ TEST_CASE("a download that is never begun is told to whoever waits", "[unit][bro
     FileCache cache(folder.path, 50'000, later.run());
     std::atomic<int> fetched = 0;
     const auto found = cache.open(hashOf("x"), "", giving("x", fetched));
-    later.tasks.clear();  // as a server that stops
+    later.tasks.clear();  // like a server that stops
     CHECK(readRefusal(*found.file) == "stopped");
     CHECK(fetched == 0);
 }
@@ -246,7 +246,7 @@ TEST_CASE("where more arrives than there is room for, the tenant with most of it
         for (std::size_t at = 0; at < bytes.size(); at += 1'000)
             sink.bytes(bytes.substr(at, 1'000));
     };
-    // While the last piece of the large file is on its way, so are the others.
+    // The other files arrive before the last piece of the large file.
     Later later;
     FileCache cache(folder.path, 50'000, later.run());
     const auto of_greedy = cache.open(hashOf(large), "greedy", [&](const FileCache::Sink& sink) {
@@ -261,7 +261,7 @@ TEST_CASE("where more arrives than there is room for, the tenant with most of it
     CHECK(readAll(*of_modest.file) == small);
     CHECK(readRefusal(*of_greedy.file) == "cache_full");
     CHECK(cache.bytes() == small.size());
-    // And again, with nobody to give way to.
+    // A second attempt succeeds: no other tenant needs the room.
     const auto again = cache.open(hashOf(large), "greedy", giving(large, fetched));
     later.all();
     CHECK(readAll(*again.file) == large);
