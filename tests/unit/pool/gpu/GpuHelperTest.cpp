@@ -106,7 +106,7 @@ TEST_CASE(
     const std::string environment = test::readText(proc + "/environ");
     CHECK_THAT(environment, Catch::Contains("HEARTH_GPU_STANDIN="));
     CHECK_THAT(environment, !Catch::Contains("a-secret") && !Catch::Contains("LD_PRELOAD"));
-    // While it starts, its loader has a library open.
+    // While the helper starts, its loader has a library open.
     CHECK(test::eventually([&] {
         std::set<std::string> descriptors;
         for (const auto& entry : std::filesystem::directory_iterator(proc + "/fd")) {

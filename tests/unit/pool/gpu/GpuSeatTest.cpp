@@ -67,7 +67,7 @@ TEST_CASE("sandboxes that a server left behind keep the GPUs theirs", "[unit][gp
     const GpuSeat refused = GpuSeat::take(second, kLibrary);
     CHECK_FALSE(refused.taken());
     CHECK_THAT(refused.refusal(), Catch::Contains("sandboxes of another"));
-    CHECK(GpuSeat::take(first, kLibrary).taken());  // its own
+    CHECK(GpuSeat::take(first, kLibrary).taken());  // its own sandbox does not matter
     std::filesystem::remove(first.run_dir + "/sockets/sb_1.sock");
     CHECK(GpuSeat::take(second, kLibrary).taken());
 }

@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr auto kHung = milliseconds(1500);        // a healthy look takes less on a busy machine
+constexpr auto kHung = milliseconds(1500);        // longer than a healthy look on a busy machine
 constexpr auto kSoon = std::chrono::seconds(30);  // never waited for in full
 
 GpuOptions quick() {
@@ -21,7 +21,7 @@ GpuOptions quick() {
     options.helper.library = HEARTH_NVML_STANDIN;
     options.helper.cuda = HEARTH_CUDA_STANDIN;
     options.helper.process_wait = milliseconds(150);
-    options.look_every = std::chrono::hours(1);  // a test says when
+    options.look_every = std::chrono::hours(1);  // a test starts each look
     options.absent_look_every = std::chrono::hours(1);
     options.look_limit = std::chrono::seconds(20);
     options.scrub_timeout = std::chrono::seconds(60);
@@ -199,7 +199,7 @@ TEST_CASE("a driver that hangs in each new look is silent since the first of the
     REQUIRE(test::eventually([&] { return !gpus.first().fault.empty(); }));
     const std::string fault = gpus.first().fault;
     CHECK_THAT(fault, Catch::StartsWith("the driver does not answer since 20"));
-    REQUIRE(gpus.host.refresh(kSoon));  // that look, too, ended by being given up
+    REQUIRE(gpus.host.refresh(kSoon));  // this look was given up, too
     CHECK(gpus.first().fault == fault);
     machine.clear("hang-look");
     CHECK(test::eventually([&] { return gpus.first().fault.empty(); }));
@@ -218,7 +218,7 @@ TEST_CASE("the host ends though the driver hangs, and so does its helper", "[uni
         NvidiaGpus gpus(options, std::move(started));
         CHECK(gpus.devices().empty());
     }
-    CHECK(::waitpid(helper, nullptr, WNOHANG) == -1);  // it was waited for
+    CHECK(::waitpid(helper, nullptr, WNOHANG) == -1);  // the host has waited for it
 }
 
 TEST_CASE("a library that ends its process costs a look and not the server", "[unit][gpu]") {
@@ -261,7 +261,7 @@ TEST_CASE("after a scrub no byte of the last tenant is left; without one every b
     CHECK(scrub.bytes == StandinGpus::kMemory);
     CHECK(machine.traces("gpu0") == 0);
     CHECK(machine.blank("gpu0"));
-    CHECK(machine.traces("gpu1") == StandinGpus::kMemory / 32);  // the control: nobody scrubbed it
+    CHECK(machine.traces("gpu1") == StandinGpus::kMemory / 32);  // the control: it was not scrubbed
 }
 
 TEST_CASE("a MIG instance is scrubbed by itself, and a GPU that is split is not", "[unit][gpu]") {
@@ -359,7 +359,7 @@ TEST_CASE("a scrub that dies in the middle is not clean, and the next one is com
     const GpuScrub killed = gpus.host.scrub(StandinGpus::uuid(0));
     CHECK_FALSE(killed.clean);
     CHECK(killed.why == "the scrub's program ended without a result");
-    CHECK(machine.traces("gpu0") > 0);  // so much was left
+    CHECK(machine.traces("gpu0") > 0);  // the rest of the traces
     machine.clear("gpu0/crash-scrub");
     CHECK(gpus.host.scrub(StandinGpus::uuid(0)).clean);
     CHECK(machine.blank("gpu0"));
@@ -397,7 +397,7 @@ TEST_CASE("a fault that a scrub brings out makes it not clean", "[unit][gpu]") {
     StandinGpus machine;
     withOne(machine);
     Gpus gpus;
-    machine.set("gpu0/ecc", "1");  // not looked at until the scrub is over
+    machine.set("gpu0/ecc", "1");  // not read before the scrub has ended
     const GpuScrub scrub = gpus.host.scrub(StandinGpus::uuid(0));
     CHECK_FALSE(scrub.clean);
     CHECK(scrub.bytes == StandinGpus::kMemory);

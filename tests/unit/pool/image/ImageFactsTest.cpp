@@ -34,7 +34,7 @@ TEST_CASE("an image's variables are taken, but not those that steer loaders", "[
 }
 
 TEST_CASE("languages are what the image has, seen from inside it", "[unit][image]") {
-    if (::geteuid() != 0) return;  // looks from a changed root
+    if (::geteuid() != 0) return;  // needs a changed root
     const Scratch scratch;
     program(scratch / "root/opt/python/bin/python3.12");
     // Absolute links mean the image's own root, not the host's.

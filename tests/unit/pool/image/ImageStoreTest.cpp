@@ -15,12 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A layout whose index names these manifests.
+/// Writes the index of a layout.
 void layout(const Scratch& scratch, const std::string& name, const std::string& index) {
     write(scratch / ("images/" + name + "/index.json"), index);
 }
 
-/// Puts a manifest into the layout and gives its digest.
+/// Puts a manifest into the layout. Returns its digest.
 std::string manifest(const Scratch& scratch, const std::string& name, const std::string& text) {
     const std::string hex = toHex(sha256(text));
     write(scratch / ("images/" + name + "/blobs/sha256/" + hex), text);
@@ -38,12 +38,12 @@ TEST_CASE("an image is known by the digest of its manifest", "[unit][image]") {
     CHECK_FALSE(store.rootfs(digest));
     const std::string tree = scratch / ("rootfs/" + digest.substr(7));
     fs::create_directories(tree);
-    CHECK_FALSE(store.rootfs(digest));  // empty: it is not what was unpacked
+    CHECK_FALSE(store.rootfs(digest));  // an empty tree is not an unpacked image
     for (const char* name : {"dev", "proc", "sys", "tmp", "workspace", ".hearth"}) {
         fs::create_directory(tree + "/" + name);
     }
     CHECK(store.rootfs(digest) == scratch / ("rootfs/" + digest.substr(7)));
-    CHECK(store.prepare("one").digest == digest);  // done already
+    CHECK(store.prepare("one").digest == digest);  // it was done before
     layout(scratch, "broken", "{");
     const auto images = store.images();
     REQUIRE(images.size() == 1);
@@ -117,7 +117,7 @@ TEST_CASE("special files outside /dev are refused", "[unit][image]") {
 }
 
 TEST_CASE("a tree becomes readable by all, writable by nobody, and powerless", "[unit][image]") {
-    if (::geteuid() != 0) return;  // changes owners
+    if (::geteuid() != 0) return;  // needs to change owners
     const Scratch scratch;
     write(scratch / "root/bin/su", "x");
     write(scratch / "root/etc/shadow", "x");

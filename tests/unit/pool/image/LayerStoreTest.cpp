@@ -79,7 +79,7 @@ TEST_CASE("a layer appears whole, readable by all and writable by its owner alon
         .add(TarMember::Type::Symlink, "a/b/link", "../data");
     CHECK_FALSE(store.find(kLayer));
     store.add(kLayer, tar.open().get());
-    store.add(kLayer, -1);  // it is there
+    store.add(kLayer, -1);  // it exists already
     const std::string root = store.require(kLayer);
     CHECK(store.all() == std::vector<std::string>{kLayer});
     CHECK(modeOf(root) == 0755);
@@ -113,7 +113,7 @@ TEST_CASE("an archive that would leave the layer is refused and leaves nothing",
     CHECK(refused([](Tar& t) { t.add(Type::Symlink, "a", "/etc/passwd"); }) != "");
     CHECK(refused([](Tar& t) { t.add(Type::Symlink, "a/b", "../../x"); }) != "");
     CHECK(refused([](Tar& t) { t.add(Type::Symlink, "a", "b/../../x"); }) != "");
-    // A link is never gone through while the layer is made.
+    // No link is followed while the layer is made.
     CHECK(refused([](Tar& t) {
               t.add(Type::Directory, "b").add(Type::Symlink, "a", "b").file("a/out");
           }).find("already") != std::string::npos);

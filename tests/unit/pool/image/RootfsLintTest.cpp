@@ -28,7 +28,7 @@ std::string verdict(const Scratch& scratch) {
     return {};
 }
 
-/// An honest tree, to which one wrong thing is added.
+/// Makes an honest tree. A test then adds one fault to it.
 void honest(const Scratch& scratch) {
     for (const char* name : {"dev", "proc", "sys", "tmp", "workspace", ".hearth", "usr/bin"}) {
         fs::create_directories(scratch / ("root/" + std::string(name)));

@@ -31,7 +31,7 @@ private:
     std::string path_;
 };
 
-/// The permissions of what stands there, without following a link.
+/// Returns the permissions at this path, without following a link.
 inline mode_t modeOf(const std::string& path) {
     struct stat status {};
     REQUIRE(::lstat(path.c_str(), &status) == 0);

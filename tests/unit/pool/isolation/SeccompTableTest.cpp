@@ -189,12 +189,12 @@ TEST_CASE("what the driver of a GPU asks for passes the filter", "[unit][launche
     constexpr std::uint64_t kPinned =
         0x2000 | 0x8000 | 0x1;  // MAP_LOCKED, MAP_POPULATE, MAP_SHARED
     CHECK(decide(SYS_mmap, {0, 1U << 20U, 3, kPinned | 0x40000, 3, 0}) == kAllow);  // MAP_HUGETLB
-    // The device's requests have the type 'F', those of unified memory are small numbers.
+    // The device's requests have the type 'F'. The requests of unified memory are small numbers.
     for (std::uint64_t request = 0; request < 256; ++request) {
         CHECK(decide(SYS_ioctl, {3, 0xC0004600 | request}) == kAllow);
         CHECK(decide(SYS_ioctl, {3, request}) == kAllow);
     }
-    CHECK(decide(SYS_ioctl, {3, 0x30000001}) == kAllow);  // begins with unified memory
+    CHECK(decide(SYS_ioctl, {3, 0x30000001}) == kAllow);  // initialises unified memory
     CHECK(decide(SYS_ioctl, {3, 0x30000002}) == kAllow);
 }
 
@@ -237,7 +237,7 @@ TEST_CASE("the filter is the one that was reviewed", "[unit][launcher]") {
     std::ifstream file(path);
     std::stringstream golden;
     golden << file.rdbuf();
-    // After a wanted change: run with HEARTH_UPDATE_GOLDEN=1 and read the difference.
+    // After an intended change: run with HEARTH_UPDATE_GOLDEN=1 and read the difference.
     CHECK((golden.str() == tenantPseudoCode()));
 }
 
@@ -264,13 +264,13 @@ TEST_CASE("beside an agent of its own uid a tenant cannot reach the agent or its
                             std::uint32_t arch = AUDIT_ARCH_X86_64) {
         return decide(program, static_cast<std::uint32_t>(number(name)), args, arch);
     };
-    constexpr std::uint64_t kHigh = 1ULL << 40U;  // the kernel does not look there
+    constexpr std::uint64_t kHigh = 1ULL << 40U;  // the kernel ignores these bits
     for (const char* name : {"kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"}) {
         CHECK(answer(name, {1, 9}) == kEperm);
         CHECK(answer(name, {kHigh | 1, 9}) == kEperm);
         CHECK(answer(name, {7, 9}) == kAllow);
     }
-    CHECK(answer("kill", {~0ULL, 9}) == kAllow);  // to everybody: not to process 1
+    CHECK(answer("kill", {~0ULL, 9}) == kAllow);  // to all processes except process 1
     CHECK(answer("prlimit64", {0, 7}) == kAllow);
     CHECK(answer("prlimit64", {1, 7}) == kEperm);
     CHECK(answer("prlimit64", {12, 7}) == kEperm);

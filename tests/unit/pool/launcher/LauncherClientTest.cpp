@@ -76,20 +76,20 @@ const SandboxId kTwo = newId("sb_");
 
 TEST_CASE("a call ends at its deadline, and counts as stuck until its answer", "[unit][launcher]") {
     Peer peer;
-    CHECK(peer.stuckOf("destroy") == 0);  // from the beginning
+    CHECK(peer.stuckOf("destroy") == 0);  // the series exists from the beginning
     CHECK(codeOf([&] { peer.client->destroy(kOne); }) == ErrorCode::Deadline);
     const Request late = peer.take();
     CHECK(peer.stuckOf("destroy") == 1);
     CHECK(peer.stuckOf("create") == 0);
 
-    // Retries do not pile up behind it; others go on.
+    // Retries do not queue up after it. Calls for other sandboxes go on.
     CHECK(codeOf([&] { peer.client->destroy(kOne); }) == ErrorCode::Unavailable);
     CHECK(peer.nothingCame());
     CHECK(codeOf([&] { peer.client->destroy(kTwo); }) == ErrorCode::Deadline);
     const Request second = peer.take();
     CHECK(peer.stuckOf("destroy") == 2);
     CHECK(peer.client->state().in_flight == 2);
-    CHECK_FALSE(peer.client->state().up);  // it never said that it is ready
+    CHECK_FALSE(peer.client->state().up);  // it never reported that it is ready
 
     peer.answer(late.seq);
     CHECK(eventually([&] { return peer.stuckOf("destroy") == 1; }));
@@ -140,14 +140,14 @@ TEST_CASE("a narrowing is begun however much else is under way", "[unit][launche
         busy.push_back(body);
         return true;
     };
-    // Everything that may run does.
+    // Takes all places of these operations.
     for (int i = 0; i < 20; ++i) {
         begin(CreateRequest{newId("sb_"), {}});
         begin(DestroyRequest{newId("sb_")});
         begin(ListRequest{newId("sb_")});
     }
     CHECK(begin(PrepareImageRequest{"a"}));
-    CHECK_FALSE(begin(PrepareImageRequest{"b"}));  // one is unpacked at a time
+    CHECK_FALSE(begin(PrepareImageRequest{"b"}));  // one image is unpacked at a time
     for (const RequestBody& body : std::initializer_list<RequestBody>{
              FetchImageRequest{"r", false, 900}, AddLayerRequest{"d"}, SweepRequest{}}) {
         CHECK(begin(body));
@@ -185,7 +185,7 @@ TEST_CASE("no sort of operation waits in the launcher for another", "[unit][laun
     for (const Slot slot : {Slot::Create, Slot::Destroy, Slot::Narrow, Slot::Look, Slot::Image}) {
         CHECK(places(slot) > 0);
     }
-    // A client that gives up first would leave an operation that nobody hears of.
+    // If a client gave up first, nobody would learn the result of the operation.
     for (const RequestBody& body : std::initializer_list<RequestBody>{
              CreateRequest{}, DestroyRequest{}, NarrowRequest{}, FindRequest{}, ListRequest{},
              SweepRequest{}, PrepareImageRequest{}, DescribeImageRequest{}, FetchImageRequest{},

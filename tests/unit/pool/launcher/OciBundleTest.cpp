@@ -215,7 +215,7 @@ TEST_CASE("no range of user ids is leased twice", "[unit][launcher]") {
     CHECK_THROWS_AS(mine.lease(newId("sb_")), Error);
     CHECK(mine.lease(ids[0]) == mine.lease(ids[0]));
     CHECK(mine.holders().size() == 4);
-    mine.release(ids[1]);  // of the other instance
+    mine.release(ids[1]);  // held by the other instance
     CHECK(other.holders().size() == 4);
     mine.release(ids[0]);
     mine.release(ids[0]);
@@ -236,13 +236,13 @@ TEST_CASE("a range is leased and given back without a look at all others", "[uni
     }
     CHECK(leases.lease(ids[7]) == leases.lease(ids[7]));
     for (int i = 0; i < 100; ++i) leases.release(ids[static_cast<std::size_t>(i)]);
-    leases.release(newId("sb_"));  // never had one
+    leases.release(newId("sb_"));  // it never had a range
     CHECK_FALSE(leases.holds(ids[0]));
     CHECK(leases.holds(ids[100]));
     CHECK(leases.scans() == 0);
     CHECK(leases.holders().size() == 200);
 
-    // A launcher that died between its note and its lease holds nothing of another's.
+    // A launcher that died between its note and its lease does not hold another one's range.
     const SandboxId half = newId("sb_");
     const std::uint32_t taken = (leases.lease(ids[100]) - 200'000) / kRangeSize;
     std::filesystem::create_symlink(std::to_string(taken), directory + "/aaaaaaaaaaaa." + half);
@@ -250,7 +250,7 @@ TEST_CASE("a range is leased and given back without a look at all others", "[uni
     CHECK(leases.holders().size() == 200);
     CHECK_FALSE(leases.holds(half));
 
-    // A version that knew no notes left this one.
+    // A version without notes left this lease.
     const SandboxId old = newId("sb_");
     std::filesystem::create_symlink("aaaaaaaaaaaa/" + old, directory + "/5000");
     leases.release(old);

@@ -50,7 +50,7 @@ public:
     void put(const std::string& file, const std::string& text) const {
         writeFile(path_ + "/g/" + file, text, 0600);
     }
-    /// The first line: what was written last ends in what was longer before it.
+    /// Returns the text: the last written one, then the end of a longer one before it.
     std::string at(const std::string& file) const {
         return readFile(path_ + "/g/" + file).value_or("none");
     }
@@ -90,7 +90,7 @@ TEST_CASE("limits of a group are lowered in either version", "[unit][sys]") {
 
     const Group v2(true);
     CHECK_FALSE(v2.lower({10, 64 * kMiB, 32}));
-    CHECK(v2.at("cpu.max").starts_with("1000 100000"));  // the least that the kernel takes
+    CHECK(v2.at("cpu.max").starts_with("1000 100000"));  // the kernel's minimum
     CHECK(v2.at("memory.max").starts_with("67108864"));
     CHECK(v2.at("pids.max").starts_with("32"));
 }
@@ -116,7 +116,7 @@ TEST_CASE("a limit of a group is never raised, and nothing is lowered beside it"
         }
         CHECK(group.at("pids.max") == "128\n");
         CHECK(group.at(unified ? "memory.max" : "memory.limit_in_bytes") == "536870912\n");
-        // Nor back to what it had before.
+        // Nor is it raised to its former value.
         group.put("pids.max", "32\n");
         CHECK(group.refusal({2000, 512 * kMiB, 128}) == ErrorCode::Forbidden);
     }
@@ -136,7 +136,7 @@ TEST_CASE("a limit that is in use is told and not written where the kernel would
     CHECK(memory->of == LimitInUse::Of::Memory);
     CHECK(memory->used == 60'000'000);
     CHECK(v2.at("memory.max") == "536870912\n");
-    CHECK(memoryNeeded(v2.cgroups(), "g") == 40'000'000);  // without what lies in files
+    CHECK(memoryNeeded(v2.cgroups(), "g") == 40'000'000);  // without the memory of files
     CHECK(memoryNeeded(Group(false).cgroups(), "g") == 40'000'000);
 
     const auto processes = Group(false).lower({500, 64 * kMiB, 5});

@@ -195,7 +195,7 @@ TEST_CASE("usage is read from either version", "[unit][sys]") {
 
 namespace {
 
-/// Control groups of one kind, whose files lie in a folder of the test.
+/// Returns control groups of one kind, whose files are in a folder of the test.
 Cgroups tree(const Scratch& scratch, const std::string& type, const std::string& options) {
     return Cgroups::parse("33 24 0:29 / " + (scratch / "") + " rw - " + type + " " + type + " " +
                           options + "\n");

@@ -33,7 +33,7 @@ TEST_CASE("a second reader of the file sees a mark at once", "[unit][pool]") {
     const TempDir dir;
     ClaimMarks marks(dir.file("claimed"));
     const std::string id = newId("sb_");
-    marks.set(id);  // what a server killed now would have left
+    marks.set(id);  // a server that is killed now leaves this mark
     CHECK(ClaimMarks(dir.file("claimed")).exists(id));
 }
 

@@ -25,7 +25,7 @@ TEST_CASE("a sandbox goes through its phases forward only", "[unit][pool]") {
     WarmPool pool;
     pool.add(member("a"));
     CHECK(pool.find("a")->phase == Phase::Creating);
-    CHECK_FALSE(pool.ready("a", nullptr, {}));  // not before it warmed
+    CHECK_FALSE(pool.ready("a", nullptr, {}));  // it is not warming yet
     CHECK(pool.warming("a"));
     CHECK_FALSE(pool.warming("a"));
     CHECK(pool.ready("a", nullptr, {}));
@@ -63,7 +63,7 @@ TEST_CASE("only a sandbox that nobody has claimed can be retired", "[unit][pool]
     pool.fail("claimed");
     CHECK_FALSE(pool.retire("claimed"));
     CHECK_FALSE(pool.retire("unknown"));
-    CHECK_FALSE(pool.claim("p", "ws", "t"));  // what was ready is not given out any more
+    CHECK_FALSE(pool.claim("p", "ws", "t"));  // retired sandboxes are not given out
 }
 
 TEST_CASE("the oldest ready sandbox is claimed first and by one only", "[unit][pool]") {
@@ -170,7 +170,7 @@ TEST_CASE("what each tenant has claimed is counted through every step", "[unit][
     pool.fail("b");
     CHECK(claimed() == Counts{0, 1, 0});
 
-    // A found sandbox is nobody's until its agent has said whose it is.
+    // A found sandbox counts for no tenant until its agent has named the owner.
     Member found = member("e");
     found.phase = Phase::Claimed;
     found.unasked = true;
@@ -216,7 +216,7 @@ TEST_CASE("members are added within what the disk may be promised", "[unit][pool
     pool.drain("a");
     CHECK(pool.promisedDisk() == 100);  // its image is still there
     pool.remove("a");
-    pool.adopt(sized("d", 500));  // it exists, whatever may be promised
+    pool.adopt(sized("d", 500));  // it exists, so it is added beyond the limit
     CHECK(pool.promisedDisk() == 540);
     CHECK_FALSE(pool.addWithin(sized("e", 1), 100));
 }

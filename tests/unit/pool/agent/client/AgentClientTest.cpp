@@ -210,8 +210,8 @@ TEST_CASE("a malformed execution loses the agent and its sink hears it once", "[
     for (std::uint64_t i = 0; i < 3; ++i) {
         flood += output(2, i * 131'072, std::string(131'072, 'x'));
     }
-    // The third piece is only within the credit if the client has granted some; it sends them all
-    // at once, so the second half of the window is granted before. A fourth and fifth are too many.
+    // The peer sends all pieces at once. The third one fits only because the client has granted the
+    // second half of the window by then. The pieces after it are too many.
     for (std::uint64_t i = 3; i < 12; ++i)
         flood += output(2, i * 131'072, std::string(131'072, 'x'));
     const std::vector<Case> cases{
@@ -373,7 +373,7 @@ TEST_CASE("a context's answer must be about the context", "[unit][agent]") {
 }
 
 TEST_CASE("beyond the output limit credit is given at one MiB a second", "[unit][agent]") {
-    // A full window in two pieces; what is granted afterwards decides how much the client hears.
+    // A full window in two pieces. After it, the peer counts the frames with which credit is given.
     Setup setup({frame(kNote, 2, kStarted) + output(2, 0, std::string(131'072, 'x')) +
                  output(2, 131'072, std::string(131'072, 'x'))});
     const auto sink = std::make_shared<Recorder>();
@@ -442,7 +442,7 @@ TEST_CASE("descriptors that nobody asked for lose the agent and none of them sta
     Poller poller;
     CHECK_THROWS_AS(AgentClient(poller, [&] { return Fd(ends[0]); }, 1, 2s, {}), AgentLost);
     pollfd ended{read_end.get(), POLLIN, 0};
-    CHECK(::poll(&ended, 1, 2000) == 1);  // no write end is left anywhere
+    CHECK(::poll(&ended, 1, 2000) == 1);  // no write end is left open anywhere
 }
 
 TEST_CASE("a call without an answer fails alone, and its late answer is dropped", "[unit][agent]") {
@@ -465,7 +465,7 @@ TEST_CASE("a call without an answer fails alone, and its late answer is dropped"
 }
 
 TEST_CASE("a late call does not end the execution beside it", "[unit][agent]") {
-    // The execution's output comes while the call waits: the agent lives.
+    // Output arrives while the call waits, so the agent lives.
     Setup setup({frame(kNote, 2, kStarted), output(2, 0, "abc"), frame(kReply, 2, kResult)});
     const auto sink = std::make_shared<Recorder>();
     ExecRequest request;
@@ -478,7 +478,7 @@ TEST_CASE("a late call does not end the execution beside it", "[unit][agent]") {
     } catch (const AgentLost& e) {
         CHECK(e.loss() == Loss::Late);
     }
-    CHECK_THROWS_AS(setup.client.touch(), AgentLost);  // the peer then tells the result
+    CHECK_THROWS_AS(setup.client.touch(), AgentLost);  // the peer answers it with the result
     CHECK(eventually([&] { return sink->done(); }));
     CHECK(sink->at(&Recorder::text_) == "abc");
     CHECK(sink->at(&Recorder::result_).has_value());

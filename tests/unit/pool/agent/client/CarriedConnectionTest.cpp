@@ -53,20 +53,20 @@ std::uint16_t freePort() {
     return portOf(listenOnLoopback());
 }
 
-/// A bound sandbox with its way out, and who plays its tenant.
+/// A bound sandbox with its way out, which also makes its tenant's connections.
 struct Sandbox {
     explicit Sandbox(std::uint32_t granted = 8) {
         client->bind(bindAs("c1"), kPatience);
         handle = client->broker(port, sink);
         handle->grant(granted);
-        run(*client, "x", "true");  // the port is there before what is asked afterwards
+        run(*client, "x", "true");  // its answer proves that the port is open
     }
     Fd tenant() const {
         auto made = connectTo(port);
         if (!made) throw std::runtime_error("nobody listens");
         return std::move(*made);
     }
-    /// The next connection, and whether its place is still taken.
+    /// Returns the next connection, and a pointer that expires when the connection's place is free.
     std::pair<TakenConnection, std::weak_ptr<int>> take() {
         auto place = std::make_shared<int>(1);
         std::weak_ptr<int> weak = place;
@@ -80,7 +80,7 @@ struct Sandbox {
     std::shared_ptr<EgressHandle> handle;
 };
 
-/// Whether it ends with a reset, after `some` bytes at most.
+/// Returns whether the connection ends with a reset.
 bool breaks(const Fd& fd) {
     char byte = 0;
     for (;;) {
@@ -191,7 +191,7 @@ TEST_CASE("a connection that was announced to another server, or never, is at it
     const std::int64_t number = sandbox.sink->next();
     const auto other = std::make_shared<Egress>();
     const auto handle = sandbox.client->broker(sandbox.port, other);
-    CHECK(hearth::test::readFrom(tenant, 1).empty());  // nobody would ever take it
+    CHECK(hearth::test::readFrom(tenant, 1).empty());  // nobody can take it any more
     CHECK(hearth::test::eventually([&] { return sandbox.sink->refusals == 1; }));
     for (const std::int64_t wrong : {number, std::int64_t{99}, std::int64_t{-1}}) {
         const TakenConnection taken = handle->take(wrong, nullptr);
@@ -221,7 +221,7 @@ TEST_CASE("thirty connections at once share one data connection",
     for (const Fd& tenant : tenants)
         CHECK(hearth::test::readFrom(tenant, bytes.size() + 1) == bytes);
     threads.clear();
-    // File operations have their places.
+    // File operations still find their places.
     CHECK(sandbox.client->list(".", false, 10, "").items.empty());
     for (auto& one : taken) {
         CHECK(hearth::test::eventually([&, &weak = one.second] { return weak.expired(); }));

@@ -38,6 +38,6 @@ TEST_CASE("a question about files waits for a silent agent no longer than it was
         client.readFile(
             "f", 0, 0, [](const FileStat&) {}, [](std::string_view) { return true; }, 50ms);
     }));
-    CHECK(std::chrono::steady_clock::now() - begun < 5s);  // with ten for each it would be 30
+    CHECK(std::chrono::steady_clock::now() - begun < 5s);  // with ten seconds each it would take 30
     CHECK_FALSE(client.lost());
 }

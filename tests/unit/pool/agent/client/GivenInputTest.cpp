@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// An agent whose part the test plays. It has sent hello, and runs `x` on stream 2.
+/// An agent that the test plays. It has sent hello, and runs `x` on stream 2.
 class HandPeer {
 public:
     HandPeer() {
@@ -48,7 +48,7 @@ public:
         read(payload.data(), payload.size());
         return {header.type, std::move(payload)};
     }
-    /// Input, until there is at least so much of it.
+    /// Returns the input after at least this many bytes have arrived.
     std::string input(std::size_t bytes) {
         std::string all;
         while (all.size() < bytes) {

@@ -57,14 +57,14 @@ inline std::string output(std::uint32_t stream, std::uint64_t offset, std::strin
     return frame(FrameType::Data, stream, payload.append(bytes), Channel::Stdout);
 }
 
-/// Bytes of channel 3.
+/// Returns a frame with bytes of channel 3.
 inline std::string shown(std::uint32_t stream, std::uint64_t offset, std::string_view bytes) {
     std::string payload(kOffsetSize, '\0');
     putU64(reinterpret_cast<unsigned char*>(payload.data()), offset);
     return frame(FrameType::Data, stream, payload.append(bytes), Channel::Results);
 }
 
-/// One result as it stands there; `length` is what it says of itself.
+/// Returns one result as channel 3 carries it. `length` replaces its real length.
 inline std::string entry(std::string_view json, std::optional<std::uint32_t> length = {}) {
     std::string out(4, '\0');
     putU32(reinterpret_cast<unsigned char*>(out.data()),
@@ -72,13 +72,13 @@ inline std::string entry(std::string_view json, std::optional<std::uint32_t> len
     return out.append(json);
 }
 
-/// An agent that answers the n-th frame it hears with the n-th of prepared byte strings, whatever
-/// they are. One connection after the other.
+/// An agent that answers the n-th frame it receives with the n-th of the prepared byte strings,
+/// which may be malformed. Each connection has a thread of its own.
 class ScriptedPeer {
 public:
     ScriptedPeer() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
-    /// `hang_up`: the connection ends behind the last answer; else there is silence.
+    /// `hang_up`: the connection ends after the last answer. Otherwise it stays open and silent.
     Fd connect(std::vector<std::string> answers, bool hang_up = false) {
         std::array<int, 2> ends{};
         if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -89,7 +89,7 @@ public:
         changed_.notify_all();
         return Fd(ends[0]);
     }
-    /// How many frames the peer has heard in all.
+    /// Returns the number of frames that the peer has received in all.
     std::size_t heard() const {
         const std::lock_guard lock(mutex_);
         return heard_;
@@ -129,8 +129,8 @@ private:
                 job = std::move(jobs_.front());
                 jobs_.pop_front();
             }
-            // While this is served further connections wait: a client uses one after the other, but
-            // holds the first. So each is served by a thread of its own.
+            // A client opens its connections one after the other, but keeps the first one open. So
+            // each connection is served by a thread of its own.
             workers_.emplace_back(
                 [this, mine = std::make_shared<Job>(std::move(*job))] { serve(*mine); });
             if (workers_.size() > 64) workers_.erase(workers_.begin(), workers_.begin() + 32);
@@ -154,7 +154,7 @@ private:
     std::jthread thread_;
 };
 
-/// Waits for what another thread does; false after five seconds.
+/// Waits for a result of another thread. Returns false after five seconds.
 inline bool eventually(const std::function<bool()>& what) {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     while (!what()) {
@@ -164,7 +164,7 @@ inline bool eventually(const std::function<bool()>& what) {
     return true;
 }
 
-/// Counts and keeps what an execution says.
+/// Counts and keeps the reports of an execution.
 class Recorder final : public ExecSink {
 public:
     void started(const ExecStart& start) override {
@@ -215,7 +215,7 @@ public:
     std::size_t keep_ = 1U << 20U;
     std::uint64_t first_ = UINT64_MAX;
     std::uint64_t received_ = 0;
-    std::optional<std::uint64_t> unread_;  ///< as a reader's that is waited for
+    std::optional<std::uint64_t> unread_;  ///< the unread bytes of a reader that is waited for
     std::optional<ExecResult> result_;
     std::string refused_;
     int lasts_ = 0;

@@ -32,7 +32,7 @@ TEST_CASE("a cut closes the files of transfers, whoever waits, and lets no new o
 
     transfers.cut();
     CHECK_FALSE(isOpen(first_number));
-    CHECK(isOpen(second_number));  // one read more, then it goes
+    CHECK(isOpen(second_number));  // it closes after the read under way
     under_way.reset();
     CHECK_FALSE(isOpen(second_number));
     CHECK_THROWS_AS(waits_for_a_client.use(), AgentLost);

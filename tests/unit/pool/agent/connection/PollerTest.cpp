@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Wants its next tick soon and also a later one, like another stream of its connection.
+/// A stream that wants its next tick soon and also a later one, like a second stream would.
 class Restless final : public Stream {
 public:
     bool frame(AgentConnection&, const FrameHeader&, std::string_view) override { return false; }

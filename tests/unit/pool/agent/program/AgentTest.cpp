@@ -59,7 +59,7 @@ TEST_CASE("the agent says who it is and takes exactly one bind", "[unit][agent][
     CHECK(seen.body["bound"]["note"]["name"] == "n");
     CHECK(seen.body.dump().find("hush") == std::string::npos);
     Frame frame;
-    CHECK_FALSE(client.next(frame));  // replaced
+    CHECK_FALSE(client.next(frame));  // replaced by the newer one
     Client wrong(agent.socket());
     CHECK(wrong.ask(withClaim("c2")).code() == "BOUND_ELSEWHERE");
     Client data(agent.socket());
@@ -305,7 +305,7 @@ int main() {
     pid_t pid = 0;
     std::ifstream(b.agent.root() + "/pid") >> pid;
     REQUIRE(pid > 0);
-    // The agent reaps it soon after; that it is killed at all is the point.
+    // The agent reaps it soon after. Only the kill matters here.
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (kill(pid, 0) == 0 && std::chrono::steady_clock::now() < limit) {
         b.client.ask({{"op", "usage"}});
@@ -498,7 +498,7 @@ TEST_CASE("an agent that leaves idleness to the server tells it and does not end
     const Outcome set = client.ask({{"op", "deadlines"}, {"epoch", 1}, {"idleTimeoutMs", 2}});
     CHECK(set.body["idleEnds"] == false);
     CHECK(set.body["idleTimeoutMs"] == 2);
-    // Its end by the lifetime shows that its deadlines are in force.
+    // The end by the lifetime shows that the agent's deadlines are in force.
     const auto now = client.ask({{"op", "touch"}}).body["lastActivityNs"].get<std::int64_t>();
     const auto begin = std::chrono::steady_clock::now();
     CHECK(client.ask({{"op", "deadlines"}, {"epoch", 1}, {"expiresAtNs", now + 1'000'000'000}}).ok);

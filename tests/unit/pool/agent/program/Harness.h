@@ -34,7 +34,7 @@ struct Frame {
     std::string payload;
 };
 
-/// Everything one stream brought.
+/// Everything that one stream brought.
 struct Outcome {
     bool ok = false;
     Json body;
@@ -44,7 +44,7 @@ struct Outcome {
     std::vector<std::pair<std::uint64_t, std::string>> pieces;  ///< of executions, by offset
     std::uint64_t gap = 0;
     std::string results;  ///< channel 3, as it came
-    /// What the code showed.
+    /// Returns the results that the code showed.
     std::vector<Json> shown() const {
         std::vector<Json> all;
         for (std::size_t at = 0; at + 4 <= results.size();) {
@@ -96,7 +96,7 @@ public:
         return stream_;
     }
 
-    /// False if the agent closed the connection; throws when nothing comes for `seconds`.
+    /// Returns false if the agent closed the connection. Throws if nothing comes for `seconds`.
     bool next(Frame& frame, int seconds = 20) {
         std::string header;
         if (!read(header, kHeaderSize, seconds)) return false;
@@ -106,7 +106,7 @@ public:
         return read(frame.payload, frame.header.length, seconds);
     }
 
-    /// Reads until the stream ends; gives credit as it reads. Frames of other streams are kept.
+    /// Reads until the stream ends, and gives credit meanwhile. Frames of other streams are kept.
     Outcome finish(std::uint32_t stream) {
         Frame frame;
         while (!done_.count(stream)) {
@@ -210,10 +210,10 @@ inline Fd listenAt(const std::string& path) {
     return fd;
 }
 
-/// One agent process with a workspace of its own; killed with everything it started at the end.
+/// An agent process with a workspace of its own. Its end kills everything that it started.
 class AgentProcess {
 public:
-    /// With `listener` it serves there, else on socket(); `words` are further arguments.
+    /// The agent serves on `listener`, or on socket() without one. `words`: further arguments.
     explicit AgentProcess(std::vector<std::string> environment = {},
                           const std::string& program = HEARTH_AGENT_PATH,
                           std::vector<std::string> words = {}, Fd listener = {}) {
@@ -244,7 +244,7 @@ public:
         std::vector<char*> env;
         for (std::string& e : environment) env.push_back(e.data());
         env.push_back(nullptr);
-        // As the server does it: the listening socket is there before the agent is.
+        // As in the server, the listening socket exists before the agent does.
         const Fd listening = listener ? std::move(listener) : listenAt(socket());
         words.insert(words.begin(), "hearth-agent");
         std::vector<char*> argv;
@@ -265,7 +265,7 @@ public:
     AgentProcess& operator=(const AgentProcess&) = delete;
     ~AgentProcess() {
         if (pid_ > 0) {
-            kill(pid_, SIGTERM);  // it kills what it started
+            kill(pid_, SIGTERM);  // the agent kills what it started
             waitpid(pid_, nullptr, 0);
         }
         std::error_code ignored;
@@ -277,7 +277,7 @@ public:
     std::string drivers() const { return base_ + "/drivers"; }
     std::string tmp() const { return base_ + "/tmp"; }
     pid_t pid() const { return pid_; }
-    /// Waits for its end; the exit status, or -1 if it lives on.
+    /// Waits for the agent's end. Returns its exit status, or -1 if it lives on.
     int waitForEnd(std::chrono::milliseconds limit) {
         const Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
         pollfd wait{ended.get(), POLLIN, 0};

@@ -69,7 +69,7 @@ private:
     pid_t pid_ = -1;
 };
 
-/// A folder with an agent that was opened as a daemon on another machine would have it.
+/// A folder with an opened agent, as a daemon on another machine has it.
 struct Opened {
     Opened() {
         char name[] = "/tmp/hearth-relay-test-XXXXXX";
@@ -125,7 +125,7 @@ TEST_CASE("a relay carries the whole protocol, and ends with either side",
         REQUIRE(client.ask(bindRequest()).ok);
         const Outcome outcome = client.ask(exec("e", "head -c 60000 /dev/zero | tr '\\0' x"));
         CHECK(outcome.out == std::string(60'000, 'x'));
-        client = Client(Fd());  // the server goes
+        client = Client(Fd());  // the server disconnects
         CHECK(relay.waitForEnd() == 0);
     }
     Program again({"--relay", opened.folder});

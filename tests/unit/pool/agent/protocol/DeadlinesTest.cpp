@@ -32,7 +32,7 @@ TEST_CASE("idleness counts from the last activity and not while something runs",
     CHECK(d.idleAtNs() == 0);
     d.ended(100 * kSecond);
     CHECK(d.idleAtNs() == 110 * kSecond);
-    d.touch(50 * kSecond);  // late news does not turn the clock back
+    d.touch(50 * kSecond);  // a late report does not turn the clock back
     CHECK(d.idleAtNs() == 110 * kSecond);
 }
 
@@ -66,11 +66,11 @@ TEST_CASE("an agent that was frozen over its end leaves it to the server that th
     d.setIdleEnds(false);
     d.setExpiresAt(100 * kSecond);
     const std::int64_t end = 100 * kSecond + Deadlines::kGraceNs;
-    d.awake(end);  // in time: nobody froze it
+    d.awake(end);  // in time, so it was not frozen
     CHECK(d.endsAtNs() == end);
     d.awake(500 * kSecond);
     CHECK(d.endsAtNs() == 500 * kSecond + Deadlines::kThawedNs);
-    d.awake(505 * kSecond);  // once for each end
+    d.awake(505 * kSecond);  // only once for each end
     CHECK(d.endsAtNs() == 500 * kSecond + Deadlines::kThawedNs);
     d.setExpiresAt(1'000 * kSecond);
     CHECK(d.endsAtNs() == 1'000 * kSecond + Deadlines::kGraceNs);

@@ -23,7 +23,7 @@ struct World {
 /// May change a message on its way.
 using Change = std::function<void(std::string&)>;
 
-/// One handshake: each message is changed as told, and goes on in pieces of `piece` bytes.
+/// One handshake. Each message is changed as requested, and goes on in pieces of `piece` bytes.
 struct Meeting {
     Meeting(AgentHandshake& agent, ServerHandshake& server, const Change& greeting = {},
             const Change& answer = {}, const Change& proof = {}, std::size_t piece = 4096) {
@@ -50,8 +50,8 @@ struct Meeting {
         return progress;
     }
 
-    std::string answered;  ///< all that the server said
-    std::string proven;    ///< all that the agent said after its greeting
+    std::string answered;  ///< all that the server sent
+    std::string proven;    ///< all that the agent sent after its greeting
     Progress server_says = Progress::Waiting;
     Progress agent_says = Progress::Waiting;
 };

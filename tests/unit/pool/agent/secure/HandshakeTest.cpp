@@ -75,7 +75,7 @@ TEST_CASE("one flipped bit anywhere in the handshake ends it", "[unit][agent][se
         ServerHandshake server(world.server, world.identity.publicKey(), kPod, Purpose::Control);
         const Meeting meeting(agent, server, flip(at));
         INFO("byte " << at << " of the greeting");
-        // The server itself sees what it can compare; the rest is seen by the agent.
+        // The server detects what it can compare. The agent detects the rest.
         CHECK(meeting.agent_says != Progress::Done);
         CHECK(meeting.server_says != Progress::Done);
         CHECK(meeting.proven.empty());
@@ -114,7 +114,7 @@ TEST_CASE("an agent refuses a peer at the first byte that no server would send",
     World world;
     CHECK(agentHears(world, "G") == Progress::Refused);
     CHECK(agentHears(world, "hrthX") == Progress::Refused);
-    CHECK(agentHears(world, std::string("hrthsrv\2", 8)) == Progress::Refused);  // version
+    CHECK(agentHears(world, std::string("hrthsrv\2", 8)) == Progress::Refused);  // another version
     CHECK(agentHears(world, "hrth") == Progress::Waiting);
 }
 
@@ -148,8 +148,8 @@ TEST_CASE("a server sends nothing to what is not the agent that it means",
 TEST_CASE("a tenant that repeats an agent's UID and public key cannot prove them",
           "[unit][agent][secure]") {
     World world;
-    // It has the agent's port, and says what the agent said to anybody; the key it names as fresh
-    // is one of its own.
+    // The tenant has the agent's port and repeats what the agent tells anybody. The fresh key that
+    // it names is its own.
     AgentHandshake real(world.server.publicKey(), world.identity, kPod);
     const AgentIdentity own = AgentIdentity::generate();
     AgentHandshake tenant(world.server.publicKey(), own, kPod);
@@ -161,8 +161,8 @@ TEST_CASE("a tenant that repeats an agent's UID and public key cannot prove them
     std::string_view wire = greeting;
     REQUIRE(server.receive(wire, answer) == Progress::Waiting);
     REQUIRE(answer.size() == kAnswerSize);
-    // A tenant does not mind the signature; what it lacks is the identity's secret, and so the
-    // keys. Its best guess is its own.
+    // The tenant can ignore the signature. But it lacks the identity's secret, and so the keys. Its
+    // best guess is a key of its own.
     std::string proof;
     CHECK(Meeting::feed(tenant, answer, proof, 4096) == Progress::Refused);
     StreamKey guess;
@@ -181,7 +181,7 @@ TEST_CASE("what a server once answered opens no other connection", "[unit][agent
     const Meeting meeting(first, server);
     REQUIRE(meeting.agent_says == Progress::Done);
     CHECK(agentHears(world, meeting.answered) == Progress::Refused);
-    // Nor does an agent's side of it deceive a server that is asked again.
+    // The agent's old messages do not deceive a new handshake of the server, either.
     ServerHandshake again(world.server, world.identity.publicKey(), kPod, Purpose::Control);
     std::string out;
     CHECK(Meeting::feed(again, first.greeting(), out, 4096) == Progress::Waiting);

@@ -48,7 +48,7 @@ TEST_CASE("records of every size arrive whole, however the bytes are cut",
                 State::Open);
     }
     CHECK(line.plain == sent);
-    // Eight records, and where the stream starts.
+    // Nine records, as an empty text adds none. The wire also has the start of the stream.
     CHECK(line.opener->opened() == 9);
     CHECK(wire.size() == sent.size() + sizeof(StreamStart) + 9 * kRecordOverhead);
 }
@@ -66,7 +66,7 @@ TEST_CASE("a flipped bit in any byte of a record is seen, and nothing follows",
         std::string wire = line.sealed("hello");
         REQUIRE(wire.size() == size);
         wire[at] ^= 4;
-        // A length that has grown waits for bytes that never come, or takes those of the next.
+        // A record whose length has grown waits for more bytes, or takes those of the next record.
         wire += line.sealed(std::string(kMaxRecord, 'x'));
         INFO("byte " << at);
         CHECK(line.opener->open(wire, line.plain) != State::Ended);
@@ -95,7 +95,7 @@ TEST_CASE("a record that is repeated, left out or moved is seen", "[unit][agent]
         CHECK(line.opener->open(third + second, line.plain) == State::Broken);
         CHECK(line.plain == "one");
     }
-    // However it was broken, what would have been right comes too late.
+    // After any break, even the right record comes too late.
     CHECK(line.opener->open(second, line.plain) == State::Broken);
 }
 

@@ -15,7 +15,7 @@ namespace {
 /// its bytes.
 class Middle {
 public:
-    /// May change what comes from the agent; false: he hangs up.
+    /// May change the bytes from the agent. Returns false to hang up.
     using Meddle = std::function<bool(std::string& bytes)>;
 
     Middle(std::uint16_t agent_port, Meddle meddle)
@@ -50,7 +50,7 @@ private:
     std::jthread thread_;
 };
 
-/// A client that holds a workspace through a middle, which obeys `evil` once it is set.
+/// A client that holds a workspace through a middle. After the bind, the middle obeys `evil`.
 struct Robbed {
     explicit Robbed(Middle::Meddle evil)
         : middle(pod.port,
@@ -71,16 +71,16 @@ struct Robbed {
     Pod pod;
     std::atomic<bool> attacking{false};
     std::mutex mutex;
-    std::string seen;  ///< under mutex
+    std::string seen;  ///< guarded by mutex
     Middle middle;
     std::unique_ptr<AgentClient> client;
 };
 
-/// What the client says of its loss.
+/// Returns the client's reason for its loss.
 std::string reasonOf(Robbed& robbed) {
     CHECK_THROWS_AS(robbed.client->touch(), AgentLost);
     REQUIRE(hearth::test::eventually([&] { return robbed.pod.lost == 1; }));
-    CHECK_FALSE(robbed.pod.broken);  // it is not the agent's fault, and its workspace lives
+    CHECK_FALSE(robbed.pod.broken);  // the agent is not at fault, and its workspace lives
     const auto again = robbed.pod.client();
     REQUIRE(again->hello().binding);
     CHECK(again->hello().binding->claim_id == "c1");

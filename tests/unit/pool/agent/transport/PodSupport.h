@@ -71,7 +71,7 @@ inline std::uint16_t portOf(const Fd& fd) {
     return ntohs(address.sin_port);
 }
 
-/// From 127.0.0.`own`. Nullopt if nobody listens there.
+/// Connects from 127.0.0.`own`. Returns nullopt if nobody listens there.
 inline std::optional<Fd> connectTo(std::uint16_t port, std::uint32_t own = 1) {
     Fd fd = tcpSocket();
     const sockaddr_in source = loopback(0, own);
@@ -85,7 +85,7 @@ inline std::optional<Fd> connectTo(std::uint16_t port, std::uint32_t own = 1) {
     return fd;
 }
 
-/// Runs the program to its end; the exit status.
+/// Runs the program to its end. Returns its exit status.
 inline int runAgent(std::vector<std::string> words, Fd listener = {}) {
     return AgentProcess({}, HEARTH_AGENT_PATH, std::move(words), std::move(listener))
         .waitForEnd(kPatience);
@@ -132,7 +132,7 @@ struct Pod {
     std::optional<AgentProcess> agent;
     std::atomic<int> lost{0};
     std::atomic<bool> broken{false};
-    std::string why;  ///< before `lost`
+    std::string why;  ///< set before `lost`
     Poller poller;
 };
 
@@ -148,7 +148,7 @@ inline BindRequest bindAs(const std::string& claim) {
     return request;
 }
 
-/// What an execution brought.
+/// The output and the exit code of an execution.
 class Ears final : public ExecSink {
 public:
     void started(const ExecStart&) override {}
@@ -169,7 +169,7 @@ public:
     std::atomic<bool> done{false};
 };
 
-/// Runs a command to its end.
+/// Runs a command to its end. Returns its output.
 inline std::shared_ptr<Ears> run(AgentClient& client, const std::string& id,
                                  const std::string& command) {
     const auto ears = std::make_shared<Ears>();

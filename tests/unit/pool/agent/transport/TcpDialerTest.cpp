@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// The error of a dial that fails.
+/// Returns the error of a dial that must fail.
 std::system_error dialling(const TcpDialer& dialer) {
     try {
         const AgentLink link = dialer(secure::Purpose::Control);
@@ -21,8 +21,8 @@ std::system_error dialling(const TcpDialer& dialer) {
     throw std::runtime_error("it was let in");
 }
 
-/// A port that nobody has, from those that the kernel gives to no client: else one that asks
-/// whether somebody listens there could meet itself.
+/// Returns an unused port outside the range that the kernel gives to clients. Inside it, a client
+/// that probes the port could connect to itself.
 std::uint16_t unusedPort() {
     const auto first = static_cast<std::uint16_t>(15'000 + ::getpid() % 15'000);
     for (std::uint16_t port = first; port < first + 1'000; ++port) {
@@ -35,7 +35,7 @@ std::uint16_t unusedPort() {
     throw std::runtime_error("no port is unused");
 }
 
-/// Gives a text piece by piece, as writeFile() asks.
+/// Returns a source of the text, piece by piece, as writeFile() needs it.
 std::function<std::size_t(char*, std::size_t)> giving(const std::string& text) {
     return [&text, at = std::size_t{0}](char* into, std::size_t room) mutable {
         const std::size_t n = std::min(room, text.size() - at);
@@ -61,7 +61,7 @@ std::string fileOf(AgentClient& client, const std::string& path) {
 TEST_CASE("over TCP a workspace is bound, runs code, streams output and keeps files",
           "[unit][agent][transport]") {
     Pod pod;
-    // Beside a tenant that holds the port's connections, silent and not.
+    // Next to a tenant that holds connections to the port, silent ones and others.
     std::vector<Fd> attackers;
     for (int i = 0; i < 100; ++i) {
         attackers.push_back(connectTo(pod.port).value());
@@ -73,7 +73,7 @@ TEST_CASE("over TCP a workspace is bound, runs code, streams output and keeps fi
     CHECK(run(*client, "e1", "echo $A$S; echo no >&2; exit 3")->out == "1hush\n");
     CHECK(run(*client, "e2", "exit 3")->exit_code == 3);
 
-    // More than any window, record or socket's buffer takes at once, both ways.
+    // More than any window, record or socket buffer takes at once, in both directions.
     const std::string text = hearth::test::bytesOf(5'000'000);
     CHECK(client->writeFile("big", {}, giving(text)).size == text.size());
     CHECK(fileOf(*client, "big") == text);
@@ -153,7 +153,7 @@ TEST_CASE("a connection serves what the server opened it for", "[unit][agent][tr
                                                           : secure::Purpose::Control);
     };
     CHECK_THROWS_WITH(pod.client(swapped), Catch::Contains("opened for the other kind"));
-    // The one that holds the workspace has not suffered.
+    // The connection that holds the workspace is not affected.
     CHECK(client->touch().time_since_epoch().count() > 0);
     CHECK(pod.lost == 0);
 }
@@ -168,7 +168,7 @@ TEST_CASE("strangers learn nothing but the greeting, and are closed in time",
     const std::string hello = program::hello().dump();
     REQUIRE(::send(rude.get(), hello.data(), hello.size(), MSG_NOSIGNAL) > 0);
     CHECK(hearth::test::readFrom(rude, 1).empty());
-    // One who knows how the server begins gets no further.
+    // A stranger that knows the server's first bytes gets no further.
     const Fd sly = connectTo(pod.port).value();
     CHECK(hearth::test::readFrom(sly, secure::kGreetingSize).size() == secure::kGreetingSize);
     const std::string answer = std::string("hrthsrv\1\1", 9) + std::string(96, 'x');
@@ -186,7 +186,7 @@ TEST_CASE("a tenant that floods the port does not keep the server out, nor grow 
     std::jthread tenant([&](const std::stop_token& stop) {
         std::vector<Fd> open;
         while (!stop.stop_requested()) {
-            // It has many addresses, which help it nothing.
+            // The tenant's many addresses do not help it.
             const auto own = static_cast<std::uint32_t>(2 + made % 100);
             if (auto fd = connectTo(pod.port, own)) open.push_back(std::move(*fd));
             if (open.size() > 200) open.erase(open.begin(), open.begin() + 100);
@@ -217,7 +217,7 @@ TEST_CASE("an agent over TCP has everything that protects it, or does not start"
     const auto start = [&](std::vector<std::string> words) {
         return runAgent(std::move(words), listenOnLoopback());
     };
-    CHECK(start({}) == 2);  // a network, and no key
+    CHECK(start({}) == 2);  // on a network, but without a key
     CHECK(start({"--server-key", key}) == 2);
     CHECK(start({"--server-key", key, "--pod", "p"}) == 2);
     CHECK(start({"--server-key", key, "--pod", "p", "--identity", secret}) == 2);  // no such file
@@ -232,9 +232,9 @@ TEST_CASE("an agent over TCP has everything that protects it, or does not start"
     const std::string link = folder.path + "/link";
     std::filesystem::create_symlink(secret, link);
     CHECK(start({"--server-key", key, "--pod", "p", "--identity", link}) == 2);
-    // A Unix socket has no use for a key: somebody has made a mistake.
+    // A key for a Unix socket is refused, because it must be a mistake.
     CHECK(runAgent({"--server-key", key, "--pod", "p", "--identity", secret}) == 2);
-    // Each start takes an identity, so the one above has it.
+    // Each start takes its identity, so the one above has removed the file.
     CHECK_FALSE(std::filesystem::exists(secret));
 }
 
@@ -243,9 +243,9 @@ TEST_CASE("an identity is one agent's, and gone from its file once it serves",
     Pod pod;
     CHECK_NOTHROW(pod.client());
     CHECK_FALSE(std::filesystem::exists(pod.folder.path + "/identity"));
-    // The same container started again.
+    // The same container starts again.
     CHECK(runAgent(pod.arguments(), listenOnLoopback()) == 2);
-    // What an init container that runs again would do.
+    // The same steps as an init container that runs again.
     const std::string secret = pod.folder.path + "/identity";
     const std::string told = pod.folder.path + "/told";
     REQUIRE(runAgent({"--make-identity", secret, told}) == 0);
@@ -263,7 +263,7 @@ TEST_CASE("an identity is one agent's, and gone from its file once it serves",
 TEST_CASE("the agent holds a port of both families, so that no tenant can share it",
           "[unit][agent][transport]") {
     Pod pod;
-    REQUIRE_NOTHROW(pod.client());  // it has taken its identity
+    REQUIRE_NOTHROW(pod.client());  // the agent has taken its identity
     REQUIRE(runAgent({"--make-identity", pod.folder.path + "/identity",
                       pod.folder.path + "/told"}) == 0);
     std::string text;

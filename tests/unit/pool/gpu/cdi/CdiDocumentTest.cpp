@@ -77,13 +77,13 @@ TEST_CASE("a CDI file with MIG instances says numbers, modes, groups and what en
     const CdiEdits& mig = document.devices.at("MIG-a7d3f5b2-61c4-5d20-9f0e-2b8c7d1e4f36");
     REQUIRE(mig.nodes.size() == 2);
     CHECK(mig.nodes[0].major == 195);
-    CHECK(mig.nodes[0].minor == 0);  // left out, as Go leaves out zeros
+    CHECK(mig.nodes[0].minor == 0);  // missing in the file, as Go omits zeros
     CHECK(mig.nodes[0].mode == 0666);
     CHECK(mig.nodes[0].permissions == "rw");
     CHECK(mig.nodes[1].minor == 12);
     CHECK(mig.nodes[1].permissions == "r");
     CHECK(document.devices.at("0:1").gids == std::set<std::uint32_t>{44, 105});
-    CHECK(document.edits.env.size() == 1);  // twice the same is once
+    CHECK(document.edits.env.size() == 1);  // a repeated entry counts once
     CHECK(document.edits.mounts.at(0).writable);
     CHECK(document.edits.hooks.at(0).point == HookPoint::Poststop);
     CHECK(document.edits.hooks.at(0).timeout_s == 5);

@@ -17,7 +17,7 @@ namespace {
 const std::string kFirst = "GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76";
 const std::string kSecond = "GPU-7f0cd4e5-0e5b-4c37-a8ab-9d3e4c1b2a60";
 
-/// Two folders of CDI files: `etc`, and `run`, which outweighs it.
+/// Two folders of CDI files, `etc` and `run`. `run` takes precedence.
 class CdiFixture {
 public:
     CdiFixture() {
@@ -79,7 +79,7 @@ TEST_CASE("several devices of one file bring the file's own edits once", "[unit]
     CHECK(two.env.size() == 1);
     CHECK(two.nodes.front().path == "/dev/nvidia-modeset");
     CHECK(specs.gpus({}).empty());
-    CHECK(specs.gpuUuids() == std::vector<std::string>{kSecond, kFirst});  // and no "all"
+    CHECK(specs.gpuUuids() == std::vector<std::string>{kSecond, kFirst});  // without "all"
 }
 
 TEST_CASE("a device of the later folder outweighs that of the earlier", "[unit][cdi]") {
@@ -92,7 +92,7 @@ TEST_CASE("a device of the later folder outweighs that of the earlier", "[unit][
     REQUIRE(edits.nodes.size() == 1);
     CHECK(edits.nodes[0].path == "/dev/new");
     CHECK(edits.env == std::vector<std::string>{"FROM=run"});
-    // Of two files that contradict each other nothing is taken.
+    // Nothing is taken from two files that contradict each other.
     CHECK(missing(specs, {kFirst, kSecond}).find("FROM") != std::string::npos);
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("a device that two files of a folder describe is refused, and no other
     CHECK(said.find("/etc/b.json") != std::string::npos);
     CHECK(fixture.read().gpuUuids() == std::vector<std::string>{kSecond});
     CHECK(fixture.read().gpus({kSecond}).nodes.at(0).path == "/dev/c");
-    // A folder that outweighs both decides.
+    // A folder that takes precedence over both decides.
     fixture.write("run/a.json", file(kFirst, "/dev/decided"));
     CHECK(fixture.read().gpus({kFirst}).nodes.at(0).path == "/dev/decided");
 }

@@ -127,7 +127,7 @@ TEST_CASE("a critical XID condemns its GPU for good, and one of a program does n
     for (const char* of_a_program : {"13", "31", "43", "45", "68", "109"}) {
         machine.set("gpu0/xid", of_a_program);
         CHECK(looks.look().lasting.empty());
-        CHECK_FALSE(machine.has("gpu0/xid"));  // it was heard
+        CHECK_FALSE(machine.has("gpu0/xid"));  // the look has read it
     }
     machine.set("gpu1/xid", "79");
     for (int i = 0; i < 2; ++i) {

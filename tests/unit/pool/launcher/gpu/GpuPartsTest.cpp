@@ -57,9 +57,9 @@ TEST_CASE("numbers of a GPU's node are read from this machine, and never m is al
     CHECK(nodeFrom({"/dev/nvidia0", "/dev/zero"}) == GpuNode{"nvidia0", 1, 5, 0666, "rw"});
     CHECK(nodeFrom({"/dev/nvidia-caps/nvidia-cap1", "/dev/null", "c", 1, 3, 0400, "rm"}) ==
           GpuNode{"nvidia-caps/nvidia-cap1", 1, 3, 0400, "r"});
-    // Whatever the file's mode takes from its owner, the tenant is to open it.
+    // The tenant must be able to open the node, whatever the file's mode allows its owner.
     CHECK(nodeFrom({"/dev/a", "/dev/zero", "c", 1, 5, 0440, "rw"}).mode == 0640);
-    // As CDI says: with type and numbers the host need not have it.
+    // As CDI says, a node with type and numbers need not exist on the host.
     CHECK(nodeFrom({"/dev/nvidia9", "/dev/not-there", "c", 195, 9}) ==
           GpuNode{"nvidia9", 195, 9, 0666, "rw"});
 }

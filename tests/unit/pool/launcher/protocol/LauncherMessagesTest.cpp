@@ -23,14 +23,14 @@ Request createRequest() {
     return {7, create};
 }
 
-/// The packet of createRequest() with one change.
+/// Returns the packet of createRequest() with one change.
 std::string changed(const std::function<void(Json&)>& change) {
     Json json = parseJson(encodeRequest(createRequest()));
     change(json);
     return dumpJson(json);
 }
 
-/// A name or a reference: nothing that leads anywhere as a path, and no flag.
+/// True for a name or a reference that is neither a path nor a flag.
 bool plainImage(const std::string& image) {
     return image.front() != '/' && image.front() != '.' && image.front() != '-' &&
            image.find("..") == std::string::npos;
@@ -245,7 +245,7 @@ TEST_CASE("no mutation of a request gets anything but a valid one through", "[un
             continue;  // as it should be
         }
     }
-    CHECK(taken > 0);  // some letters of a label do not matter
+    CHECK(taken > 0);  // some changes, as of a label's letters, do no harm
     CHECK(taken < 10'000);
 }
 

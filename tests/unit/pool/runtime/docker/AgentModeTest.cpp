@@ -34,7 +34,7 @@ std::string ourKernel() {
     return ours.release;
 }
 
-/// The stream of an exec that has been handed over.
+/// Returns the stream of an exec that has been handed over.
 std::string handedOver(const std::string& bytes) {
     return "HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n" + bytes;
 }
@@ -44,7 +44,7 @@ std::string framed(int kind, std::string_view text) {
     return bytes += text;
 }
 
-/// "METHOD /path" of all but pings, in order, without version and query.
+/// Returns "METHOD /path" of all requests except pings, in order, without version and query.
 std::vector<std::string> asked(FakeEngine& engine) {
     std::vector<std::string> all;
     for (const Seen& seen : engine.seen()) {
@@ -55,7 +55,7 @@ std::vector<std::string> asked(FakeEngine& engine) {
     return all;
 }
 
-/// Where a daemon sees `source` or not; the rest works.
+/// A daemon that sees the source of a bind mount or does not. Everything else works.
 FakeEngine::Reply daemon(bool sees, const std::string& kernel) {
     return [sees, kernel](const Seen& seen) {
         if (seen.target == "/_ping") return pong();

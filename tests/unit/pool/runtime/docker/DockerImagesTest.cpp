@@ -172,11 +172,11 @@ TEST_CASE("an image is pulled by the digest of its tag, and recorded by a tag of
     CHECK(daemon.records() == std::vector<std::string>{"ondemand:111111111111"});
 
     images.collect({kId}, soon());
-    CHECK(daemon.images.size() == 1);  // a pool has it
+    CHECK(daemon.images.size() == 1);  // a pool uses it
     daemon.images[0].used = true;
     images.collect({}, soon());
     CHECK(daemon.images.size() == 1);
-    CHECK(daemon.records().size() == 1);  // tried again when its container has gone
+    CHECK(daemon.records().size() == 1);  // tried again after its container
     daemon.images[0].used = false;
     images.collect({}, soon());
     CHECK(daemon.images.empty());

@@ -20,8 +20,8 @@ namespace {
 
 constexpr const char* kImage = R"({"Id":"sha256:5","Config":{"Volumes":{"/data":{}}}})";
 
-/// A runtime on a fake Engine, with its own directories. `reply` answers the requests that are not
-/// made to every Engine.
+/// A runtime on a fake Engine, with its own directories. The machine answers the requests that
+/// every Engine gets, and `reply` answers the others.
 class Machine {
 public:
     explicit Machine(FakeEngine::Reply reply)
@@ -49,7 +49,7 @@ public:
     Machine& operator=(const Machine&) = delete;
 
     pool::DockerRuntime& runtime() { return *runtime_; }
-    /// Requests of a method, without the version.
+    /// Returns the requests of a method, without the version.
     std::vector<std::string> asked(const std::string& method) {
         std::vector<std::string> targets;
         for (const Seen& seen : engine_.seen()) {
@@ -237,7 +237,7 @@ TEST_CASE("facts say what the daemon does", "[unit][docker]") {
 
 namespace {
 
-/// An Engine on another machine whose container has 5 processes and 60 MB, 20 of them in files.
+/// Answers as a remote Engine whose container has 5 processes and 60 MB, 20 of them in files.
 std::string narrowing(const Seen& seen, const std::string& update) {
     if (seen.method == "POST") return update;
     if (seen.target.ends_with("/json")) return answer(200, R"({"Id":"1","State":{"Pid":0}})");

@@ -34,13 +34,13 @@ inline std::string answer(int status, const std::string& body, const std::string
            body;
 }
 
-/// The answer of an Engine that refuses a request.
+/// Returns the answer of an Engine that refuses a request.
 inline std::string refusal(int status, const std::string& message) {
     return answer(status, dumpJson({{"message", message}}));
 }
 
-/// As much of a Docker Engine as a test says: each connection gets one request and the bytes that
-/// `reply` makes of it; an empty reply keeps the connection open and silent until the end.
+/// A Docker Engine as a test scripts it. Each connection takes one request and gets the bytes of
+/// `reply`. An empty reply keeps the connection open and silent until the end.
 class FakeEngine {
 public:
     using Reply = std::function<std::string(const Seen&)>;
@@ -143,7 +143,7 @@ inline TimePoint soon(std::chrono::milliseconds span = std::chrono::seconds(5)) 
     return SystemClock().now() + span;
 }
 
-/// The answer to what every client asks first.
+/// Returns the answer to the first request of every client.
 inline std::string pong(const char* version = "1.41") {
     return answer(200, "OK", std::string("Api-Version: ") + version + "\r\n");
 }

@@ -56,7 +56,7 @@ std::string readAll(ImageArchive& archive, std::size_t piece) {
     return all;
 }
 
-/// The files of a tar, with their headers' sums checked.
+/// Returns the files of a tar. Checks the checksums of their headers.
 std::map<std::string, std::string> untar(const std::string& tar) {
     std::map<std::string, std::string> files;
     std::size_t at = 0;

@@ -71,5 +71,5 @@ TEST_CASE("waiting for an agent ends when there is nothing to wait for", "[unit]
     CHECK_THROWS_AS(
         handover.give(listening.get(), soon(), [] { throw std::domain_error("it has ended"); }),
         std::domain_error);
-    CHECK_THROWS_AS(SocketHandover(folder.file("start")), Error);  // another of the same name
+    CHECK_THROWS_AS(SocketHandover(folder.file("start")), Error);  // a second one of the same name
 }

@@ -179,7 +179,7 @@ TEST_CASE("a flood with a slow sink keeps its head and tail and blocks nobody",
     request.output_limit = 256U << 10U;
     const auto sink = std::make_shared<Slow>();
     client->exec(request, sink);
-    // The Poller hears the flood meanwhile.
+    // Meanwhile the Poller reads the flood.
     for (int i = 0; i < 50; ++i) client->touch();
     client->drive([&] { return sink->done_.load(); }, 20s);
     REQUIRE(sink->done_);
@@ -198,7 +198,7 @@ TEST_CASE("a client does not keep the sink of what still runs", "[unit][runtime]
     client->exec(command("e", "sleep 3600"), sink);
     client->drive([&] { return sink->at(&Recorder::started_); }, 5s);
     sink.reset();
-    CHECK(eventually([&] { return seen.expired(); }));  // the thread that reads may hold it yet
+    CHECK(eventually([&] { return seen.expired(); }));  // the reading thread may still hold it
 
     const auto again = std::make_shared<Recorder>();
     client->attach("e", 0, again);

@@ -51,7 +51,7 @@ struct Cluster {
                             {"spec", {{"unschedulable", cordoned}}},
                             {"status", {{"conditions", Json::array({condition})}}}});
     }
-    /// As the kubelet does once the sandbox runs.
+    /// Sets the Pod's status as the kubelet does once the sandbox runs.
     void run(const SandboxId& id) {
         Json pod = *server.get(kPods, keyOf(id));
         pod["spec"]["nodeName"] = "one";
@@ -84,7 +84,7 @@ TEST_CASE("a sandbox is a Pod: accepted at once, listening when the kubelet says
     runtime.onNews([&](const SandboxId&) { ++news; });
     const SandboxId id = newId("sb_");
     CHECK(runtime.create(id, small()) == SandboxRuntime::Started::Accepted);
-    const std::optional<SandboxInfo> fresh = runtime.find(id);  // whatever the watch has shown
+    const std::optional<SandboxInfo> fresh = runtime.find(id);  // even before the watch shows it
     REQUIRE(fresh);
     CHECK(fresh->alive);
     CHECK_FALSE(fresh->listening);
@@ -127,7 +127,7 @@ TEST_CASE("a Pod that was destroyed before the watch showed it is never shown",
         runtime.create(id, small());
         runtime.destroy(id);
         destroyed = true;
-        REQUIRE(eventually([&] { return news == 2 * i; }));  // that it came, and that it went
+        REQUIRE(eventually([&] { return news == 2 * i; }));  // one for its start, one for its end
     }
     CHECK(shown == 0);
 }
@@ -154,7 +154,7 @@ TEST_CASE("Pods are shut off from the network before there are any", "[unit][kub
     cluster.start();
     Json policy = *cluster.server.get(kPolicies, "default/hearth-aaaaaaaaaaaa");
     CHECK(policy.at("spec").at("egress").empty());
-    policy["spec"]["egress"] = Json::array({Json::object()});  // somebody has opened it
+    policy["spec"]["egress"] = Json::array({Json::object()});  // somebody opens it
     cluster.server.put(kPolicies, policy);
     cluster.start();
     policy = *cluster.server.get(kPolicies, "default/hearth-aaaaaaaaaaaa");
@@ -234,7 +234,7 @@ TEST_CASE("a claim is noted at its Pod, and another server sees it", "[unit][kub
     cluster.runtime->noteClaim(id);
     CHECK(cluster.start().find(id)->claimed);
     cluster.runtime->destroy(id);
-    CHECK_NOTHROW(cluster.runtime->noteClaim(id));  // it has ended meanwhile
+    CHECK_NOTHROW(cluster.runtime->noteClaim(id));  // the sandbox has ended meanwhile
     cluster.server.answerNext("patch", FakeApiServer::status(503, "ServiceUnavailable"));
     CHECK(codeOf([&] { cluster.runtime->noteClaim(id); }) == ErrorCode::Unavailable);
 }

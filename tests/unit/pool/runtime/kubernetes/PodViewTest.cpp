@@ -115,7 +115,7 @@ TEST_CASE("a Pod that the kernel ended for memory says so", "[unit][kubernetes]"
     CHECK(of_memory.out_of_memory);
     CHECK(std::string(wordsOfEnd(of_memory)) == "its container ran out of memory");
     CHECK_FALSE(ended("Error", 137).out_of_memory);
-    // It outlived a process that the kernel ended, and has ended by itself.
+    // The container outlived a process that the kernel killed, and has ended by itself.
     CHECK_FALSE(ended("OOMKilled", 0).out_of_memory);
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("a Pod that will never run counts as ended", "[unit][kubernetes]") {
         return viewOf(pod)->info;
     };
     CHECK(waits("PodInitializing").alive);
-    CHECK(waits("ErrImagePull").alive);  // it is tried again
+    CHECK(waits("ErrImagePull").alive);  // the kubelet tries again
     CHECK_FALSE(waits("ImagePullBackOff").alive);
     CHECK(waits("ImagePullBackOff").trouble == "ImagePullBackOff");
 }
@@ -189,7 +189,7 @@ TEST_CASE("a Pod is hardened: no root, no capability, no token, nothing of the h
     for (const Json& volume : spec.at("volumes")) {
         CHECK(volume.at("emptyDir").contains("sizeLimit"));
     }
-    // The agent's own files cannot be changed by who runs beside it.
+    // A neighbour of the agent cannot change its files.
     for (const Json& mount : spec.at("containers")[0].at("volumeMounts")) {
         if (mount.at("mountPath") == "/.hearth") CHECK(mount.at("readOnly") == true);
     }

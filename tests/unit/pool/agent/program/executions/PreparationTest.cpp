@@ -8,7 +8,7 @@ using namespace hearth::agent::program;
 
 namespace {
 
-/// An execution that a shell script prepares.
+/// Returns an execution that a shell script prepares.
 Json prepared(const std::string& id, const std::string& script, const std::string& command) {
     Json body = exec(id, command);
     body["prepare"] = {{"argv", {"sh", "-c", script}}, {"input", "told"}};

@@ -24,7 +24,7 @@ struct Archives {
 
     Outcome put(const std::string& tar, const std::string& path = ".", std::size_t piece = 50'000) {
         const std::uint32_t stream = data.request({{"op", "archivePut"}, {"path", path}});
-        // Within the window whatever the archive: these are small.
+        // All archives here are small enough for the window.
         for (std::size_t at = 0; at < tar.size(); at += piece) {
             data.send(FrameType::Data, stream, tar.substr(at, piece));
         }
@@ -40,7 +40,7 @@ struct Archives {
     Outcome get(const std::string& path = ".") {
         return data.ask({{"op", "archiveGet"}, {"path", path}});
     }
-    /// Everything in the workspace, also what no listing shows.
+    /// Returns all paths in the workspace, also those that no listing shows.
     std::string files() const {
         std::string all;
         for (const auto& entry :
@@ -235,7 +235,7 @@ TEST_CASE("an archive that nobody reads, or whose sender is gone, costs nothing"
         self->data.send(FrameType::Cancel, half, "");
         CHECK(self->data.finish(half).code() == "CANCELLED");
     }
-    // The answer to another request comes behind the clean-up.
+    // The answer to another request comes after the clean-up.
     CHECK(a.data.ask({{"op", "stat"}, {"path", "h"}}).code() == "NOT_FOUND");
     CHECK_FALSE(has(a.files(), ".hearth-write"));
 }

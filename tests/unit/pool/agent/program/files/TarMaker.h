@@ -44,7 +44,7 @@ public:
         body(text);
         return file(name, content);
     }
-    /// A file whose size field holds these bytes.
+    /// Adds a file whose size field holds these bytes.
     TarMaker& sized(const std::string& name, const std::string& field) {
         header(name, '0', 0, "");
         char* block = out_.data() + out_.size() - 512;

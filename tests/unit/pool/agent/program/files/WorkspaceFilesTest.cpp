@@ -100,7 +100,7 @@ TEST_CASE("special files are refused and never block", "[unit][agent][program]")
     CHECK(f.read("fifo").code() == "NOT_A_FILE");
     CHECK(f.write("fifo", "x").code() == "NOT_A_FILE");
     if (geteuid() == 0) {
-        CHECK(f.read("secret").code() == "DENIED");  // the tenant's rights, not root's
+        CHECK(f.read("secret").code() == "DENIED");  // with the tenant's rights, not root's
         CHECK(f.write("closed/x", "x").code() == "DENIED");
     }
 }
@@ -177,7 +177,7 @@ TEST_CASE("files that come or go keep a workspace from being idle, looking does 
 
     const auto slow = f.data.request({{"op", "write"}, {"path", "slow"}});
     f.data.send(FrameType::Data, slow, "x");
-    REQUIRE(f.data.ask({{"op", "stat"}, {"path", "d/g"}}).ok);  // what was sent before has come
+    REQUIRE(f.data.ask({{"op", "stat"}, {"path", "d/g"}}).ok);  // earlier frames have arrived
     CHECK(moved());
     f.data.send(FrameType::End, slow, "");
     CHECK(f.data.finish(slow).ok);

@@ -21,8 +21,8 @@ struct Shells {
     }
     Json body(const std::string& command) { return exec("e" + std::to_string(++count), command); }
     Outcome run(const std::string& command) { return client.ask(body(command)); }
-    /// Runs until a parked shell took it: one may not be there at once, and others take long
-    /// enough for one to become so.
+    /// Runs until a parked shell takes it: one may not be ready at once, and the other runs take
+    /// long enough for one to become ready.
     Outcome parkedAs(const Json& like) {
         for (int i = 0; i < 200; ++i) {
             Json again = like;
@@ -51,7 +51,7 @@ std::string told(const Outcome& o) {
            "\n--- out\n" + o.out + "--- err\n" + o.err;
 }
 
-/// Kills or stops the shells that wait: those that carry the mark of one, but for who looks.
+/// Returns a command that sends the signal to all waiting shells, but not to its own shell.
 std::string toParked(const std::string& signal) {
     return "for p in /proc/[0-9]*; do "
            "if tr '\\0' ' ' < $p/cmdline 2>/dev/null | grep -q '^/bin/sh -i +m -c hearth' "
@@ -184,7 +184,7 @@ TEST_CASE("variables and secrets of the bind are there, and what a request asks 
     bind["env"]["PATH"] = "/usr/bin:/bin";
     Shells s({}, bind);
     const std::string show = "env | sort; set | grep -v ^PPID; printf %s \"$QUOTED\" | od -c";
-    // The first was parked before the bind, later ones after it.
+    // The first shell was parked before the bind, later ones after it.
     const Outcome first = s.run(show);
     CHECK(first.result()["interpreter"] == "parked");
     CHECK(first.out.find("S=hush\n") != std::string::npos);

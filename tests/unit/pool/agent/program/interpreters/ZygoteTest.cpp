@@ -32,8 +32,8 @@ struct Warm {
         body["context"] = context;
         return client.ask(body);
     }
-    /// Runs until a zygote's child took it: one may not be ready at once, and a cold run
-    /// takes long enough for one to become so.
+    /// Runs until a zygote's child takes it: one may not be ready at once, and a cold run takes
+    /// long enough for one to become ready.
     Outcome fresh(const std::string& text) {
         for (int i = 0; i < 200; ++i) {
             Outcome o = run(text);
@@ -67,13 +67,13 @@ TEST_CASE("a bind that narrows the processors keeps a zygote warm, but for one w
     const std::string threads = "import os; print(os.environ['OMP_NUM_THREADS'])";
     Warm plain(Json::array(), 1);
     CHECK(plain.fresh(threads).out == "1\n");
-    // The request's own number is another matter: the interpreter is then one that began with it.
+    // With a number in the request, the interpreter is a cold one that began with this number.
     Json own = plain.code(threads);
     own["env"] = {{"OMP_NUM_THREADS", "2"}};
     const Outcome cold = plain.client.ask(own);
     CHECK(cold.out == "2\n");
     CHECK(cold.result()["interpreter"] == "cold");
-    // What was imported may have read the old number.
+    // An imported module may have read the old number.
     Warm loaded(Json::array({"json"}), 1);
     const Outcome o = loaded.run(threads);
     CHECK(o.out == "1\n");
@@ -219,13 +219,13 @@ TEST_CASE("the deadline and KILL reach what a zygote's child has started",
     std::ifstream status("/proc/" + std::to_string(pid) + "/stat");
     std::string text;
     std::getline(status, text);
-    CHECK((text.empty() || text.find(") Z ") != std::string::npos));  // gone, or not yet buried
+    CHECK((text.empty() || text.find(") Z ") != std::string::npos));  // gone, or a zombie
 }
 
 TEST_CASE("a zygote that is killed comes again, and its place is taken by cold runs",
           "[unit][agent][program]") {
     Warm w;
-    // Outside a sandbox the tenant's rights reach the zygote as inside.
+    // The tenant's rights reach the zygote outside a sandbox as they do inside.
     const Outcome killed = w.fresh("import os; os.kill(os.getppid(), 9); print('done')");
     CHECK(killed.out == "done\n");
     CHECK(killed.result()["status"] == "ok");
@@ -269,7 +269,7 @@ TEST_CASE("what is killed before its interpreter has been forked never runs",
 
 TEST_CASE("a stopped child is given up and its work done cold", "[unit][agent][program]") {
     Warm w;
-    // Every parked sister is stopped: they have the zygote as their parent too.
+    // Stops every parked child: the zygote is their parent, too.
     const Outcome o = w.fresh(
         "import os\n"
         "for p in os.listdir('/proc'):\n"
@@ -375,7 +375,7 @@ TEST_CASE("contexts are told in hello and work without a zygote", "[unit][agent]
 TEST_CASE("who speaks for the zygote cannot end what it has not forked", "[unit][agent][program]") {
     const hearth::test::TempDir dir;
     REQUIRE(chmod(dir.path().c_str(), 0777) == 0);
-    // A module that a tenant has brought into the zygote: it says `dead` of whom it is told.
+    // A tenant's module in the zygote: it reports `dead` for the victim that it is given.
     std::ofstream(dir.file("forger.py")) << R"(
 import os, threading, time
 here = os.path.dirname(__file__)

@@ -77,7 +77,7 @@ TEST_CASE("the newest version that both sides know is spoken", "[unit][docker]")
     CHECK(client.get("/info", soon()).at("a") == 1);
     CHECK(client.get("/info", soon()).at("a") == 1);
     const std::vector<Seen> seen = engine.seen();
-    REQUIRE(seen.size() == 3);  // asked for its version once
+    REQUIRE(seen.size() == 3);  // its version is requested once
     CHECK(seen[1].target == "/v1.44/info");
     CHECK(seen[2].target == "/v1.44/info");
 }
@@ -130,7 +130,7 @@ TEST_CASE("what the Engine refuses becomes an error that says what to do", "[uni
     CHECK(refused(400, "client version 1.51 is too old. Minimum supported") ==
           ErrorCode::Unsupported);
     CHECK(refused(503, "starting") == ErrorCode::Unavailable);
-    CHECK(refused(500, "something else") == std::nullopt);  // no client may see it
+    CHECK(refused(500, "something else") == std::nullopt);  // not for clients
     status = 404;
     CHECK_FALSE(client.find("/x", soon()));
 }
@@ -160,7 +160,7 @@ TEST_CASE("a daemon that hangs costs a caller its deadline, and the next one les
     EngineClient client(engine.address());
     const auto fifty = std::chrono::milliseconds(50);
     CHECK(codeOf([&] { client.get("/info", soon(fifty)); }) == ErrorCode::Deadline);
-    // Now it must give a sign of life before anything else is asked.
+    // Now the daemon must answer a ping before any other request.
     CHECK(codeOf([&] { client.get("/info", soon(fifty)); }) == ErrorCode::Deadline);
     for (const Seen& seen : engine.seen()) CHECK(seen.target == "/_ping");
     hangs = false;

@@ -82,7 +82,7 @@ TEST_CASE("a side that does not read stops only its own relay, within bounds", "
     RelayPump pump;
     const Wire stalled(pump);
     const Wire other(pump);
-    // Twice the kernel's own buffers may hold some, too.
+    // The kernel's own buffers on both sides may hold some, too.
     CHECK(hearth::test::fillUp(stalled.engine, outputFrame(std::string(10'000, 'x'))) < 3'000'000);
     CHECK(hearth::test::fillUp(stalled.server, std::string(10'000, 'x')) < 3'000'000);
     hearth::test::writeTo(other.engine, outputFrame("fine"));

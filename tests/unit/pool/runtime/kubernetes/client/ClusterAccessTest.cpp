@@ -46,7 +46,7 @@ TEST_CASE("a token is read again at once after a refusal", "[unit][kubernetes]")
     writeText(m.dir.file("token"), "second\n");
     CHECK(access.refused(used));
     CHECK(access.credentials().authorization == "Bearer second");
-    CHECK(access.refused(used));  // another caller that was refused with the old one
+    CHECK(access.refused(used));  // another caller was refused with the old one
     CHECK_FALSE(access.refused(access.credentials()));
 }
 

@@ -46,7 +46,7 @@ TEST_CASE("an answer's code and reason say what kind of failure it is", "[unit][
         CHECK(error.status == row.code);
         CHECK(error.reason == row.reason);
         CHECK(error.message == "why");
-        // A server that failed may have done it; one that refused has not.
+        // A server that failed may have made the change. A server that refused has not.
         CHECK(error.ambiguous == (row.code >= 500));
     }
 }

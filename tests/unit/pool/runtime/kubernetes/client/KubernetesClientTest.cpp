@@ -65,7 +65,7 @@ TEST_CASE("refusals are values that callers can tell apart", "[unit][kubernetes]
     const Json first = c.client.create(kResource, configNamed("a")).value();
     CHECK(c.client.create(kResource, configNamed("a")).failed(Kind::AlreadyExists));
     REQUIRE(c.client.replace(kResource, first));
-    CHECK(c.client.replace(kResource, first).failed(Kind::Conflict));  // of an older version now
+    CHECK(c.client.replace(kResource, first).failed(Kind::Conflict));  // its version is too old now
     const Json wrong = Json::array({{{"op", "test"}, {"path", "/data/a"}, {"value", "2"}}});
     CHECK(c.client.patch(kResource, "a", PatchKind::Json, wrong).failed(Kind::Invalid));
     CHECK(
@@ -91,7 +91,7 @@ TEST_CASE("only the object that is meant is deleted, in the way that is asked fo
     const Json sent = parseJson(c.server.seen("delete").back().body);
     CHECK(sent["propagationPolicy"] == "Foreground");
     CHECK(sent["gracePeriodSeconds"] == 0);
-    // Without a name the path would be that of all objects.
+    // Without a name, the path would select all objects.
     CHECK(c.client.remove(kResource, "").failed(Kind::BadRequest));
     CHECK(c.server.seen("delete").size() == 3);
 }
@@ -136,7 +136,7 @@ TEST_CASE("a call is repeated once after a 401, with a token that was read anew"
     ClusterAccess access({.url = server.url(), .token = {.file = dir.file("token")}}, clock);
     KubernetesClient client(access);
     CHECK(client.create(kResource, configNamed("a")).failed(Kind::Unauthorized));
-    CHECK(server.seen("create").size() == 1);  // nothing newer to try with
+    CHECK(server.seen("create").size() == 1);  // there is no newer token to try
     test::writeText(dir.file("token"), "new");
     CHECK(client.create(kResource, configNamed("a")));
     CHECK(server.seen("create").size() == 3);
@@ -227,7 +227,7 @@ TEST_CASE("the API server must have a certificate of our authority for its addre
     CHECK(ask(authority, "127.0.0.1", stranger.certificatePem() + authority.certificatePem()) ==
           "trusted");
     has(ask(stranger, "127.0.0.1", authority.certificatePem()), "not accepted");
-    // Also on this machine the name counts.
+    // The name counts on this machine, too.
     has(ask(authority, "other.test", authority.certificatePem()), "it is not for 127.0.0.1");
     has(ask(authority, "127.0.0.1", ""), "not accepted");
 }
@@ -244,7 +244,7 @@ TEST_CASE("a client certificate says who we are", "[unit][kubernetes]") {
     ClusterConfig config{.url = server.url(), .authority = {.text = authority.certificatePem()}};
     ClusterAccess nobody(config, clock);
     CHECK(KubernetesClient(nobody).get(kResource, "a").failed(Kind::Unreachable));
-    // Certificate and key stand in one text there.
+    // This text contains both certificate and key.
     config.certificate = config.key = {.text = authority.privatePem()};
     ClusterAccess somebody(config, clock);
     CHECK(KubernetesClient(somebody).get(kResource, "a"));

@@ -62,14 +62,14 @@ struct ReflectorHarness {
 
     /// Steps once; checks the delay that it asks for.
     void step(nanoseconds delay = nanoseconds(0)) { CHECK(reflector->step() == delay); }
-    /// Learns that the server streams no lists, and lists.
+    /// Makes the reflector learn that the server streams no lists, and list.
     void list() {
         step();
         step();
         REQUIRE(cache.hasSynced());
         told.clear();
     }
-    /// One watch that brings what there is and ends cleanly.
+    /// Runs one watch that brings the changes and ends cleanly.
     void follow() {
         server.planWatch({.lines = {}, .end = End::Clean});
         step();

@@ -11,7 +11,7 @@ TEST_CASE("a reflector lists first, and watches from the version of the list",
     CHECK(h.state() == State::Starting);
     CHECK_FALSE(h.reflector->ready());
     h.list();
-    CHECK(h.last("list").param("resourceVersion").empty());  // consistent, not what is cached
+    CHECK(h.last("list").param("resourceVersion").empty());  // a consistent list, not a cached one
     CHECK(h.last("list").path == "/api/v1/namespaces/x/pods");
     CHECK(h.cache.get("x/a") != nullptr);
     CHECK(h.state() == State::Following);
@@ -50,7 +50,7 @@ TEST_CASE("pages that expire while they are read are replaced by one whole list"
                                  R"("items":[{"metadata":{"namespace":"x","name":"gone"}}]})"});
     h.server.compact();
     h.step();
-    CHECK(h.told.empty());  // nothing of a list that is not complete
+    CHECK(h.told.empty());  // an incomplete list is not reported
     h.step();
     CHECK(h.last("list").param("continue").empty());
     CHECK(h.last("list").param("limit").empty());
@@ -71,7 +71,7 @@ TEST_CASE("a relist finds what was deleted, changed and made anew in between",
     h.server.put(kPods, podNamed("new-uid"));
     h.server.put(kPods, podNamed("changed", "now"));
     h.server.compact();
-    h.step(milliseconds(400));  // 410: no watch has lived since the list
+    h.step(milliseconds(400));  // 410: no watch has worked since the list
     h.step();
     CHECK(h.last("list").param("resourceVersion") == before);
     CHECK(h.last("list").param("limit").empty());
@@ -100,7 +100,7 @@ TEST_CASE("a list at a version that the server has not seen is tried twice, then
     h.step(milliseconds(400));
     h.server.answerNext("list", FakeApiServer::tooLarge());
     h.server.answerNext("list", FakeApiServer::tooLarge());
-    h.step(seconds(1) + milliseconds(80));  // the server's time, and a tenth of the jitter
+    h.step(seconds(1) + milliseconds(80));  // the server's time plus a tenth of the jitter
     CHECK_FALSE(h.last("list").param("resourceVersion").empty());
     h.step(seconds(1) + milliseconds(160));
     CHECK_FALSE(h.last("list").param("resourceVersion").empty());
@@ -211,7 +211,7 @@ TEST_CASE("a server that streams lists is asked for one", "[unit][kubernetes]") 
     CHECK(h.takeTold().empty());
     h.follow();
     CHECK(h.lists() == 0);
-    CHECK_FALSE(h.last("watch").param("resourceVersion").empty());  // not older than what we had
+    CHECK_FALSE(h.last("watch").param("resourceVersion").empty());  // not older than the known one
     CHECK(h.takeTold() == Lines{"-a"});
 }
 

@@ -139,7 +139,7 @@ TEST_CASE("a watch from a version that is too old is followed by a list", "[unit
     h.server.put(kPods, podNamed("a"));
     h.list();
     h.server.put(kPods, podNamed("b"));
-    h.follow();  // so that the list is not the last thing that worked
+    h.follow();  // so that the list is not the last success
     h.server.remove(kPods, "x/a");
     const bool in_stream = GENERATE(true, false);
     if (in_stream) {
@@ -391,7 +391,7 @@ TEST_CASE("a stop ends a watch that waits, and its thread", "[unit][kubernetes]"
     thread.request_stop();
     thread.join();
     CHECK(h.state() == State::Following);
-    h.step();  // does nothing any more
+    h.step();  // a step after the stop does nothing
     CHECK(h.server.seen("watch").size() == 2);
 }
 

@@ -157,7 +157,7 @@ TEST_CASE("a leader whose Lease somebody deletes makes it again, with its number
     CHECK(one.lease.epoch() == epoch);
     CHECK(cluster.lease()["metadata"]["annotations"]["hearth.dev/epoch"] == std::to_string(epoch));
 
-    // Another was faster.
+    // Another replica is faster.
     cluster.server.remove(kLeases, "x/hearth");
     cluster.clock.advance(1ms);
     Replica two(cluster, "two");
@@ -173,7 +173,7 @@ TEST_CASE("of two that take a free Lease at once one wins", "[unit][kubernetes]"
     Replica two(cluster, "two");
     REQUIRE(two.lease.step() == Standing::Follower);
     cluster.clock.advance(15s);
-    // Its look is of before the other one took it.
+    // The Lease as it was before another replica took it.
     const Json before = cluster.lease();
     Replica three(cluster, "three");
     REQUIRE(three.lease.step() == Standing::Follower);
