@@ -30,8 +30,8 @@ public:
     }
 };
 
-/// `hearth serve` over a runtime in memory: for tests of what lies above runtimes, and to measure
-/// the server without containers.
+/// The command `hearth serve` over a runtime in memory: for tests of the layers above runtimes, and
+/// to measure the server without containers.
 cli::Command fakeServe() {
     return {{.name = "hearth-fake",
              .arguments = "",

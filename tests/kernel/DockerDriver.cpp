@@ -86,7 +86,7 @@ public:
     }
 
 private:
-    /// An image of its own: what the daemon has of the other is shared by all tests.
+    /// Makes an image of this instance. The daemon's original image is shared by all tests.
     void addProbe(const std::string& image) {
         const std::string name = std::string(kRepository) + "-" + instance_.name;
         engine_.post("/containers/create?name=" + name,

@@ -16,27 +16,27 @@ namespace hearth::kernel_test {
 class Driver {
 public:
     virtual ~Driver() = default;
-    /// Makes the runtime; again after stop().
+    /// Makes the runtime. It may be called again after stop().
     virtual void start() = 0;
-    /// Ends it as a server does that stops; its sandboxes live on.
+    /// Ends the runtime like a server that stops. Its sandboxes live on.
     virtual void stop() = 0;
-    /// The same by kill -9 of a process, where there is one.
+    /// Ends the runtime with kill -9 of its process, if it has one.
     virtual void kill() = 0;
     virtual pid_t launcherPid() = 0;
     virtual pool::ContainerRuntime& runtime() = 0;
     /// The image `shell` with the probe in its /bin.
     virtual pool::SandboxSpec image() = 0;
-    /// First process of a sandbox, as the host numbers it.
+    /// Returns the first process of a sandbox, as the host numbers it.
     virtual pid_t initOf(const pool::SandboxId& id) const = 0;
-    /// Everything of the instance that this runtime still has, in words.
+    /// Returns everything of the instance that this runtime still has, in words.
     virtual std::vector<std::string> leftovers() const = 0;
 };
 
 std::string environment(const char* name);
 
-/// Forks the launcher: the process may have one thread only.
+/// Forks the launcher, so the process may have only one thread.
 std::unique_ptr<Driver> ociDriver(const Instance& instance);
-/// On the daemon of DOCKER_HOST; with `copies` as if it were on another machine.
+/// Uses the daemon of DOCKER_HOST; with `copies`, as if the daemon were on another machine.
 std::unique_ptr<Driver> dockerDriver(const Instance& instance, bool copies);
 
 }  // namespace hearth::kernel_test

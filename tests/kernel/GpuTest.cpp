@@ -31,7 +31,7 @@ const std::string kMig = "MIG-a7d3f5b2-61c4-5d20-9f0e-2b8c7d1e4f36";
 const std::string kAstray = "GPU-3d1a7a52-9b7e-4c0f-8a55-0f6f1f2f9c11";
 const std::string kBroken = "GPU-7f0cd4e5-0e5b-4c37-a8ab-9d3e4c1b2a60";
 
-/// What a hook of NVIDIA's toolkit does: it finds the root by the container's state and writes
+/// A hook like that of NVIDIA's toolkit: it finds the root by the container's state and writes
 /// links into it.
 constexpr const char* kLinker = R"sh(#!/bin/sh
 state=$(cat)
@@ -41,7 +41,7 @@ ln -s libgpu.so "$root/usr/lib/gpu/libgpu.so.1" && mkdir "$root/dev/nvidia-caps/
 echo cache > "$root/etc/new" && mv "$root/etc/new" "$root/etc/ld.so.cache"
 )sh";
 
-/// The image that all sandboxes of a host share.
+/// Returns the tree of the image that all sandboxes of a host share.
 std::string treeOf(const Host& host) {
     return host.names().rootfs() + "/" + host.spec().image_digest.substr(7);
 }
@@ -112,15 +112,15 @@ public:
                        0644);
     }
 
-    /// What the hooks wrote.
+    /// Returns the text that the hooks wrote.
     std::string trace() const { return sys::readFile(data_ + "/trace").value_or(""); }
 
 private:
     std::string data_;
-    Fd daemon_;  ///< as the driver's persistence daemon has one
+    Fd daemon_;  ///< like the socket of the driver's persistence daemon
 };
 
-/// As much as that, or what the machine lets its root lock.
+/// Returns `bytes`, or less if the machine lets its root lock only less.
 std::uint64_t mayLock(std::uint64_t bytes) {
     const std::string status = sys::readFile("/proc/self/status").value_or("");
     const std::string own = status.substr(status.find("CapBnd:") + 7);
@@ -158,7 +158,7 @@ TEST_CASE("oci: a sandbox with a GPU has its nodes, mounts, variables and what h
     SmallAgent agent(host.runtime().connect(id));
     const auto says = [&](const std::string& command) { return agent.run(command).output; };
 
-    // Nodes, as the tenant: what it may open and how.
+    // Nodes, as the tenant sees and opens them.
     CHECK(says("id -u") == "1000\n");
     CHECK(says("head -c 4 /dev/nvidia0 | wc -c") == "4\n");
     CHECK(says("stat -c '%a %t:%T %u' /dev/nvidia0 /dev/nvidiactl") ==
@@ -181,7 +181,7 @@ TEST_CASE("oci: a sandbox with a GPU has its nodes, mounts, variables and what h
     CHECK(agent.run("echo x > /opt/gpu/share/model").exitCode() != 0);
     CHECK(agent.run("test -d /dev/nvidia-caps/by-path").exitCode() == 0);
     CHECK(agent.run("test -S /run/gpu/socket").exitCode() == 0);
-    // A MIG instance is found by /proc/driver, which is covered for others.
+    // A MIG instance is found through /proc/driver, which is covered in other sandboxes.
     CHECK(says("grep -c ' /proc/driver ' /proc/self/mountinfo") == "0\n");
     // The sandbox's own root cannot write either: the file systems are sealed.
     for (const char* place : {"/opt/gpu", "/usr/lib/gpu", "/etc", "/dev/nvidia-caps"}) {
@@ -227,7 +227,7 @@ TEST_CASE("oci: a sandbox without a GPU beside one that has one sees nothing of 
         CHECK(sys::readFile(*group + "/devices.list").value_or("").find("10:237") ==
               std::string::npos);
     }
-    // The image itself is as it was.
+    // The image itself is unchanged.
     const std::string tree = treeOf(host);
     REQUIRE(fs::exists(tree + "/bin/sh"));
     CHECK_FALSE(fs::exists(tree + "/opt/gpu"));
@@ -254,12 +254,12 @@ TEST_CASE("oci: a GPU that no CDI file names, and a hook that fails, leave nothi
     CHECK(driver.trace() == "made 0 none\nended 0 none\n");
     CHECK(host.leftovers().empty());
 
-    // A link of the image must not lead a mount to where the tenant writes.
+    // A link of the image must not lead a mount to a place where the tenant writes.
     CHECK(failure(host, {kAstray}).find("/astray/lib.so: it leads into /workspace") !=
           std::string::npos);
     CHECK(host.leftovers().empty());
 
-    // Somebody else could say there what root is to do.
+    // Another user could write there what root executes.
     const std::string file = host.names().dataDir() + "/cdi/gpu.json";
     REQUIRE(::chmod(file.c_str(), 0666) == 0);
     CHECK(failure(host, {kGpu}).find("others than its owner may write to it") != std::string::npos);
@@ -308,7 +308,7 @@ TEST_CASE("oci: the hooks of NVIDIA's own toolkit work in a sandbox", "[kernel]"
     std::string program = environment("HEARTH_NVIDIA_CDI_HOOK");
     if (program.empty()) program = "/usr/bin/nvidia-cdi-hook";
     if (!fs::exists(program)) {
-        // Debian does not have it, so this is no skip that a required stage must not have.
+        // Debian lacks the program, so a required stage may leave this test out.
         std::cout << "left out: the hooks of NVIDIA's toolkit; HEARTH_NVIDIA_CDI_HOOK names its "
                      "nvidia-cdi-hook"
                   << std::endl;
@@ -317,7 +317,7 @@ TEST_CASE("oci: the hooks of NVIDIA's own toolkit work in a sandbox", "[kernel]"
     Host host;
     const std::string data = host.names().dataDir();
     for (const char* folder : {"/cdi", "/driver"}) sys::makeDirectory(data + folder, 0755);
-    // An image with a loader's cache, as all have that use it.
+    // The image gets a loader's cache, like all images that use one.
     sys::writeFile(treeOf(host) + "/etc/ld.so.cache", "", 0644);
     // A real library, so that the loader's cache lists it.
     fs::copy_file("/lib/x86_64-linux-gnu/libz.so.1", data + "/driver/libcuda.so.1.2");

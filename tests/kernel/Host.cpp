@@ -47,7 +47,7 @@ std::string missing() {
 std::string makeRoot() {
     char path[] = "/tmp/hearth-kernel-XXXXXX";
     if (::mkdtemp(path) == nullptr) throwErrno("mkdtemp");
-    if (::chmod(path, 0711) != 0) throwErrno("chmod", path);  // root inside is a stranger here
+    if (::chmod(path, 0711) != 0) throwErrno("chmod", path);  // a sandbox's root is a stranger here
     return path;
 }
 

@@ -13,45 +13,45 @@
 
 namespace hearth::kernel_test {
 
-/// True if this machine lets the kernel tests run. If not it says why and the caller returns; with
-/// `kernel` in HEARTH_REQUIRE that is a failure instead.
+/// Returns true if this machine can run the kernel tests. Otherwise it prints why, and the caller
+/// returns. With `kernel` in HEARTH_REQUIRE it fails the test instead.
 bool canRun();
 
-/// Which runtime HEARTH_TEST_RUNTIME names: oci (if it names none), docker, or docker-remote, the
-/// same with an agent that is copied.
+/// The runtime that HEARTH_TEST_RUNTIME names: oci (also without a name), docker, or docker-remote,
+/// which is docker with an agent that is copied.
 enum class Kind { Oci, Docker };
 Kind kind();
 
-/// One instance of the runtime under test with a data directory of its own, image `shell` and the
-/// probe in its /bin. The destructor ends everything of it.
+/// One instance of the runtime under test, with a data directory of its own and image `shell` with
+/// the probe in its /bin. The destructor ends everything of the instance.
 class Host {
 public:
-    /// Where the runtime has a launcher, the process may have one thread only. With `start` false
-    /// no runtime is made yet, so that another host can fork its launcher first.
+    /// If the runtime has a launcher, the process may have only one thread. With `start` false no
+    /// runtime is made yet, so that another host can fork its launcher first.
     explicit Host(bool start = true);
     ~Host();
     Host(const Host&) = delete;
     Host& operator=(const Host&) = delete;
 
     void start();
-    /// Ends what drives the sandboxes as a server does that stops.
+    /// Ends the driver of the sandboxes like a server that stops.
     void stop();
-    /// The same by kill -9, where that is a process.
+    /// Ends the driver with kill -9 of its process, if it has one.
     void kill();
     pid_t launcherPid() { return driver_->launcherPid(); }
 
     pool::ContainerRuntime& runtime() { return driver_->runtime(); }
     const pool::launcher::SandboxPaths& names() const { return names_; }
     pool::SandboxSpec spec() const;
-    /// Creates one with spec().
+    /// Creates a sandbox with spec().
     pool::SandboxId create();
 
-    /// First process of a sandbox, as the host numbers it.
+    /// Returns the first process of a sandbox, as the host numbers it.
     pid_t initOf(const pool::SandboxId& id) const { return driver_->initOf(id); }
-    /// The control group of a sandbox, for its memory.
+    /// Returns the control group of a sandbox, for its memory.
     std::string cgroupOf(const pool::SandboxId& id) const;
-    /// Everything of this instance that the kernel, the disk or the daemon still has, in words.
-    /// Waits a moment for what happens behind our back.
+    /// Returns everything of this instance that the kernel, the disk or the daemon still has, in
+    /// words. Waits a moment for changes that are still under way.
     std::vector<std::string> leftovers() const;
 
 private:
@@ -62,7 +62,7 @@ private:
     bool started_ = false;
 };
 
-/// "a=1\nb=2" as a map.
+/// Returns "a=1\nb=2" as a map.
 std::map<std::string, std::string> pairs(const std::string& text);
 
 }  // namespace hearth::kernel_test

@@ -22,7 +22,7 @@ std::string oneLine(const std::string& path) {
     return text;
 }
 
-/// A field of /proc/PID/status.
+/// Returns a field of /proc/PID/status.
 std::string status(const std::string& text, const std::string& field) {
     std::istringstream in(text);
     for (std::string line; std::getline(in, line);) {
@@ -33,7 +33,7 @@ std::string status(const std::string& text, const std::string& field) {
     return "missing";
 }
 
-/// The kernel keeps the score that root gives as the lowest of what starts there.
+/// True if root can set an OOM score below which processes started there cannot go.
 bool hasFloor() {
     const std::string own = status(sys::readFile("/proc/self/status").value_or(""), "CapBnd");
     return (std::stoull(own, nullptr, 16) >> 24U & 1U) != 0;  // CAP_SYS_RESOURCE
@@ -89,7 +89,7 @@ TEST_CASE("oci: a sandbox goes before the others while it is told to, and only t
     CHECK(oneLine(file) == (v2 ? "384" : "4096"));
     CHECK(host.runtime().goFirst(id, false));
     CHECK(oneLine(file) == ordinary);
-    // Nobody but the server that asked for it may weigh it, and nothing else of the group.
+    // Only the server that asked for it may weigh the group, and it may change nothing else there.
     struct stat weight {};
     struct stat processes {};
     REQUIRE(::stat(file.c_str(), &weight) == 0);
@@ -106,7 +106,7 @@ TEST_CASE("the agent has no more capabilities than it needs, and a filter",
     Host host;
     const SandboxId id = host.create();
     const std::string proc = "/proc/" + std::to_string(host.initOf(id));
-    const SmallAgent serving(host.runtime().connect(id));  // it has begun
+    const SmallAgent serving(host.runtime().connect(id));  // the agent has begun
     const std::string text = sys::readFile(proc + "/status").value_or("");
     const std::uint64_t needed = kind() == Kind::Oci ? kAgentCaps : 0;
     for (const char* set : {"CapEff", "CapPrm", "CapBnd"}) {
@@ -117,7 +117,7 @@ TEST_CASE("the agent has no more capabilities than it needs, and a filter",
     CHECK(status(text, "CapAmb") == kNoCaps);
     CHECK(status(text, "NoNewPrivs") == "1");
     CHECK(status(text, "Seccomp") == "2");
-    // Where the kernel keeps no floor for us, it goes as far below its tenants as they could.
+    // Without such a floor, the agent has the lowest score that its tenants could choose.
     CHECK(oneLine(proc + "/oom_score_adj") == (hasFloor() ? "900" : "0"));
     host.runtime().destroy(id);
 }
@@ -173,7 +173,7 @@ TEST_CASE("what hostile code tries is refused", "[kernel][docker][remote]") {
     }
     for (const char* name :
          {"mem_agent", "environ_agent", "write_agent", "write_root", "write_sysctl"}) {
-        INFO(name);  // EACCES or EROFS: what matters is that it is not 0
+        INFO(name);  // EACCES or EROFS: only success is wrong
         CHECK(tried[name] != "0");
         tried.erase(name);
     }

@@ -139,7 +139,7 @@ TEST_CASE("oci: a launcher killed at any moment of a create leaves nothing after
                 try {
                     host.create();
                 } catch (const std::exception&) {
-                    return;  // the launcher was faster: what it left is what this test is about
+                    return;  // the launcher was killed first: the sweep must handle that
                 }
             });
             std::this_thread::sleep_for(std::chrono::milliseconds(delay(random)));
@@ -253,7 +253,7 @@ TEST_CASE("two instances side by side do not touch each other", "[kernel][docker
     const SandboxId mine = first.create();
     const SandboxId other = second.create();
     first.runtime().sweep({});
-    first.runtime().destroy(other);  // not ours: nothing happens
+    first.runtime().destroy(other);  // another instance's: nothing happens
     CHECK(second.runtime().list().size() == 1);
     CHECK(SmallAgent(second.runtime().connect(other)).run("echo 2").output == "2\n");
     first.runtime().destroy(mine);

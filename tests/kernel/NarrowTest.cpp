@@ -17,7 +17,7 @@ using pool::SandboxLimits;
 
 constexpr std::uint64_t kMiB = 1ULL << 20U;
 
-/// A limit of a sandbox's group as the kernel has it now.
+/// Returns a limit of a sandbox's group as the kernel has it now.
 std::string inForce(const Host& host, const SandboxId& id, const char* controller,
                     const std::string& v1, const std::string& v2) {
     const sys::Cgroups cgroups = sys::Cgroups::detect();
@@ -88,7 +88,7 @@ TEST_CASE("oci: the launcher gives no sandbox more than it was made with, or was
     refused(host.spec().limits);
     more = less(host);
     more.milli_cpu += 10;
-    more.pids -= 1;  // not even where something else would be lowered
+    more.pids -= 1;  // not even if another limit is lowered
     refused(more);
     checkHeld(host, id, less(host));
     host.runtime().destroy(id);

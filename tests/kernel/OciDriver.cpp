@@ -103,7 +103,7 @@ std::vector<std::string> OciDriver::leftovers() const {
     }
     for (const std::string& pid : sys::listDirectory("/proc")) {
         if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
-        // A zombie is nothing but a line for its parent to read, here the host's first process.
+        // A zombie holds nothing. It only waits for its parent, here the host's first process.
         if (!sys::processStartTime(std::stoi(pid))) continue;
         const auto groups = sys::readFile("/proc/" + pid + "/cgroup");
         if (groups && groups->find(names_.cgroupParent()) != std::string::npos) {

@@ -19,7 +19,7 @@ using pool::SandboxId;
 
 constexpr std::size_t kPage = 4096;
 
-/// A file of the image that every sandbox can read, clean and in the page cache.
+/// Makes a file of the image that every sandbox can read, clean and in the page cache.
 std::string sharedFile(Host& host) {
     const std::string path =
         host.names().rootfs() + "/" + host.spec().image_digest.substr(7) + "/shared";
@@ -29,7 +29,7 @@ std::string sharedFile(Host& host) {
     return path;
 }
 
-/// Whether the first page of a file is in memory, as root sees it.
+/// Returns whether the first page of a file is in memory, as root sees it.
 bool inMemory(const std::string& path) {
     const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     void* const map = ::mmap(nullptr, kPage, PROT_READ, MAP_SHARED, fd.get(), 0);
@@ -56,7 +56,7 @@ TEST_CASE("oci: no tenant sees what another opens of /.hearth, /dev or the image
     SmallAgent watching(host.runtime().connect(spy));
     SmallAgent working(host.runtime().connect(victim));
     watching.start("exec probe spy > /workspace/seen");
-    // Looked at from outside: what the spy's own sandbox starts would be seen, too.
+    // Read from outside, because the spy also sees what its own sandbox starts.
     const auto told = [&] {
         return sys::readFile("/proc/" + std::to_string(host.initOf(spy)) + "/root" +
                              std::string("/workspace/seen"))

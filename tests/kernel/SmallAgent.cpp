@@ -111,7 +111,7 @@ std::pair<FrameHeader, std::string> SmallAgent::readFrame() {
 Json SmallAgent::reply(std::uint32_t stream, std::string* output) {
     for (;;) {
         const auto [header, payload] = readFrame();
-        if (header.stream != stream) continue;  // of something started before
+        if (header.stream != stream) continue;  // a frame of an earlier request
         if (header.type == FrameType::Reply) return parseJson(payload);
         if (header.type == FrameType::Error) throw std::runtime_error("agent: " + payload);
         if (header.type == FrameType::Data && output != nullptr) {

@@ -10,7 +10,7 @@
 
 namespace hearth::kernel_test {
 
-/// As much of PROTOCOL.md as a test needs: one connection, one thing at a time, blocking.
+/// A client with as much of PROTOCOL.md as a test needs: one connection, one call at a time.
 class SmallAgent {
 public:
     /// Says hello on `connection` and binds the sandbox.
@@ -22,16 +22,16 @@ public:
         int exitCode() const { return result.value("exitCode", -1); }
         int signal() const { return result.value("signal", -1); }
     };
-    /// Runs it by /bin/sh in the sandbox, to its end.
+    /// Runs the command by /bin/sh in the sandbox, to its end.
     Outcome run(const std::string& command, int timeout_ms = 20'000);
-    /// Starts it and returns.
+    /// Starts the command and returns.
     void start(const std::string& command);
 
     const Json& hello() const { return hello_; }
 
 private:
     std::uint32_t request(const Json& body);
-    /// Reads frames of `stream` until its Reply; Data goes to `output`.
+    /// Reads frames of `stream` until its Reply. Data goes to `output`.
     Json reply(std::uint32_t stream, std::string* output);
     std::pair<agent::FrameHeader, std::string> readFrame();
     Json exec(const std::string& command, int timeout_ms, bool background, std::string* output);

@@ -83,7 +83,7 @@ BenchWorkspace::~BenchWorkspace() {
     try {
         remote_.send("DELETE", target_);
     } catch (const std::exception&) {
-        target_.clear();  // the server is gone, or ends it when idle
+        target_.clear();  // the server is gone, or ends it when it is idle
     }
 }
 

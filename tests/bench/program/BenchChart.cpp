@@ -9,10 +9,10 @@
 namespace hearth::cli {
 namespace {
 
-// The picture in pixels of its own; a viewer scales it.
+// Sizes in the picture's own pixels. A viewer scales it.
 constexpr double kWidth = 860;
 constexpr double kLeft = 212;   // names end here, bars begin
-constexpr double kRight = 708;  // bars end here, ratios stand beyond
+constexpr double kRight = 708;  // bars end here, ratios follow
 constexpr double kTop = 92;
 constexpr double kBar = 12;
 constexpr double kRowPair = 42;
@@ -44,7 +44,7 @@ std::string escaped(const std::string& text) {
     return out;
 }
 
-/// "0.61 ms", with what a reader needs of it.
+/// Returns "0.61 ms", with as many digits as a reader needs.
 std::string milliseconds(double value) {
     const int digits = value < 1 ? 2 : value < 10 ? 1 : 0;
     return number(value, digits) + " ms";
@@ -54,7 +54,7 @@ std::string ratioText(double ratio) {
     return number(ratio, ratio < 10 ? 1 : 0) + "×";
 }
 
-/// What a reader who has not read the manual makes of a series.
+/// Returns a title of a series for readers who have not read the manual.
 std::string titleOf(const std::string& series) {
     static const std::map<std::string, std::string> kTitles = {
         {"no-op", "a request for nothing"},
@@ -75,7 +75,7 @@ std::string titleOf(const std::string& series) {
     return it == kTitles.end() ? series : it->second;
 }
 
-/// What Docker does for it.
+/// Returns Docker's counterpart of a series.
 std::string dockerTitleOf(const std::string& series) {
     if (series == "no-op") return "docker _ping";
     if (series == "claim") return "docker create + start";
@@ -100,7 +100,7 @@ public:
             }
         }
         first_ = static_cast<int>(std::floor(std::log10(least)));
-        if (std::log10(least) - first_ < 0.15) --first_;  // so that the shortest bar is seen
+        if (std::log10(least) - first_ < 0.15) --first_;  // keeps the shortest bar visible
         last_ = std::max(static_cast<int>(std::ceil(std::log10(most))), first_ + 1);
     }
     int first() const { return first_; }

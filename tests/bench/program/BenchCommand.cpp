@@ -28,16 +28,16 @@ namespace {
 constexpr int kWarmUpRounds = 3;
 constexpr int kLeastPauseMicros = 300;
 constexpr int kMostPauseMicros = 4000;
-constexpr std::uint64_t kKernelOfSandbox = 2U << 20U;  ///< what its cgroup does not show
+constexpr std::uint64_t kKernelOfSandbox = 2U << 20U;  ///< kernel memory outside its cgroup
 constexpr std::size_t kMostLookedAt = 50;
 
-/// One call of the command: what it measures, one after the other, into its report.
+/// One call of the command. It takes one measurement after the other into its report.
 class Bench {
 public:
     Bench(const Invocation& call, BenchPlan plan)
         : call_(call), plan_(std::move(plan)), remote_(call.options) {}
 
-    /// Gives the exit status.
+    /// Returns the exit status.
     int run() {
         if (!plan_.svg.empty()) requireWritable();
         begin();
@@ -165,7 +165,7 @@ private:
         }
     }
 
-    /// Says what Docker's side cannot do.
+    /// Reports what Docker's side cannot do.
     void explain(const BenchDocker& docker, bool python) {
         report_.docker_version = docker.version();
         report_.same_container = docker.sameContainer();
@@ -180,10 +180,10 @@ private:
         }
     }
 
-    /// Each round does every operation of both sides once, in an order of its own, so that none
-    /// always follows the same neighbour. `rest` waits for the end of what earlier ones have left
-    /// to be done: no operation is measured while the refill after another one runs; that is what
-    /// --pools measures.
+    /// Each round runs every operation of both sides once, in a new random order, so that no
+    /// operation always follows the same neighbour. `rest` waits until the work that earlier
+    /// operations caused has ended: no operation is measured while a refill runs. --pools measures
+    /// those.
     void rounds(std::vector<BenchOperation> operations, const std::function<void()>& rest) {
         std::minstd_rand random(std::random_device{}());
         std::uniform_int_distribution<int> pause(kLeastPauseMicros, kMostPauseMicros);
@@ -237,17 +237,17 @@ private:
         call_.console.note(why);
     }
 
-    /// Where somebody looks on, the last line says what is being done.
+    /// Returns a function that shows the current step in the last line of a terminal.
     std::function<void(const std::string&)> progress() const {
         return [&console = call_.console](const std::string& text) {
             if (console.err_colour) console.err << "\r\x1b[K" << text << std::flush;
         };
     }
 
-    /// Before the measuring: nobody likes to learn of a wrong path after minutes.
+    /// Checks the path before the measurement: a wrong path should not be found after minutes.
     void requireWritable() const {
         const bool there = std::filesystem::exists(plan_.svg);
-        const std::ofstream chart(plan_.svg, std::ios::app);  // an older chart stays until then
+        const std::ofstream chart(plan_.svg, std::ios::app);  // an older chart stays for now
         if (!chart) {
             throw Error(ErrorCode::InvalidArgument, "cannot write " + plan_.svg)
                 .hint("give --svg a file in a folder that exists");

@@ -37,7 +37,7 @@ std::string archiveOf(const BenchFile& file) {
     return archive;
 }
 
-/// The bytes of an archive's one file.
+/// The bytes of the single file in an archive.
 struct OneFile final : tar::TarSink {
     bool member(const tar::TarMember&) override { return true; }
     bool content(std::string_view some) override {
@@ -80,7 +80,7 @@ BenchDocker::~BenchDocker() {
     try {
         removeOwn();
     } catch (const std::exception&) {
-        container_.clear();  // the Engine is gone; the label dev.hearth.bench names what it kept
+        container_.clear();  // the Engine is gone; its leftovers have the label dev.hearth.bench
     }
 }
 

@@ -26,7 +26,7 @@ constexpr std::chrono::seconds kMostWait{10};
 constexpr int kServerPollMillis = 100;
 constexpr std::size_t kMostOutput = 64U << 10U;
 
-/// The server that was built with this program.
+/// Returns the path of the server that was built with this program.
 std::string fakeBeside() {
     const std::string own = programPath();
     return own.substr(0, own.rfind('/') + 1) + "hearth-fake";
@@ -53,7 +53,7 @@ BenchFakeServer::BenchFakeServer() {
     if (::mkdtemp(directory.data()) == nullptr) throwErrno("mkdtemp", directory);
     data_ = directory;
     try {
-        // The server gives up root and must still pass.
+        // The server gives up root and must still get in.
         if (::chmod(data_.c_str(), 0711) != 0) throwErrno("chmod", data_);
         start();
         waitUntilServing();
@@ -77,7 +77,7 @@ void BenchFakeServer::start() {
     ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&actions, writer.get(), STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions, writer.get(), STDERR_FILENO);
-    posix_spawnattr_t attributes;  // out of the terminal's reach: Ctrl-C is for us
+    posix_spawnattr_t attributes;  // another group than the terminal's: Ctrl-C is for the bench
     ::posix_spawnattr_init(&attributes);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     std::vector<std::string> words = {fakeBeside(),  "--user",       "nobody",      "--listen",
@@ -86,7 +86,7 @@ void BenchFakeServer::start() {
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    // What the caller has set for a server of his own is not for this one.
+    // The caller's settings for a server are not for this one.
     std::array<char*, 1> environment{nullptr};
     const int error =
         ::posix_spawn(&child_, argv[0], &actions, &attributes, argv.data(), environment.data());
@@ -109,7 +109,7 @@ void BenchFakeServer::waitUntilServing() {
         std::array<char, 4096> piece{};
         const ssize_t got = ::read(output_.get(), piece.data(), piece.size());
         if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) break;  // it has ended
+        if (got <= 0) break;  // the server has ended
         output.append(piece.data(), static_cast<std::size_t>(got));
         url_ = greetedUrl(output);
         if (!url_.empty()) return;
@@ -141,7 +141,7 @@ void BenchFakeServer::end() noexcept {
     try {
         std::filesystem::remove_all(openInstance(data_).run_dir, ignored);
     } catch (const std::exception&) {
-        url_.clear();  // it never came so far as to have one
+        url_.clear();  // it has no run_dir yet
     }
     std::filesystem::remove_all(data_, ignored);
     data_.clear();

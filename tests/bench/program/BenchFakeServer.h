@@ -8,12 +8,12 @@
 
 namespace hearth::cli {
 
-/// The program `hearth-fake` beside this one, on free ports of loopback, with
-/// a data directory that goes with it: what claims cost the server itself, without containers. The
-/// destructor ends it and removes what it left. Needs root, as every server does.
+/// The program `hearth-fake` beside this one, on free ports of loopback, with a data directory that
+/// is removed at the end. It shows what claims cost the server itself, without containers. The
+/// destructor ends it and removes its leftovers. Needs root, as every server does.
 class BenchFakeServer {
 public:
-    /// Gives it ten seconds to serve. Throws Error(Unavailable) with its last words.
+    /// Waits up to ten seconds until it serves. Throws Error(Unavailable) with its last output.
     BenchFakeServer();
     ~BenchFakeServer();
     BenchFakeServer(const BenchFakeServer&) = delete;
@@ -32,7 +32,7 @@ private:
     pid_t child_ = -1;
 };
 
-/// The URL in the greeting of a server that serves; empty until there is one.
+/// Returns the URL in the greeting of a serving server; empty until there is one.
 std::string greetedUrl(const std::string& output);
 
 }  // namespace hearth::cli

@@ -13,13 +13,13 @@ enum class Side { Hearth, Docker };
 /// Takes one measurement, in milliseconds, of a named series.
 using Record = std::function<void(Side side, const std::string& series, double milliseconds)>;
 
-/// One thing that is done once a round. Both throw where the answer is not the expected one.
+/// One operation of a round. Both functions throw if the answer is not the expected one.
 struct BenchOperation {
     std::function<void()> prepare;  ///< not measured; may be empty
     std::function<void(const Record&)> run;
 };
 
-/// How long `work` takes, in milliseconds.
+/// Returns the time that `work` takes, in milliseconds.
 double timed(const std::function<void()>& work);
 
 }  // namespace hearth::cli

@@ -8,9 +8,9 @@
 namespace hearth::cli {
 namespace {
 
-constexpr unsigned kMostClients = 100;  // below the server's 128 workers
+constexpr unsigned kMostClients = 100;  // less than the server's 128 workers
 
-/// The parts between commas; empty ones too.
+/// Returns the parts between commas, also the empty ones.
 std::vector<std::string> split(const std::string& text) {
     std::vector<std::string> parts;
     for (std::size_t start = 0; start <= text.size();) {
@@ -95,7 +95,7 @@ std::vector<Flag> benchFlags() {
         flag("json", "", "Print JSON"),
     };
     flags[0].letter = 'p';
-    for (Flag& f : flags) {  // what may be set once for every call
+    for (Flag& f : flags) {  // the flags that may be set once for every call
         f.environment = f.name == "pool" || f.name == "docker-image" || f.name == "docker-rootfs" ||
                         f.name == "rounds" || f.name == "json";
     }

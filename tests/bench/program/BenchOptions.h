@@ -11,12 +11,12 @@
 
 namespace hearth::cli {
 
-/// What one call of `hearth-bench` is to measure.
+/// The measurements that one call of `hearth-bench` takes.
 struct BenchPlan {
     std::set<std::string> names;  ///< of benchNames()
     int rounds = 0;
-    std::vector<unsigned> clients;     ///< at once, for each of which the throughput is measured
-    std::size_t operations = 0;        ///< the most of one kind at each of them
+    std::vector<unsigned> clients;     ///< numbers of clients, each of which is measured
+    std::size_t operations = 0;        ///< the most of one kind for each number of clients
     std::vector<unsigned> pools;       ///< sizes on the server
     std::vector<unsigned> fake_pools;  ///< sizes on a private server with fake sandboxes
     std::string pool;                  ///< empty: the server's default
@@ -31,13 +31,13 @@ struct BenchPlan {
     bool measuresServer() const { return rounds > 0 || !clients.empty() || !pools.empty(); }
 };
 
-/// The names of --only.
+/// Returns the names that --only accepts.
 const std::vector<std::string>& benchNames();
 std::vector<Flag> benchFlags();
-/// Throws UsageError for values that make no sense, alone or together.
+/// Returns the plan. Throws UsageError for values that make no sense, alone or together.
 BenchPlan benchPlan(const Options& options);
 
-/// "1,4,16" as numbers in that order, without repeats; UsageError names the flag.
+/// Returns "1,4,16" as numbers in that order, without repeats. UsageError names the flag.
 std::vector<unsigned> numberList(const std::string& flag, const std::string& text, unsigned most);
 
 }  // namespace hearth::cli

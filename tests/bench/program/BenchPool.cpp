@@ -21,7 +21,7 @@ std::string targetOf(const std::string& pool) {
     return "/v1/pools/" + percentEncode(pool);
 }
 
-/// Why the pool does not come up, by its own word; empty where it says nothing.
+/// Returns the pool's own reason why it does not come up; empty if it gives none.
 std::string complaintOf(const Json& pool) {
     const Json status = pool.value("status", Json::object());
     const Json conditions = status.value("conditions", Json::array());
@@ -49,7 +49,7 @@ void waitUntilReady(Remote& remote, const std::string& pool, unsigned ready) {
     unsigned most = 0;
     while (true) {
         const Json now = remote.get(targetOf(pool));
-        if (!now.contains("status")) return;  // not told to this caller
+        if (!now.contains("status")) return;  // hidden from this caller
         const Json status = now["status"];
         const unsigned there = status.value("ready", 0U);
         if (there >= ready) return;
@@ -73,7 +73,7 @@ bool waitUntilAtRest(Remote& remote, const std::string& pool) {
     const TimePoint end = clock.now() + kMostUnrest;
     while (true) {
         const Json now = remote.get(targetOf(pool));
-        if (!now.contains("status")) return true;  // not told to this caller
+        if (!now.contains("status")) return true;  // hidden from this caller
         const Json& status = now["status"];
         const unsigned wanted = now.at("spec").value("warm", Json::object()).value("min", 0U);
         if (status.value("ready", 0U) >= wanted && status.value("creating", 0U) == 0 &&
@@ -128,7 +128,7 @@ BenchPool::~BenchPool() {
             ::usleep(kPollMillis * 1000);
         }
     } catch (const std::exception&) {
-        name_.clear();  // 404: it is gone; otherwise the server is, and has it still to delete
+        name_.clear();  // 404: the pool is gone. Otherwise the server is gone.
     }
 }
 

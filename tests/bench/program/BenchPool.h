@@ -7,19 +7,19 @@
 
 namespace hearth::cli {
 
-/// A pool of the benchmark's own: the template of the measured one, other sizes. The destructor
-/// deletes it and waits until its sandboxes are gone. Needs a token of an operator. Not
+/// A pool of the benchmark's own, with the template of the measured pool and other sizes. The
+/// destructor deletes it and waits until its sandboxes are gone. Needs an operator's token. Not
 /// thread-safe. `remote` must outlive it.
 class BenchPool {
 public:
     struct Shape {
         unsigned warm = 1;     ///< kept ready
-        unsigned members = 1;  ///< with the claimed ones
-        /// Put over spec.template, e.g. {"prewarm": …}.
+        unsigned members = 1;  ///< including the claimed ones
+        /// Merged into spec.template, e.g. {"prewarm": …}.
         std::string template_patch = {};
     };
 
-    /// Declares it; waitUntilWarm() waits for its sandboxes. The most that a pool may have is
+    /// Declares the pool; waitUntilWarm() waits for its sandboxes. A pool has at most
     /// kMostMembers.
     BenchPool(Remote& remote, const Json& like, const Shape& shape);
     ~BenchPool();
@@ -29,14 +29,14 @@ public:
     static constexpr unsigned kMostMembers = 1000;
 
     const std::string& name() const { return name_; }
-    /// Until all its sandboxes are ready. Throws Error(Deadline) with the pool's own reason when
-    /// no further one became ready for a minute; BenchStopped.
+    /// Waits until all its sandboxes are ready. Throws Error(Deadline) with the pool's own reason
+    /// if no further one became ready for a minute, and BenchStopped.
     void waitUntilWarm();
-    /// Ends every sandbox; the server then fills the pool again.
+    /// Ends every sandbox. The server then fills the pool again.
     void drain();
-    /// Whether everything its template asks to be imported could be.
+    /// Returns whether all imports that its template asks for succeeded.
     bool prewarmed();
-    /// Ids of the sandboxes that are ready.
+    /// Returns the ids of the ready sandboxes.
     std::vector<std::string> readySandboxes();
 
 private:
@@ -45,16 +45,16 @@ private:
     unsigned warm_;
 };
 
-/// The manifest of the pool that is measured, as the server has it.
+/// Returns the manifest of the measured pool, as the server has it.
 Json poolManifest(Remote& remote, const std::string& pool);
-/// Waits until that many of the pool's sandboxes are ready; as BenchPool::waitUntilWarm.
+/// Waits until this many sandboxes of the pool are ready, like BenchPool::waitUntilWarm.
 void waitUntilReady(Remote& remote, const std::string& pool, unsigned ready);
-/// Waits until the pool's refill is over: what it keeps warm is ready, and none is being made or
-/// removed. At most a few seconds, for who else uses the pool; false if it did not come to rest.
+/// Waits until the pool's refill has ended: its warm sandboxes are ready, and none is being made or
+/// removed. Waits only a few seconds, as others may use the pool. False if it did not come to rest.
 bool waitUntilAtRest(Remote& remote, const std::string& pool);
 std::vector<std::string> readySandboxes(Remote& remote, const std::string& pool);
 
-/// The manifest that BenchPool declares; pure.
+/// Returns the manifest that BenchPool declares. Pure.
 Json benchManifest(const std::string& name, const Json& like, const BenchPool::Shape& shape);
 
 }  // namespace hearth::cli

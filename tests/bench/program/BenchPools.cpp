@@ -15,7 +15,7 @@ namespace {
 constexpr int kWarmUp = 3;
 constexpr int kClaims = 50;
 constexpr int kEchoes = 100;
-constexpr std::size_t kLookedAt = 50;  // sandboxes whose processes' memory is read
+constexpr std::size_t kLookedAt = 50;  // sandboxes whose memory is read
 constexpr unsigned kPauseMillis = 2;   // sporadic, as in the rounds
 constexpr unsigned kSettleMillis = 500;
 constexpr std::uint64_t kLeastLeft = 512ULL << 20U;
@@ -26,7 +26,7 @@ std::string gibibytes(std::uint64_t bytes) {
     return text;
 }
 
-/// Why a pool of that size is not to be made; empty where it may.
+/// Returns the reason not to make a pool of this size; empty if it may be made.
 std::string refusal(unsigned size, std::uint64_t each) {
     if (each == 0) return {};
     const std::uint64_t available = availableMemory().value_or(0);
@@ -42,7 +42,7 @@ public:
         : remote_(remote), real_(real), kernel_before_(real ? kernelInclusiveMemory() : 0) {
         row_.size = size;
         const unsigned members = std::min(size + 1, BenchPool::kMostMembers);
-        // A pool of the most that is possible has its workspace among them.
+        // A pool of the maximum size includes the workspace in it.
         warm_ = std::min(size, members - 1);
         const TimePoint begin = clock_.now();
         pool_ = std::make_unique<BenchPool>(remote, like,
@@ -70,7 +70,7 @@ private:
         if (seen.sandboxes > 0) row_.memory.pss = seen.pss_bytes / seen.sandboxes;
     }
 
-    /// Each from the full pool, when nothing is being made.
+    /// Each claim is made from the full pool, while nothing is being made.
     void claims() {
         std::vector<double> times;
         for (int i = 0; i < kWarmUp + kClaims; ++i) {
@@ -105,7 +105,7 @@ private:
         row_.echo = summarize(std::move(times));
     }
 
-    /// The server begins to fill the pool while it is still being drained, so both are timed.
+    /// The server begins to fill the pool during the drain, so both are timed together.
     void refill() {
         pool_->waitUntilWarm();
         const TimePoint begin = clock_.now();

@@ -9,7 +9,7 @@
 namespace hearth::cli {
 namespace {
 
-/// The order of the rows, whichever operation came first; others follow.
+/// The order of the rows, whatever the order of the operations. Other series follow.
 constexpr std::array<std::string_view, 14> kOrder = {
     "no-op", "claim",   "close",       "one shot",    "shell",      "shell parked", "python",
     "numpy", "context", "python cold", "write 1 KiB", "read 1 KiB", "write 1 MiB",  "read 1 MiB"};
@@ -26,7 +26,7 @@ Json orNull(const std::optional<std::uint64_t>& bytes) {
     return bytes ? Json(*bytes) : Json(nullptr);
 }
 
-/// The times, or only how many there were.
+/// Returns the times, or only the number of samples.
 Json summaryJson(const Summary& s, bool times) {
     if (!times) return {{"samples", s.samples}};
     return {{"samples", s.samples}, {"minMs", s.least}, {"meanMs", s.mean}, {"p50Ms", s.p50},

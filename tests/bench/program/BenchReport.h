@@ -14,7 +14,7 @@
 
 namespace hearth::cli {
 
-/// What N clients did in a closed loop.
+/// The result of N clients in a closed loop.
 struct ThroughputRow {
     std::string operation;
     unsigned clients = 0;
@@ -26,38 +26,38 @@ struct ThroughputRow {
     double perSecond() const { return seconds > 0 ? static_cast<double>(operations) / seconds : 0; }
 };
 
-/// Bytes a warm sandbox takes, each as far as it could be seen.
+/// The bytes that a warm sandbox takes, each value if it could be measured.
 struct WarmMemory {
-    std::optional<std::uint64_t> pss;     ///< its processes; shared pages are spread
-    std::optional<std::uint64_t> cgroup;  ///< what the kernel charges it with
-    std::optional<std::uint64_t> kernel;  ///< growth of all the kernel holds, while a pool filled
+    std::optional<std::uint64_t> pss;     ///< of its processes; shared pages are divided
+    std::optional<std::uint64_t> cgroup;  ///< the bytes that the kernel charges to it
+    std::optional<std::uint64_t> kernel;  ///< growth of all kernel memory while a pool filled
 };
 
-/// What a pool of one size showed.
+/// The results of a pool of one size.
 struct PoolSizeRow {
     unsigned size = 0;
-    std::string refused;  ///< why it was not measured; then the rest is empty
+    std::string refused;  ///< the reason why it was not measured; then the rest is empty
     double fill_seconds = 0;
-    double refill_seconds = 0;  ///< from the request to drain it until it is full again
-    unsigned refilled = 0;      ///< how many sandboxes that brought
+    double refill_seconds = 0;  ///< from the drain request until it is full again
+    unsigned refilled = 0;      ///< the number of sandboxes that this made
     Summary claim;
     Summary echo;
     WarmMemory memory;
 };
 
-/// What a run showed and where: collects, and lays it out as JSON. Not thread-safe.
+/// The results of a run and its environment, which it lays out as JSON. Not thread-safe.
 class BenchReport {
 public:
-    /// One operation, on both sides.
+    /// One operation on both sides.
     struct Row {
         std::string series;
         std::vector<double> hearth;
         std::vector<double> docker;
     };
 
-    /// Above this share of the processors taken by others no times are told, only ratios.
+    /// If others take more than this share of the processors, only ratios are shown, no times.
     static constexpr double kMostForeign = 0.15;
-    /// Both sides' 99th percentiles are compared from this many samples on.
+    /// The least number of samples for a comparison of both sides' 99th percentiles.
     static constexpr std::size_t kSamplesForP99 = 300;
 
     std::string url;
@@ -76,13 +76,13 @@ public:
     std::array<double, 3> load_after{};
     double foreign_before = 0;
     double foreign_after = 0;
-    bool allow_busy = false;  ///< times are told, and marked, though the machine was busy
+    bool allow_busy = false;  ///< times are shown, and marked, although the machine was busy
     bool stopped = false;     ///< by a signal, before its end
     BenchCounts claims;       ///< by source
     std::map<std::string, BenchCounts> interpreters;  ///< of each series
-    std::vector<std::string> left_out;                ///< what was not measured, and why
+    std::vector<std::string> left_out;                ///< unmeasured parts, with reasons
     std::vector<ThroughputRow> throughput;
-    unsigned throughput_pool = 0;  ///< warm sandboxes of its pool
+    unsigned throughput_pool = 0;  ///< warm sandboxes of the pool that it used
     std::vector<PoolSizeRow> pools;
     std::vector<PoolSizeRow> fake_pools;
     std::vector<ProcessMemory> processes;
@@ -92,7 +92,7 @@ public:
     void add(Side side, const std::string& series, double milliseconds);
     const std::vector<Row>& rows() const { return rows_; }
 
-    /// The larger share of both measurements.
+    /// Returns the larger share of both measurements.
     double foreignShare() const;
     bool trustworthy() const { return foreignShare() <= kMostForeign; }
     bool tellsTimes() const { return trustworthy() || allow_busy; }
@@ -102,15 +102,15 @@ private:
     std::vector<Row> rows_;  ///< in the order of the report
 };
 
-/// Docker's p50 or p99 over Hearth's; nullopt where one side is missing or, for p99, has too few
-/// samples.
+/// Returns Docker's p50 or p99 over Hearth's; nullopt if one side is missing or, for p99, has too
+/// few samples.
 std::optional<double> ratioP50(const BenchReport::Row& row);
 std::optional<double> ratioP99(const BenchReport::Row& row);
 
-/// With so many digits after the point.
+/// Returns the value with this many digits after the point.
 std::string number(double value, int digits);
 
-/// The report for people.
+/// Returns the report as text for people.
 std::string benchTable(const BenchReport& report);
 
 }  // namespace hearth::cli

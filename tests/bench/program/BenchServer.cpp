@@ -10,7 +10,7 @@ namespace {
 
 std::string content(std::size_t size) {
     std::string bytes(size, '\0');
-    std::uint32_t state = 12345;  // any fixed bytes that do not compress to nothing
+    std::uint32_t state = 12345;  // any fixed bytes that do not compress away
     for (char& c : bytes) {
         state = state * 1664525U + 1013904223U;
         c = static_cast<char>(state >> 24U);
@@ -45,7 +45,7 @@ BenchServer::BenchServer(Remote& remote, const std::string& pool)
       memory_bytes_(workspace_.memoryBytes()) {
     try {
         const Json answer = remote_.send("POST", workspace_.executions(), pythonWork()).body;
-        // A fake sandbox prints other things; without Python the status says so.
+        // A fake sandbox prints another output. Without Python, the status shows it.
         has_python_ = answer.value("stdout", "") == kPythonPrints;
     } catch (const RemoteError& e) {
         has_python_ = false;  // an image without Python is measured by its shell

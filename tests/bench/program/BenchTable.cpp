@@ -17,7 +17,7 @@ std::string ratio(const std::optional<double>& value) {
     return value ? number(*value, 1) + "x" : "";
 }
 
-/// A table whose first column is text and the others are numbers.
+/// Returns a table with text in the first column and numbers in the others.
 Table tableOf(std::vector<std::string> headings) {
     std::vector<Table::Align> columns(headings.size(), Table::Align::Right);
     columns[0] = Table::Align::Left;

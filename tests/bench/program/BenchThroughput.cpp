@@ -19,20 +19,20 @@ namespace {
 constexpr std::chrono::seconds kMostTime{10};
 constexpr unsigned kPatienceMillis = 10;
 constexpr unsigned kLeastWarm = 32;
-constexpr unsigned kMostWarm = 500;  // twice this fits into a pool
+constexpr unsigned kMostWarm = 500;  // a pool holds twice this number
 
-/// What a client's turn is given; `how` counts what is worth telling.
+/// The state of one client. `how` counts by kind.
 struct Client {
     Remote remote;
     std::size_t number = 0;
     BenchCounts how = {};
 };
 
-/// One client's turn; says how it went ("warm", "zygote").
+/// One client's turn. It returns the kind of its result ("warm", "zygote").
 using Turn = std::function<std::string(Client& client)>;
 
-/// Calls again as long as the server says that the tenant has its share of it under way; that is
-/// counted, and the time spent so belongs to the operation.
+/// Repeats the call while the server reports that the tenant has used its share of it. The repeats
+/// are counted, and their time belongs to the operation.
 template <typename Call>
 auto patiently(Client& client, const Call& call) {
     while (true) {
@@ -46,7 +46,7 @@ auto patiently(Client& client, const Call& call) {
     }
 }
 
-/// What all clients of one measurement share.
+/// The state that all clients of one measurement share.
 struct Loop {
     explicit Loop(std::size_t clients) : start(static_cast<std::ptrdiff_t>(clients)) {}
 
@@ -54,9 +54,9 @@ struct Loop {
     std::atomic<std::int64_t> left{0};
     std::atomic<bool> failed{false};
     std::mutex mutex;
-    std::exception_ptr failure;  ///< the first; under mutex
-    std::vector<double> times;   ///< under mutex
-    BenchCounts how;             ///< under mutex
+    std::exception_ptr failure;  ///< the first one; guarded by mutex
+    std::vector<double> times;   ///< guarded by mutex
+    BenchCounts how;             ///< guarded by mutex
 };
 
 void goRound(Loop& loop, const Turn& turn, Client client) {
@@ -131,10 +131,10 @@ private:
                                       summarize(loop.times), std::move(loop.how)});
     }
 
-    /// As many as the pool has, at once; then all of them go.
+    /// Claims as many workspaces as the pool has, at once. Then it releases all of them.
     void claims(unsigned clients) {
         std::mutex mutex;
-        std::vector<BenchWorkspace> open;  // under mutex; what is left goes with it
+        std::vector<BenchWorkspace> open;  // guarded by mutex; ends the rest
         const std::size_t warm = report_.throughput_pool;
         const Json body = {{"pool", pool_.name()}};
         closedLoop("claim", clients, warm, [&](Client& client) {
@@ -169,7 +169,7 @@ private:
             benchExecute(remote_, open.back().executions(), contextWork(contexts.back()),
                          kPythonPrints);
         }
-        pool_.waitUntilWarm();  // so that no refill goes on beside
+        pool_.waitUntilWarm();  // no refill may run meanwhile
         const auto run = [&](Client& client, const Json& work) {
             return patiently(client, [&] {
                 return benchExecute(client.remote, open[client.number].executions(), work,
@@ -194,7 +194,7 @@ private:
 
 unsigned throughputPoolSize(const ThroughputPlan& plan) {
     const unsigned clients = *std::ranges::max_element(plan.clients);
-    // While each client holds a workspace the pool is full beside them.
+    // While each client holds a workspace, the pool beside them is full.
     const unsigned allowed = plan.most_warm > clients ? plan.most_warm - clients : 0;
     const unsigned warm = std::min({std::max(2 * clients, kLeastWarm), kMostWarm, allowed});
     return warm >= clients ? warm : 0;

@@ -9,24 +9,24 @@
 
 namespace hearth::cli {
 
-/// What the throughput is measured of.
+/// The subject and the limits of a throughput measurement.
 struct ThroughputPlan {
     std::vector<unsigned> clients;
-    std::size_t operations = 0;  ///< the most of one kind at one number of clients
-    bool python = true;          ///< also fresh interpreters and contexts
-    unsigned most_warm = 0;      ///< as many sandboxes as memory allows
+    std::size_t operations = 0;  ///< the most of one kind for one number of clients
+    bool python = true;          ///< also measures fresh interpreters and contexts
+    unsigned most_warm = 0;      ///< the number of sandboxes that memory allows
 };
 
-/// How many warm sandboxes the pool of a measurement has: twice the clients, not under 32, as far
-/// as `most_warm` allows; 0 if that is not even one for each client.
+/// Returns the number of warm sandboxes in the pool of a measurement: twice the clients, at least
+/// 32, limited by `most_warm`; 0 if that is less than one for each client.
 unsigned throughputPoolSize(const ThroughputPlan& plan);
 
-/// N clients, each with a connection of its own and the next request sent when the last was
-/// answered: claims and releases in a burst from a full pool, fresh interpreters and contexts with
-/// a workspace for each client, and one shots, which also pay for the refill. Each kind ends after
-/// that many operations or ten seconds. Every answer is verified; the first wrong one ends it, but
-/// a 429 is counted and tried again, within the operation's time. Adds rows to the report as they
-/// are ready, so that what was measured is not lost.
+/// Runs N clients, each with a connection of its own, which sends the next request after the last
+/// answer: claims and releases in a burst from a full pool, fresh interpreters and contexts with a
+/// workspace for each client, and one shots, which also pay for the refill. Each kind ends after
+/// the given operations or ten seconds. Every answer is verified. The first wrong one ends the
+/// measurement, but a 429 is counted and repeated within the operation's time. Adds each row to the
+/// report as soon as it is ready, so that no measured row is lost.
 void measureThroughput(Remote& remote, const Json& like, const ThroughputPlan& plan,
                        BenchReport& report, const std::function<void(const std::string&)>& note);
 

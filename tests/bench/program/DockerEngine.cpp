@@ -36,8 +36,8 @@ Error refusal(const std::string& what, int status, const std::string& body) {
             "docker: " + what + ": " + std::to_string(status) + " " + message.substr(0, 500)};
 }
 
-/// Output as the Engine frames it: one byte channel, three of zero, four of big-endian length, then
-/// the bytes.
+/// Splits output as the Engine frames it: one byte for the channel, three zero bytes, four bytes of
+/// big-endian length, then the bytes.
 DockerEngine::ExecResult unframed(const std::string& body) {
     DockerEngine::ExecResult result;
     for (std::size_t at = 0; at + kFrameHeader <= body.size();) {
@@ -52,7 +52,7 @@ DockerEngine::ExecResult unframed(const std::string& body) {
     return result;
 }
 
-/// `tar -C directory -c .` and the descriptor its archive comes from.
+/// The process `tar -C directory -c .`, and the descriptor that its archive comes from.
 class TarProcess {
 public:
     explicit TarProcess(const std::string& directory) {
@@ -108,7 +108,7 @@ std::string dockerUrl(const Environment& environment) {
 
 DockerEngine::DockerEngine(const std::string& url) : kept_(url, slow()), streams_(url, slow()) {}
 
-/// The newest version the Engine knows: newer Engines refuse fixed old ones.
+/// Returns the newest version that the Engine knows: newer Engines refuse old fixed ones.
 std::string DockerEngine::prefix() {
     if (prefix_.empty()) {
         const http::ClientResponse ping = kept_.get("/_ping");
@@ -153,7 +153,7 @@ void DockerEngine::importImage(const std::string& directory, const std::string& 
     request.headers.emplace_back("Content-Type", "application/x-tar");
     request.source = [&](char* out, std::size_t size) { return tar.read(out, size); };
     const http::ClientResponse response = streams_.request(request);
-    // Failures after the start come in the stream of progress.
+    // Failures after the start are reported in the stream of progress.
     if (response.status >= 400 || response.body.find("\"errorDetail\"") != std::string::npos) {
         throw refusal("import", response.status, response.body);
     }
@@ -171,7 +171,7 @@ std::string DockerEngine::createContainer(const std::string& image,
     const Json made =
         call("POST", "/containers/create",
              {{"Image", image},
-              {"Entrypoint", {""}},  // the image's own is not run
+              {"Entrypoint", {""}},  // replaces the image's own
               {"Cmd", argv},
               {"Labels", {{"dev.hearth.bench", "1"}}},
               {"HostConfig", {{"NetworkMode", "none"}, {"LogConfig", {{"Type", "json-file"}}}}}});

@@ -10,11 +10,11 @@
 
 namespace hearth::cli {
 
-/// DOCKER_HOST as a URL of http::HttpClient; "unix:///var/run/docker.sock" where it is not set.
+/// Returns DOCKER_HOST as a URL of http::HttpClient; by default "unix:///var/run/docker.sock".
 std::string dockerUrl(const Environment& environment);
 
-/// The few calls of the Docker Engine API that `bench --against docker` measures. Throws Error for
-/// whatever the Engine refuses. Not thread-safe.
+/// The calls of the Docker Engine API that `bench --against docker` measures. They throw Error if
+/// the Engine refuses. Not thread-safe.
 class DockerEngine {
 public:
     struct ExecResult {
@@ -25,29 +25,29 @@ public:
 
     explicit DockerEngine(const std::string& url);
 
-    /// A request that asks for nothing.
+    /// Sends a request that does nothing.
     void ping();
-    /// "28.2.2 (API 1.50)".
+    /// Returns "28.2.2 (API 1.50)".
     std::string version();
-    /// Makes the image `reference` ("name:tag") of a directory's tree, streamed through tar.
+    /// Makes the image `reference` ("name:tag") from the tree of a directory, streamed through tar.
     void importImage(const std::string& directory, const std::string& reference);
     void removeImage(const std::string& reference);
-    /// A container without network that is to run `argv`. Gives its id.
+    /// Creates a container without network that will run `argv`. Returns its id.
     std::string createContainer(const std::string& image, const std::vector<std::string>& argv);
     void startContainer(const std::string& id);
-    /// Waits for its end and gives its exit code.
+    /// Waits for the container's end. Returns its exit code.
     int waitContainer(const std::string& id);
-    /// What it has printed.
+    /// Returns the output of a container.
     ExecResult logs(const std::string& id);
-    /// A running one is killed first.
+    /// Removes a container. A running one is killed first.
     void removeContainer(const std::string& id);
-    /// What the kernel charges its cgroup with; 0 where the Engine does not say.
+    /// Returns the memory that the kernel charges to its cgroup; 0 if the Engine reports none.
     std::uint64_t memoryBytes(const std::string& id);
-    /// The id of a running container with that label ("key=value"); empty if there is none.
+    /// Returns the id of a running container with this label ("key=value"); empty if there is none.
     std::string findContainer(const std::string& label);
-    /// As `docker exec` does: create, start, read the stream to its end, inspect.
+    /// Acts like `docker exec`: create, start, read the stream to its end, inspect.
     ExecResult exec(const std::string& id, const std::vector<std::string>& argv);
-    /// As `docker cp` does.
+    /// Acts like `docker cp`.
     void putArchive(const std::string& id, const std::string& directory, std::string archive);
     std::string getArchive(const std::string& id, const std::string& path);
 
@@ -56,7 +56,7 @@ private:
     std::string prefix();
 
     http::HttpClient kept_;
-    http::HttpClient streams_;  ///< the Engine takes the connection of a stream over and closes it
+    http::HttpClient streams_;  ///< the Engine takes over and closes the connection of a stream
     std::string prefix_;
 };
 

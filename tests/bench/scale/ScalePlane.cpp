@@ -57,7 +57,7 @@ void ScalePlane::begin(bool first) {
     }
     static_cast<void>(house_->recover());
     house_->begin();
-    // Workspaces that do not exist: what such a key is about is looked up when it is due.
+    // Sandboxes that do not exist: the sandbox of such a key is looked up only when it is due.
     for (unsigned i = 0; i < size_.delayed; ++i) {
         house_->work.addAfter({controller::WorkKind::Sandbox, "sb_" + std::to_string(i)}, kFar);
     }

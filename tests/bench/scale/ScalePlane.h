@@ -9,8 +9,8 @@
 
 namespace hearth::bench {
 
-/// A control plane over a fake runtime with a number of equal pools, all full. Its threads work as
-/// a server's do.
+/// A control plane over a fake runtime with a number of equal pools, all full. Its threads work
+/// like a server's.
 class ScalePlane {
 public:
     struct Size {
@@ -23,20 +23,20 @@ public:
     ScalePlane(const ScalePlane&) = delete;
     ScalePlane& operator=(const ScalePlane&) = delete;
 
-    /// Waits until every pool is full. Gives the seconds since the plane's start.
+    /// Waits until every pool is full. Returns the seconds since the plane's start.
     double fill();
-    /// Opens a workspace in one pool after the other, and closes it. Gives the time of the opening
-    /// in milliseconds.
+    /// Opens a workspace and closes it, in one pool after the other with each call. Returns the
+    /// time of the opening in milliseconds.
     double claim();
-    /// Opens so many workspaces that are idle after a second, and waits for their ends. Gives how
-    /// much later than due each came, in milliseconds. Once in a plane.
+    /// Opens this many workspaces that are idle after a second, and waits for their ends. Returns
+    /// the delay of each end in milliseconds. May be called once in a plane.
     std::vector<double> reclaim(unsigned count);
-    /// Guarantees one workspace of each pool to each of so many tenants that never claim.
+    /// Guarantees one workspace of each pool to each of this many tenants that never claim.
     void guarantee(unsigned tenants);
-    /// Reconciles one pool after the other, with nothing else at work. Microseconds each.
+    /// Reconciles one pool after the other, with nothing else at work. Returns microseconds each.
     std::vector<double> reconcile(unsigned rounds);
-    /// Ends the plane as kill -9 does, and begins another over the same sandboxes and data. Gives
-    /// the seconds until it has all of them ready.
+    /// Ends the plane like kill -9, and starts another one over the same sandboxes and data.
+    /// Returns the seconds until all of them are ready.
     double restart();
     unsigned sandboxes() const { return size_.pools * size_.of_pool; }
 
@@ -52,10 +52,10 @@ private:
     unsigned next_ = 0;
 };
 
-/// What a sandbox takes without any control plane: its imitated agent and the connection to it, in
-/// bytes of the heap.
+/// Returns the heap bytes of a sandbox without a control plane: its imitated agent and the
+/// connection to it.
 double connectionBytes(unsigned sandboxes);
-/// Bytes that this process has from its heap.
+/// Returns the bytes of this process's heap.
 double heapBytes();
 
 }  // namespace hearth::bench

@@ -25,16 +25,16 @@ constexpr std::int64_t kOfPool = 100;
 constexpr std::int64_t kClaims = 2000;
 constexpr unsigned kReconcileRounds = 20;
 constexpr unsigned kSmallPool = 10;
-constexpr unsigned kDeepPool = 1000;  // as many as a manifest may ask for
+constexpr unsigned kDeepPool = 1000;  // the most that a manifest may ask for
 constexpr unsigned kReclaims = 200;
 constexpr std::int64_t kGuaranteed = 4;
 constexpr unsigned kDelayedKeys = 100'000;
-constexpr rlim_t kDescriptors = 2;  // of a sandbox: both ends of its connection
+constexpr rlim_t kDescriptors = 2;  // both ends of a sandbox's connection
 constexpr rlim_t kOwnDescriptors = 500;
-constexpr int kLeastPauseMicros = 1500;  // the end of one sandbox and the start of the next
+constexpr int kLeastPauseMicros = 1500;  // covers one end and the next start
 constexpr int kMostPauseMicros = 4000;
 
-/// How many sandboxes this process may hold at once.
+/// Returns how many sandboxes this process may hold at once.
 std::size_t mostSandboxes() {
     struct rlimit limit {};
     ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -59,7 +59,7 @@ struct Setting {
     std::vector<double> claims{};
 };
 
-/// One claim of each in turn, so that whatever else the machine does meets all of them alike.
+/// Makes one claim of each in turn, so that other load on the machine hits all of them alike.
 void claimInTurns(std::vector<Setting>& settings, unsigned rounds) {
     std::minstd_rand random(1);
     std::uniform_int_distribution<int> pause(kLeastPauseMicros, kMostPauseMicros);
@@ -76,7 +76,7 @@ int run(const cli::Invocation& call) {
     const auto of_pool = static_cast<unsigned>(call.options.number("warm", kOfPool, 1, kDeepPool));
     const auto rounds =
         static_cast<unsigned>(call.options.number("claims", kClaims, 10, 1'000'000));
-    // The claims themselves need a sandbox that is nobody's.
+    // The claims themselves need a sandbox that is not guaranteed to another tenant.
     const unsigned guaranteed = std::min(
         of_pool - 1,
         static_cast<unsigned>(call.options.number("guaranteed", kGuaranteed, 0, kSmallPool - 1)));
@@ -104,7 +104,7 @@ int run(const cli::Invocation& call) {
                         std::make_unique<ScalePlane>(ScalePlane::Size{1, kSmallPool})});
     settings.front().plane->fill();
     const double before = bench::heapBytes();
-    const double of_plane = before - none;  // nearly all of it does not grow
+    const double of_plane = before - none;  // nearly all of this does not grow
     settings.push_back({std::to_string(pools) + " pools of " + std::to_string(of_pool),
                         std::make_unique<ScalePlane>(ScalePlane::Size{pools, of_pool})});
     ScalePlane& wide = *settings.back().plane;

@@ -114,7 +114,7 @@ TEST_CASE("the real API server: tokens of ServiceAccounts are accepted, and may 
 TEST_CASE("the real API server: its certificate is compared with the authority", "[cluster]") {
     Cluster c;
     ClusterConfig config = c.access.config();
-    config.authority = {};  // this machine's
+    config.authority = {};  // uses this machine's authorities
     ClusterAccess stranger(config, c.clock);
     const auto refused = KubernetesClient(stranger).getPath("/version");
     REQUIRE(refused.failed(Kind::Unreachable));

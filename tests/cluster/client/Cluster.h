@@ -32,22 +32,22 @@ inline std::string variable(const char* name) {
     return value == nullptr ? "" : value;
 }
 
-/// Hurts the API server: HEARTH_CLUSTER_FAULT is a command that takes a word of fault.py.
+/// Damages the API server: HEARTH_CLUSTER_FAULT is a command that takes a word of fault.py.
 inline void fault(const std::string& word) {
     REQUIRE(std::system((variable("HEARTH_CLUSTER_FAULT") + " " + word).c_str()) == 0);
 }
 
-/// The cluster of HEARTH_CLUSTER_KUBECONFIG, and a namespace of this case's own in it.
+/// The cluster of HEARTH_CLUSTER_KUBECONFIG, and a namespace of this test case in it.
 struct Cluster {
     Cluster() {
-        ::signal(SIGPIPE, SIG_IGN);  // as the server does; OpenSSL writes without MSG_NOSIGNAL
+        ::signal(SIGPIPE, SIG_IGN);  // like the server; OpenSSL writes without MSG_NOSIGNAL
         ns = "hearth-client-" + newId("ws_").substr(3, 8);
         const auto made = client.create({.plural = "namespaces"}, {{"metadata", {{"name", ns}}}});
         INFO((made ? "" : made.error().text()));
         REQUIRE(made);
     }
     ~Cluster() {
-        // Without a controller-manager a namespace stays for ever in Terminating; its contents go.
+        // Without a controller-manager the namespace stays Terminating, but its contents go.
         for (const Json& item : listed()) {
             (void)client.remove(configs(), item["metadata"]["name"].get<std::string>());
         }
@@ -65,7 +65,7 @@ struct Cluster {
         return {{"metadata", {{"name", name}, {"labels", {{"app", label}}}}},
                 {"data", {{"text", "one"}}}};
     }
-    /// Creates or throws.
+    /// Creates a ConfigMap. Throws if that fails.
     Json make(const std::string& name, const std::string& label = "mine") {
         auto made = client.create(configs(), config(name, label));
         if (!made) throw std::runtime_error(made.error().text());
@@ -82,7 +82,7 @@ struct Cluster {
     std::string ns;
 };
 
-/// A reflector of the ConfigMaps of a Cluster, on a thread of its own, and what it has told.
+/// A reflector of the ConfigMaps of a Cluster, on a thread of its own, and its reports.
 class Follower {
 public:
     explicit Follower(Cluster& cluster, ReflectorOptions options = {})
@@ -98,7 +98,7 @@ public:
         thread_ = std::jthread([this](const std::stop_token& stop) { reflector_.run(stop); });
     }
 
-    /// Waits until the changes so far are these, or hold them; fails the case after a minute.
+    /// Waits for as many changes, and checks that they are these. Fails the case after a minute.
     void await(const std::vector<std::string>& wanted) {
         std::unique_lock lock(mutex_);
         const bool came = changed_.wait_for(lock, std::chrono::seconds(60),
@@ -127,7 +127,7 @@ public:
     }
     const ObjectCache& cache() const { return cache_; }
     Reflector& reflector() { return reflector_; }
-    /// How long the thread takes to end.
+    /// Stops the thread. Returns the time that its end took.
     std::chrono::nanoseconds stop() {
         const auto began = std::chrono::steady_clock::now();
         thread_.request_stop();

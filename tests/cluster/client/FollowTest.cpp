@@ -11,7 +11,7 @@ TEST_CASE("a reflector of the real API server sees objects come, change and go",
     Follower follower(c, {.label_selector = "app=mine"});
     follower.await({"+before"});
     c.make("a");
-    REQUIRE(c.change("a", "mine2"));  // leaves the selector
+    REQUIRE(c.change("a", "mine2"));  // the object leaves the selector
     REQUIRE(c.change("a", "mine"));
     const Json twice = c.make("twice");
     REQUIRE(c.client.remove(c.configs(), "twice"));
@@ -52,7 +52,7 @@ TEST_CASE("a reflector misses nothing when the real API server is killed and com
     c.make("anew");
     Follower follower(c);
     follower.await({"+anew", "+goes", "+stays"});
-    // Something else changes, so that the versions that we know are older than the next server's.
+    // Another object changes, so that the known versions are older than the next server's.
     REQUIRE(c.client.create({.plural = "nodes"}, {{"metadata", {{"name", c.ns}}}}));
     REQUIRE(c.client.remove({.plural = "nodes"}, c.ns));
     fault("kill");

@@ -5,15 +5,15 @@
 
 namespace hearth::cli {
 
-/// The caller asked to stop: thrown from the next check, so that everything made is removed.
+/// Reports that the caller asked to stop. The next check throws it, so that all is removed.
 class BenchStopped : public std::exception {
 public:
     const char* what() const noexcept override { return "stopped"; }
 };
 
 /// While it lives, the first SIGINT or SIGTERM asks the benchmark to stop, so that workspaces,
-/// pools and containers are removed; a second one ends the program. One at a time; the static
-/// functions may be called from any thread.
+/// pools and containers are removed. A second signal ends the program. Only one may exist at a
+/// time. The static functions may be called from any thread.
 class BenchStop {
 public:
     BenchStop();
@@ -22,9 +22,9 @@ public:
     BenchStop& operator=(const BenchStop&) = delete;
 
     static bool asked() noexcept;
-    /// Throws BenchStopped once it was asked for.
+    /// Throws BenchStopped after a stop was asked for.
     static void check();
-    /// Sleeps, in steps that notice the signal, and checks.
+    /// Sleeps in steps that notice the signal, and checks.
     static void sleep(unsigned milliseconds);
 
 private:

@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned kSampleMillis = 1'000;
 
-/// Jiffies since boot: all, and those in which a processor had work.
+/// Returns the jiffies since boot: all, and those in which a processor had work.
 std::pair<std::uint64_t, std::uint64_t> jiffies() {
     std::ifstream file("/proc/stat");
     std::string word;

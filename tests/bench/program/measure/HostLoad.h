@@ -5,13 +5,13 @@
 
 namespace hearth::cli {
 
-/// The 1, 5 and 15 minute load averages.
+/// Returns the load averages of 1, 5 and 15 minutes.
 std::array<double, 3> loadAverage();
-/// The share of all processors (0 to 1) that others use, or the hypervisor takes, while this
-/// program sleeps for a second.
+/// Returns the share of all processors (0 to 1) that others use, or that the hypervisor takes,
+/// while this program sleeps for a second.
 double busyShare();
 unsigned processors();
-/// "Linux 6.1.0 x86_64".
+/// Returns "Linux 6.1.0 x86_64".
 std::string kernelName();
 
 }  // namespace hearth::cli

@@ -32,7 +32,7 @@ std::optional<Process> readProcess(const std::string& directory) {
     const auto [end, error] =
         std::from_chars(directory.data(), directory.data() + directory.size(), process.pid);
     if (error != std::errc{} || end != directory.data() + directory.size()) return std::nullopt;
-    // "pid (name) state parent …"; the name may hold anything.
+    // "pid (name) state parent …"; the name may contain anything.
     const std::string stat = slurp("/proc/" + directory + "/stat");
     const std::size_t open = stat.find('(');
     const std::size_t close = stat.rfind(')');
@@ -67,7 +67,7 @@ std::optional<std::uint64_t> pssOf(pid_t pid) {
     return std::nullopt;
 }
 
-/// The sandbox whose agent this process was started as; empty for any other.
+/// Returns the sandbox whose agent this process started as; empty for any other process.
 std::string sandboxOf(const Process& process) {
     static const std::string kVariable = "HEARTH_SANDBOX=";
     if (process.name != "agent" && !process.name.starts_with("hearth-agent")) return {};
@@ -112,14 +112,14 @@ SandboxMemory sandboxMemory(const std::vector<std::string>& sandboxes) {
         if (wanted.contains(sandboxOf(p))) found.push_back(p.pid);
     }
     memory.sandboxes = found.size();
-    for (std::size_t i = 0; i < found.size(); ++i) {  // grows by the children of each
+    for (std::size_t i = 0; i < found.size(); ++i) {  // `found` grows by each one's children
         for (const Process& p : all) {
             if (p.parent == found[i]) found.push_back(p.pid);
         }
     }
     for (const pid_t pid : found) {
         const auto pss = pssOf(pid);
-        if (!pss) continue;  // it has just ended
+        if (!pss) continue;  // the process has just ended
         memory.pss_bytes += *pss;
         ++memory.processes;
     }

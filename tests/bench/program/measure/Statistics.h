@@ -5,7 +5,7 @@
 
 namespace hearth::cli {
 
-/// What a series of measurements comes to, in the unit of the measurements.
+/// The statistics of a series of measurements, in their unit.
 struct Summary {
     std::size_t samples = 0;
     double least = 0;
@@ -16,8 +16,8 @@ struct Summary {
     double most = 0;
 };
 
-/// The value below which a share `q` (0 to 1) of the sorted values lies, interpolated between the
-/// two nearest; 0 for none.
+/// Returns the value below which a share `q` (0 to 1) of the sorted values lies, interpolated
+/// between the two nearest; 0 for no values.
 double percentile(const std::vector<double>& sorted, double q);
 Summary summarize(std::vector<double> values);
 

@@ -210,7 +210,7 @@ public:
     bool repeated_ = false;
     std::string interpreter_;
     std::string context_;
-    std::vector<std::pair<std::uint64_t, std::string>> results_;  ///< behind so much output
+    std::vector<std::pair<std::uint64_t, std::string>> results_;  ///< with the bytes before each
     std::string text_;
     std::size_t keep_ = 1U << 20U;
     std::uint64_t first_ = UINT64_MAX;

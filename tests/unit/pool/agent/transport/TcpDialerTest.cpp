@@ -292,7 +292,7 @@ TEST_CASE("the agent holds a port of both families, so that no tenant can share 
     CHECK(taken(four, AF_INET));
     four.sin_addr.s_addr = htonl(INADDR_ANY);
     CHECK(taken(four, AF_INET));
-    if (!Fd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0))) return;  // nobody has it then
+    if (!Fd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0))) return;  // nobody has IPv6 then
     sockaddr_in6 six{};
     six.sin6_family = AF_INET6;
     six.sin6_port = htons(port);
