@@ -183,7 +183,7 @@ private:
     /// Each round runs every operation of both sides once, in a new random order, so that no
     /// operation always follows the same neighbour. `rest` waits until the work that earlier
     /// operations caused has ended: no operation is measured while a refill runs. --pools measures
-    /// those.
+    /// operations beside refills.
     void rounds(std::vector<BenchOperation> operations, const std::function<void()>& rest) {
         std::minstd_rand random(std::random_device{}());
         std::uniform_int_distribution<int> pause(kLeastPauseMicros, kMostPauseMicros);

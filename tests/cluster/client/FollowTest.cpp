@@ -70,7 +70,7 @@ TEST_CASE("a reflector misses nothing when the real API server is killed and com
                follower.cache().get(c.ns + "/late") && !follower.cache().get(c.ns + "/goes");
     });
     CHECK(follower.cache().size() == 3);
-    CHECK(follower.restarts(RestartReason::Expired) >= 1);  // all old versions are too old then
+    CHECK(follower.restarts(RestartReason::Expired) >= 1);  // all old versions are too old by then
     CHECK(follower.reflector().condition().state == State::Following);
     int deleted = 0;
     for (const std::string& line : follower.told()) deleted += line.starts_with("-") ? 1 : 0;

@@ -63,7 +63,7 @@ Left liveAndDie(Ground& ground) {
     left.finished = done->id();
     REQUIRE(house.settleUntil([&] { return done->finished(); }));
     REQUIRE(house.settleUntil([&] { return house.journal.execution(left.finished).has_value(); }));
-    ground.manual.advance(1s);  // until the agent is told to forget it
+    ground.manual.advance(1s);  // until the agent is asked to forget it
     house.loop.settle();
     left.running =
         house.executions.start(house.who, left.workspace.id, inBackground("sleep 1000"))->id();

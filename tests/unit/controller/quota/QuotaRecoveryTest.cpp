@@ -77,7 +77,7 @@ TEST_CASE("a claim of several is found again by its key, and completed after a c
     House house(ground);
     CHECK(house.recover().workspaces == 2);
     REQUIRE(house.filled("p", 2));
-    // As if the server had been killed when two of three were bound.
+    // The state is that after a kill when two of three were bound.
     const auto three = house.workspaces.createAll(house.who, House::request("key"), 3);
     REQUIRE(three.size() == 3);
     CHECK(three[0].id == ids[0]);

@@ -244,7 +244,7 @@ public:
         std::vector<char*> env;
         for (std::string& e : environment) env.push_back(e.data());
         env.push_back(nullptr);
-        // As in the server, the listening socket exists before the agent does.
+        // Like the server's: the listening socket exists before the agent does.
         const Fd listening = listener ? std::move(listener) : listenAt(socket());
         words.insert(words.begin(), "hearth-agent");
         std::vector<char*> argv;
