@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Who is served and what of others they see, black box: lost tokens, foreign web pages, the view of operators."""
+"""Access, black box: which callers are served and what they see of others; lost tokens, foreign web pages, the view
+of operators."""
 
 import contextlib
 import hashlib
@@ -55,7 +56,7 @@ def lost_tokens():
             assert kept[0] in doctor.stdout and "had tokens and has none now" in doctor.stdout, doctor.stdout
             refused = subprocess.run([hearth, "token", "create", "--offline", "--data-dir", s.data], capture_output=True, text=True)
             assert refused.returncode != 0 and "admin" in refused.stderr, refused
-            os.unlink(database)  # a token is made before the next start, too: the server can write what root made
+            os.unlink(database)  # a token can be made before the next start, too: the server can write a file that root made
             token = subprocess.run([hearth, "token", "create", "--role", "admin", "--offline", "--data-dir", s.data],
                                    capture_output=True, text=True, check=True).stdout.strip()
             s.start()
@@ -126,7 +127,7 @@ def revoked_for_good():
 
 
 class Listener:
-    """Reads a stream until it ends; `heard` is all that came, `ended` when that was."""
+    """Reads a stream until it ends. `heard`: all bytes that came; `ended`: the time of its end."""
 
     def __init__(self, server, path, token=None, headers=None):
         headers = {"Accept": "text/event-stream"} | (headers or {}) | ({"Authorization": f"Bearer {token}"} if token else {})
@@ -175,13 +176,13 @@ def lapsed_streams():
             asked.start()
             wait_for("output", lambda: b"secret" in output.heard)
             wait_for("the call", lambda: s.get(f"/v1/workspaces/{blue}/executions", headers=root).json["items"])
-            time.sleep(1)  # by then it waits without a worker
+            time.sleep(1)  # by then the request waits without a worker
             assert s.call("DELETE", f"/v1/tokens/{bad['id']}", headers=root).status == 204
             events.ends("a revoked token's events")
             output.ends("a revoked token's output")
             asked.join(20 * SLOWER)
             assert [a.status for a in answers] == [401], answers
-            # What it had begun is its tenant's, and goes on.
+            # Work that the token began belongs to its tenant, and goes on.
             assert [x["status"] for x in s.get(f"/v1/workspaces/{blue}/executions", headers=root).json["items"]] == ["running"]
             brief = token(role="user", tenant="red", expiresInSeconds=3)
             begun = time.monotonic()
@@ -197,7 +198,7 @@ def lapsed_streams():
 
 
 class MountedFile:
-    """A file of settings with tokens in it, which changes as a Secret's does that Kubernetes mounts: a link to a folder is replaced."""
+    """A file of settings with tokens. It changes like a Secret that Kubernetes mounts: a link to a folder is replaced."""
 
     def __init__(self, folder):
         self.folder, self.number = folder, 0
@@ -214,7 +215,7 @@ class MountedFile:
         os.rename(os.path.join(self.folder, "..next"), os.path.join(self.folder, "..data"))
 
     def tokens(self, **roles):
-        """Each is named after its tenant and is its secret."""
+        """Writes these tokens. Each is named after its tenant, and its secret is secret(NAME)."""
         lines = [f"- {{name: {name}, tenant: {name}, role: {role}, sha256: {hashlib.sha256(secret(name).encode()).hexdigest()}}}\n"
                  for name, role in roles.items()]
         self.put("tokens:\n" + "".join(lines))
@@ -264,7 +265,7 @@ def followed_file():
             assert s.post("/mcp", ping, headers=red | session | {"Accept": "application/json, text/event-stream"}).status == 401
             assert status({"Authorization": f"Bearer {secret('green')}"}) == 200
             assert status(blue) == 200 and theirs.ended is None
-            assert s.get(f"/v1/workspaces/{w}", headers=root).status == 200  # its tenant's work goes on
+            assert s.get(f"/v1/workspaces/{w}", headers=root).status == 200  # the work of the token's tenant goes on
             file.put("tokens:\n- {name: root, role: admin, sha256: " + hashlib.sha256(secret("root").encode()).hexdigest() + "}\n")
             s.process.send_signal(signal.SIGHUP)
             wait_for("the signal has it read", lambda: status(blue) == 401, 20)
@@ -344,7 +345,7 @@ def operators():
             for path in (f"/v1/executions/{e}", f"/v1/executions/{e}/events", f"/v1/workspaces/{w}/executions"):
                 assert s.get(path, headers=operator).status == 404, path
                 assert "confidential" in s.get(path, headers=root).body.decode() or path.endswith("executions"), path
-            for path in (f"/v1/workspaces/{w}/usage", f"/v1/workspaces/{w}/egress"):  # on call they name what fills the machine
+            for path in (f"/v1/workspaces/{w}/usage", f"/v1/workspaces/{w}/egress"):  # on call, these name what fills the machine
                 assert s.get(path, headers=operator).status == 404 and s.get(path, headers=root).status == 200, path
             assert s.get(f"/v1/workspaces/{w}", headers=root).json["labels"] == {"customer": "acme"}
             assert s.call("DELETE", f"/v1/workspaces/{w}", headers=operator).status == 204

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Answers that are long, black box: clients that never read them, that read them late, and what the server holds for all
-of them meanwhile."""
+"""Long answers, black box: clients that never read them or read them late, and the memory that the server holds
+meanwhile."""
 
 import hashlib
 import json
@@ -14,14 +14,14 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Growth, Reader, Server, growth_allowed, main, on_docker, pool_yaml  # noqa: E402
 
 MIB = 1 << 20
-# Whatever the output is, and however many do not read it.
+# The bound holds for any output and any number of clients that do not read.
 ALLOWED = growth_allowed(80 * MIB)
 CROWD = 40
 CONTROL = "head -c {0} /dev/zero | tr '\\0' '\\001'"
 
 
 class Late:
-    """A GET that is not read until take() is called, and then told by the hash of its body."""
+    """A GET that is not read until take() is called. Its body is reported as a hash."""
 
     def __init__(self, s, path, headers):
         self.socket = socket.socket()
@@ -31,7 +31,7 @@ class Late:
         lines = [f"GET {path} HTTP/1.0", "Host: localhost"] + [f"{k}: {v}" for k, v in headers.items()]
         self.socket.sendall("\r\n".join(lines + ["", ""]).encode())
         self.head, self.hash, self.size = b"", hashlib.sha256(), 0
-        self.socket.recv(1, socket.MSG_PEEK)  # it has begun: a tenant may not ask for more than its share at once
+        self.socket.recv(1, socket.MSG_PEEK)  # the answer has begun: a tenant must not exceed its share at once
 
     def take(self, some):
         if b"\r\n\r\n" not in self.head:
@@ -45,7 +45,7 @@ class Late:
 
 
 def read_all(late):
-    """All of them at once, each to its end; gives (bytes, hash) of each."""
+    """Reads all of them at once, each to its end. Returns (bytes, hash) of each."""
     with selectors.DefaultSelector() as selector:
         for each in late:
             each.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, MIB)
@@ -84,7 +84,7 @@ def unread_answers():
         finally:
             s.post("/v1/drain", headers=root)
             s.stop()
-        if not on_docker():  # there no launcher clears it away; a later start does
+        if not on_docker():  # docker has no launcher that removes it; a later start does
             assert not os.path.exists(f"/run/hearth/{s.instance}")
 
 
@@ -121,7 +121,7 @@ def storm(s, root):
     finally:
         for each in never + late:
             each.socket.close()
-    for i, path in enumerate(paths[:3]):  # one of each kind is looked into; the others must be equal
+    for i, path in enumerate(paths[:3]):  # one of each kind is checked; the others must be equal
         whole = s.get(path, headers=red)
         assert whole.json["stdout"] == "\1" * 4 * MIB and whole.json["stderr"] == "" and not whole.json["truncated"]
         same = (len(whole.body), hashlib.sha256(whole.body).hexdigest())
@@ -132,12 +132,12 @@ def storm(s, root):
     for i in range(CROWD, 2 * CROWD):
         assert got[i] == got[CROWD + (i - CROWD) % 3]
     assert got[2 * CROWD][0] > 6 * 16 * MIB and got[2 * CROWD + 1][0] > 2 * 6 * 16 * MIB
-    assert 4 * MIB * 6 < got[-1][0] < 6 * MIB * 6  # a list tells 4 MiB of output
+    assert 4 * MIB * 6 < got[-1][0] < 6 * MIB * 6  # a list contains at most 4 MiB of output
     print(f"      {len(never) + len(late)} clients beside {rounds} rounds; grown by {at_once >> 20} MiB for one who reads,"
           f" {unread >> 20} MiB while nobody reads, {growth.most() >> 20} MiB in all", flush=True)
 
 
-unread_answers.only = "oci"  # what it shows is the server's own doing
+unread_answers.only = "oci"  # it tests only the server itself
 
 if __name__ == "__main__":
     main("server", [unread_answers])

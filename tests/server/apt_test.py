@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # suite: seconds=120
-"""Debian packages through the mirror: apt as the image has it, run by a user who is not root on a root that is read-only."""
+"""Debian packages through the mirror: the unchanged apt of the image, run by an unprivileged user on a read-only root."""
 
 import os
 import platform
@@ -43,7 +43,7 @@ def shell(s, workspace, command, code=0):
 
 
 def fetched(s, workspace, path):
-    """The status of a path of the mirror, and how much came."""
+    """Returns the status of a path of the mirror, and the number of bytes that came."""
     done = python(s, workspace, f"""
 import http.client
 c = http.client.HTTPConnection("127.0.0.1", 3128, timeout=60)
@@ -91,7 +91,7 @@ def apt_works():
         # 127.0.0.1 is the sandbox's own.
         raw = python(s, second, f"import socket; socket.create_connection(('127.0.0.2', {index.port}), 2)")
         assert raw["status"] == "failed" and "Error" in raw["error"]["name"], raw
-        # Nothing of it is a file of the user's that a run would collect, and none of it is in the way.
+        # apt leaves no file that a run would collect or that is in the user's way.
         shell(s, second, "rm -rf usr *.deb && [ -z \"$(ls)\" ]")
 
 
@@ -115,7 +115,7 @@ def no_other_bytes():
             shell(s, workspace, "apt-get download hearth-tool", 100)
             assert fetched(s, workspace, "/apt/hearthy/" + DEBS[0].path) == "broken"
         left = shell(s, workspace, "ls -A").split()
-        assert left and not any(name.endswith(".deb") for name in left), left  # apt itself puts what is wrong aside
+        assert left and not any(name.endswith(".deb") for name in left), left  # apt itself sets wrong files aside
         seen = s.get(f"/v1/workspaces/{workspace}/egress").json
         assert {"hash_mismatch", "too_large"} <= {e["decision"] for e in seen["latest"]}, seen
         kept = os.listdir(os.path.join(s.data, "state", "mirror"))
@@ -123,7 +123,7 @@ def no_other_bytes():
         index.lies.clear()
         shell(s, workspace, "apt-get download hearth-tool && dpkg -x hearth-tool_*.deb . && usr/bin/hearth-tool")
 
-        # The archive has moved on: what it says now is read afresh by the next server.
+        # The archive has changed. The next server reads its new state.
         index.publish([*DEBS, Deb("hearth-new")])
         newest = [page for page in index.pages if "Packages" in page or "by-hash" in page]
         for page in newest:
@@ -199,7 +199,7 @@ def signature():
                 return s.run(workspace, "apt-get update 2>&1; apt-get download hearth-tool", timeoutSeconds=100)
             good, bad, none = update("archive"), update("stranger"), update(None)
             assert good["exitCode"] == 0 and "hearthy InRelease" in good["stdout"], good
-            # The image has Debian's keyring, and nobody said to trust this archive without it.
+            # The image has Debian's keyring, and no setting trusts this archive without it.
             assert "bare Release' is not signed" in good["stdout"], good
             for refused in (bad, none):
                 assert refused["exitCode"] == 100 and "is not signed" in refused["stdout"], refused
@@ -216,13 +216,14 @@ def not_everywhere():
         assert shell(s, own, "echo $APT_CONFIG") == "/workspace/own.conf\n"
         place = s.open_workspace(pool="m")["id"]
         shell(s, place, "apt-get update && [ -r $APT_CONFIG ]")
-        if not harness.on_docker():  # there agent and tenant are one user, so the file is the tenant's
+        if not harness.on_docker():  # on docker, agent and tenant are one user, so the tenant owns the file
             shell(s, place, "! echo x 2>/dev/null >>$APT_CONFIG")
         assert index.asked
 
 
 def archive_of_this_machine():
-    """The first suite of Debian's that this machine's apt takes packages from, as a line; else why there is none."""
+    """Returns the first Debian suite that this machine's apt takes packages from, as a line, and None; or None and
+    the reason."""
     if not shutil.which("apt-get"):
         return None, "there is no apt-get"
     told = subprocess.run(["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
@@ -239,7 +240,7 @@ def archive_of_this_machine():
     return None, "its apt knows no archive of Debian's"
 
 
-real = None  # a line of it
+real = None  # a line for this machine's archive
 
 
 def real_archive():
@@ -261,7 +262,7 @@ def real_archive():
         shell(s, second, "apt-get install -y --download-only jq && ls .cache/apt/archives/jq_*.deb")
 
 
-# What these show is the server's own doing, whatever makes the sandboxes.
+# These test only the server itself, so one runtime is enough.
 for test in (forms, no_other_bytes, one_download, names_only, signature, real_archive):
     test.only = "oci"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Artifacts, black box: whatever a run leaves, what is listed is right, bounded and told; links open what they name and
-nothing else; a full disk costs copies and no answers; restarts cost nothing."""
+"""Artifacts, black box: whatever a run leaves, the list is right and bounded; links open only the file that they name;
+a full disk costs copies but no answers; restarts cost nothing."""
 
 import base64
 import contextlib
@@ -34,7 +34,7 @@ def by_path(execution):
 
 
 def copies(server):
-    """The files that are kept, relative to where they are kept."""
+    """Returns the kept files, relative to their folder."""
     root = os.path.join(server.data, "state", "artifacts")
     return sorted(os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names)
 

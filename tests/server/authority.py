@@ -20,7 +20,7 @@ class Authority:
         subprocess.run(["openssl", *words], cwd=self.folder, check=True, capture_output=True)
 
     def certificate(self, name, subject, days="2"):
-        """The files of a certificate for `subject`, an entry of subjectAltName."""
+        """Returns the files of a certificate for `subject`, an entry of subjectAltName."""
         with open(f"{self.folder}/{name}.ext", "w", encoding="ascii") as f:
             f.write(f"subjectAltName={subject}\n")
         self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",

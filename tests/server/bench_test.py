@@ -13,7 +13,7 @@ from harness import BUILD, SLOWER, Dockerd, Server, main, pool_yaml, wait_for
 
 
 def bench(s, *args, env=None, status=0):
-    """The report and what was said beside it."""
+    """Runs the bench. Returns its report and the text beside it."""
     done = subprocess.run([os.path.join(BUILD, "hearth-bench"), "--url", s.url, "--json", "--allow-busy", *args],
                           env=dict(os.environ, **(env or {})), capture_output=True, text=True, timeout=300 * SLOWER, check=False)
     assert done.returncode == status, done
@@ -114,7 +114,7 @@ def beside_docker():
             report, _ = bench(s, "--rounds", "3", "--against", "docker", "--docker-rootfs", tree, env=d.env)
             for name in ("claim", "close", "one shot", "shell", "write 1 KiB", "read 1 MiB"):
                 assert row(report, name)["docker"]["samples"] == 3 and row(report, name)["ratioP50"] > 0, row(report, name)
-            assert "ratioP99" not in row(report, "shell"), report  # too few rounds to say
+            assert "ratioP99" not in row(report, "shell"), report  # too few rounds for this ratio
             assert report["dockerContainer"] == "own" and report["dockerVersion"], report
             assert not d.items("/containers/json?all=1") and not d.items("/images/json")
             nothing_left(s)

@@ -16,13 +16,13 @@ shared = Shared(pools=pool_yaml(warm=3))
 
 
 def hearth(s, *words, stdin="", cwd=None):
-    """Runs a command to its end; gives the result, with text."""
+    """Runs a command to its end. Returns the result, with text."""
     return subprocess.run([HEARTH, *words], input=stdin, capture_output=True, text=True, cwd=cwd, timeout=60 * SLOWER, check=False,
                           env=dict(os.environ, HEARTH_URL=s.url, NO_COLOR="1"))
 
 
 def says(s, *words, **fields):
-    """The output of a command that succeeds."""
+    """Returns the output of a command, which must succeed."""
     ran = hearth(s, *words, **fields)
     assert ran.returncode == 0, ran
     return ran.stdout
@@ -263,7 +263,7 @@ def ends():
 
 TESTS = [shown_whole, by_name, closed_pipes, long_work, files_of_a_run, watched, mistakes, restarts, pools_change, ends]
 for test in TESTS:
-    test.only = "oci"  # what they look at is in front of any runtime
+    test.only = "oci"  # they test parts in front of any runtime
 
 if __name__ == "__main__":
     try:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a person does at a terminal, with the real program against a real server: a shell in a pseudo-terminal, copies in
-both directions, completion. Standard library only."""
+"""Work at a terminal, with the real program against a real server: a shell in a pseudo-terminal, copies in both
+directions, completion. Standard library only."""
 
 import fcntl
 import hashlib
@@ -26,7 +26,7 @@ HEARTH = os.path.join(BUILD, "hearth")
 
 
 def hearth(s, *words, stdin=b"", ok=True, cwd=None):
-    """Runs a command to its end; gives its output as bytes, or the whole result where it may fail."""
+    """Runs a command to its end. Returns its output as bytes, or the whole result if it may fail."""
     ran = subprocess.run([HEARTH, *words], input=stdin, capture_output=True, cwd=cwd, timeout=60 * SLOWER,
                          env=dict(os.environ, HEARTH_URL=s.url, NO_COLOR="1"), check=False)
     if not ok:
@@ -36,12 +36,12 @@ def hearth(s, *words, stdin=b"", ok=True, cwd=None):
 
 
 def plain_env(s):
-    """Without the word of whoever runs these tests about colours."""
+    """Returns the environment of a program, without this machine's wish for no colours."""
     return {**{name: value for name, value in os.environ.items() if name != "NO_COLOR"}, "HEARTH_URL": s.url}
 
 
 class Terminal:
-    """A program in a pseudo-terminal of ours; `env` is beside what every program has."""
+    """A program in a pseudo-terminal. `env` is added to the environment of all programs."""
 
     def __init__(self, s, *words, cols=100, rows=30, env=None, program=HEARTH, cwd=None):
         self.master, self.slave = pty.openpty()
@@ -63,7 +63,7 @@ class Terminal:
         os.write(self.master, keys)
 
     def see(self, pattern, seconds=20):
-        """Reads until the output has it; gives the match. What was seen before it is forgotten."""
+        """Reads until the output matches. Returns the match, and forgets the output up to its end."""
         end = time.monotonic() + seconds * SLOWER
         while time.monotonic() < end:
             if found := re.search(pattern, self.seen, re.DOTALL):
@@ -77,7 +77,7 @@ class Terminal:
         return not termios.tcgetattr(self.slave)[3] & termios.ECHO
 
     def end(self, seconds=20):
-        """Its status, after its terminal was found as it was."""
+        """Returns the program's exit status. Checks that the terminal is as it was before."""
         end = time.monotonic() + seconds * SLOWER
         while self.process.poll() is None and time.monotonic() < end:
             if select.select([self.master], [], [], 0.05)[0]:
@@ -87,7 +87,7 @@ class Terminal:
         return self.process.returncode
 
     def rest(self):
-        """All that it wrote and that was not seen yet; to be asked once it has ended."""
+        """Returns the output that was not seen yet. To be called after the program's end."""
         while select.select([self.master], [], [], 0)[0]:
             self.seen += os.read(self.master, 65536)
         return self.seen
@@ -120,7 +120,7 @@ def shells():
             wait_for("the new size", lambda: (t.type(b"stty size\r"), t.see(b"\n\\d+ \\d+\r").group())[1] == b"\n17 71\r")
             t.type(b"sh -c 'echo as''leep; sleep 61'; echo woken\r")
             t.see(b"asleep\r\n")
-            t.type(b"\x03")  # the program's, not ours
+            t.type(b"\x03")  # for the program in the shell, not for `hearth shell`
             t.see(b"ready:")
             t.type(b"echo kept > note; exit 7\r")
             assert t.end() == 7
@@ -151,7 +151,7 @@ def shells_end():
                 end(t)
                 assert t.end() in (143, 129)
             assert all(x["status"] != "running" for x in s.get(f"/v1/workspaces/{w}/executions").json["items"])
-        with Terminal(s, "shell", w, "-e", "PS1=ready:") as t:  # stopped and continued, as by a job control
+        with Terminal(s, "shell", w, "-e", "PS1=ready:") as t:  # stopped and continued, as a job control does
             t.see(b"ready:")
             t.process.send_signal(signal.SIGTSTP)
             wait_for("the stop", lambda: not t.is_raw())
@@ -202,7 +202,7 @@ def copies():
             hearth(s, "cp", "tree/.", f"{w}:src", cwd=here)
             assert s.run(w, "ls src")["stdout"].split() == ["big", "deep", "link", "run"]
             hearth(s, "cp", f"{w}:src", "back", cwd=here)
-            hearth(s, "cp", f"{w}:src", "back", cwd=here)  # now into it
+            hearth(s, "cp", f"{w}:src", "back", cwd=here)  # now into the existing folder
             for folder in ("back", "back/src"):
                 assert open(f"{here}/{folder}/deep/er/x ü.txt", "rb").read() == b"x"
                 assert os.access(f"{here}/{folder}/run", os.X_OK) and os.readlink(f"{here}/{folder}/link") == "deep/er"
@@ -240,14 +240,14 @@ def hostile_copies():
             assert told.returncode == 1 and told.stderr.count(b"left out") == 3 and b"\033" not in told.stderr, told
             assert sorted(os.listdir(f"{here}/d")) == ["\033[31mred", "sub"]
             assert os.readlink(f"{here}/d/sub/ok") == "../sub" and open(f"{here}/d/sub/f").read() == "1\n"
-            # What stands at the destination is not gone through either.
+            # Links at the destination are not followed, either.
             os.mkdir(f"{here}/e")
             os.symlink("..", f"{here}/e/sub")
             s.run(w, "mkdir -p e/sub; echo theirs > e/sub/mine")
             refused = hearth(s, "cp", f"{w}:e/.", "e", cwd=here, ok=False)
             assert refused.returncode == 1 and b"sub" in refused.stderr, refused
             assert open(f"{here}/mine", encoding="ascii").read() == "untouched"
-            # A file that a link inside leads out of is the server's to refuse.
+            # The server refuses a file whose link leads outside.
             s.run(w, "ln -s /proc/self/environ env")
             assert hearth(s, "cp", f"{w}:env", "env", ok=False, cwd=here).returncode != 0 and not os.path.exists(f"{here}/env")
     finally:
@@ -319,7 +319,7 @@ def completion_is_text():
             with Terminal(s, "--norc", "--noprofile", "-i", program="bash", cwd=here, cols=200) as t:
                 t.type(b"source <(hearth completion bash); echo loa''ded\n")
                 t.see(rb"loaded")
-                # One name only: that with an escape in it is none to choose.
+                # Only one name is offered: the name with an escape in it cannot be chosen.
                 t.type(f"hearth cp {w}:\t".encode())
                 t.see(rb"pwned")
                 t.type(b" copy; echo do''ne\n")
@@ -443,7 +443,7 @@ def ends():
 
 TESTS = [shells, shells_end, copies, hostile_copies, completion, completion_elsewhere, completion_is_text, deletes, output_formats, colours, streams, output_is_whole, readers_may_leave, lost_output_is_told, ends]
 for test in TESTS:
-    test.only = "oci"  # what they look at is in front of any runtime
+    test.only = "oci"  # they test parts in front of any runtime
 
 if __name__ == "__main__":
     try:

@@ -18,8 +18,8 @@ shared = Shared(pools=pool_yaml(warm=1), args=("--allowed-hosts", "hearth.far.ex
 
 
 class Relay:
-    """Accepts on a free port of loopback and carries bytes to `target`; `front` makes the accepted connection
-    what it is, for TLS or a proxy's CONNECT, and may give another target."""
+    """Accepts on a free port of loopback and carries bytes to `target`. `front` prepares the accepted connection, for
+    TLS or a proxy's CONNECT, and may return another target."""
 
     def __init__(self, target, front=lambda connection: (connection, None)):
         self.target, self.front, self.asked = target, front, []
@@ -162,7 +162,7 @@ def ends():
 
 TESTS = [encrypted, refused, proxied, ends]
 for test in TESTS:
-    test.only = "oci"  # what they look at is in front of any runtime
+    test.only = "oci"  # they test parts in front of any runtime
 
 if __name__ == "__main__":
     try:

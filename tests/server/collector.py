@@ -1,4 +1,5 @@
-"""OpenTelemetry's own Collector, built from traces/collector and run on loopback. It sends all that it takes on to another receiver."""
+"""OpenTelemetry's own Collector, built from traces/collector and run on loopback. It forwards all that it receives to another
+receiver."""
 
 import contextlib
 import hashlib
@@ -20,7 +21,7 @@ GIVEN = os.environ.get("HEARTH_TEST_COLLECTOR")
 
 
 def kept():
-    """The path of the program, named after its version and its source."""
+    """Returns the path of the program, which is named after its version and its source."""
     text = {name: open_bytes(os.path.join(SOURCE, name)) for name in FILES}
     version = re.search(rb"collector/otelcol v(\S+)", text["go.mod"])[1].decode()
     return os.path.join(CACHE, f"collector-{version}-{hashlib.sha256(b''.join(text.values())).hexdigest()[:8]}")
@@ -32,7 +33,7 @@ def open_bytes(path):
 
 
 def go():
-    """A Go that can build it: the first of PATH, or the one where Go's own archive is unpacked. Raises OSError where neither can."""
+    """Returns a Go that can build it: the first one in PATH, or the one from Go's own archive. Raises OSError if neither can."""
     seen = []
     for path in (os.environ.get("PATH"), "/usr/local/go/bin"):
         if found := shutil.which("go", path=path):
@@ -45,7 +46,7 @@ def go():
 
 
 def program(build):
-    """The collector: the one that HEARTH_TEST_COLLECTOR names, or the one built once. Raises OSError where it cannot be had."""
+    """Returns the collector that HEARTH_TEST_COLLECTOR names, or the one built once. Raises OSError if there is none."""
     if GIVEN or os.path.exists(kept()):
         return GIVEN or kept()
     if not build:
@@ -108,12 +109,12 @@ class Collector:
         return open_bytes(f"{self.folder}/log").decode()
 
     def complaints(self):
-        """Its own log above the level info, but for old names in our settings, which a newer one may tell of."""
+        """Returns its own log above the level info, except for warnings about old names in its settings."""
         told = map(json.loads, self.log().splitlines())
         return [each for each in told if each["level"] not in ("debug", "info") and "deprecated" not in each["msg"]]
 
     def count(self, name):
-        """The sum of one of its own counters, with any labels."""
+        """Returns the sum of one of its own counters, over all labels."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.own}/metrics", timeout=10) as answer:
             lines = answer.read().decode().splitlines()
         return sum(float(each.rsplit(" ", 1)[1]) for each in lines if re.match(rf"otelcol_{name}(_total)?[ {{]", each))

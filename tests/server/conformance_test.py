@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # suite: seconds=60 needs=node sanitizers=no
-"""The official MCP conformance suite against a server with its fixtures, and what needs none against a plain one; the official
-Inspector's lint of every tool's schema."""
+"""The official MCP conformance suite, against a server with its fixtures and, for scenarios that need none, a plain one; the
+official Inspector's lint of every tool's schema."""
 
 import json
 import os
@@ -14,11 +14,11 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Server, main, npm_ci, pool_yaml  # noqa: E402
 
 SUITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mcp", "conformance")
-NODE = os.path.join(SUITE, "node_modules", "node", "bin", "node")  # it needs 22, whatever the machine has
+NODE = os.path.join(SUITE, "node_modules", "node", "bin", "node")  # the suite needs Node 22, whatever the machine has
 PROGRAM = os.path.join(SUITE, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")
 INSPECTOR = os.path.join(SUITE, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
 
-# Scenarios that ask for nothing but the protocol. To subscribe takes a resource, which is a fixture.
+# Scenarios that need only the protocol. A subscription needs a resource, which is a fixture.
 PLAIN = {
     "2025-11-25": ["server-initialize", "logging-set-level", "ping", "completion-complete", "tools-list",
                    "server-sse-multiple-streams", "resources-list", "prompts-list", "dns-rebinding-protection",
@@ -28,23 +28,23 @@ PLAIN = {
                    "input-required-result-unsupported-methods", "input-required-result-validate-input",
                    "http-header-validation"],
 }
-# Checks within them that call a fixture all the same.
+# Checks in these scenarios that still call a fixture.
 NEEDS_FIXTURE = {"sep-2575-server-rejects-undeclared-capability", "sep-2575-http-server-no-independent-requests-on-stream",
                  "sep-2575-server-no-log-without-loglevel", "sep-2575-missing-capability-http-400"}
-# What the suite runs and does not score: parameters that travel as headers, too.
+# Scenarios that the suite runs but does not score: parameters that are also sent as headers.
 UNSCORED = {"2025-11-25": [], "2026-07-28": ["http-custom-header-server-validation"]}
 # Every endpoint with the number of its tools.
 TOOLS = {"/mcp": 10, "/compat/s0/mcp": 9, "/compat/s1/mcp": 7, "/compat/s2/mcp": 3, "/compat/s3/mcp": 4}
 
 
 def run_suite(server, requirements, out):
-    """The exit status (0: every scored scenario passed), what it printed, and each scenario's checks."""
+    """Returns the exit status (0: every scored scenario passed), the output, and each scenario's checks."""
     done = subprocess.run([NODE, PROGRAM, "server", "--url", server.url + "/mcp", "--requirements", requirements, "-o", out],
                           capture_output=True, text=True, timeout=300, env=dict(os.environ, HOME=out))
     checks = {}
     for folder in sorted(os.listdir(out)):
         path = os.path.join(out, folder, "checks.json")
-        scenario = re.match(r"server-(.+)-\d{4}-\d\d-\d\dT", folder)  # and the time, to the millisecond
+        scenario = re.match(r"server-(.+)-\d{4}-\d\d-\d\dT", folder)  # the name ends with the time, to the millisecond
         if scenario and os.path.exists(path):
             with open(path, encoding="utf-8") as f:
                 checks[scenario[1]] = json.load(f)
@@ -84,7 +84,8 @@ def test_without_fixtures():
 
 
 def lint(home, *where):
-    """The Inspector's exit status (6: a finding is an error), the tools that it listed, and what it found, warnings too."""
+    """Returns the Inspector's exit status (6: a finding is an error), the tools that it listed, and its findings, warnings
+    too."""
     done = subprocess.run([NODE, INSPECTOR, "--cli", *where, "--method", "tools/list", "--strict", "--format", "json", "-q"],
                           capture_output=True, text=True, timeout=120, env=dict(os.environ, HOME=home))
     assert done.returncode in (0, 6), done
@@ -92,7 +93,7 @@ def lint(home, *where):
     return done.returncode, said["result"]["tools"], said.get("schemaFindings", [])
 
 
-# An MCP server with a schema that the lint must not let pass.
+# An MCP server with a schema that the lint must refuse.
 BAD_SERVER = '''
 import json, sys
 answers = {"initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "bad", "version": "1"}},
@@ -121,7 +122,7 @@ def test_schemas():
 
 
 for each in (test_with_fixtures, test_without_fixtures, test_schemas):
-    each.only = "oci"  # the protocol is the server's own
+    each.only = "oci"  # the protocol does not depend on the runtime
 
 if __name__ == "__main__":
     main("server", [test_with_fixtures, test_without_fixtures, test_schemas])

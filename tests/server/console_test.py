@@ -19,7 +19,7 @@ python = Shared(pools=pool_yaml(POOL, image="python", memory="512Mi", warm=2))
 
 
 def address(server):
-    """Where the browser finds the console of a server."""
+    """Returns the URL where the browser finds the console of a server."""
     return server.url + "/"
 
 

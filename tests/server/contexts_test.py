@@ -238,7 +238,7 @@ def contexts_side_by_side():
         assert time.monotonic() - begun < 20
 
 
-# First: a server that was started anew knows of a prewarm only when it has made a sandbox itself.
+# Runs first: a restarted server knows of a prewarm only after it has made a sandbox itself.
 def prewarm():
     """a pool's imports are warm before the first claim; one that fails is told; its command has run"""
     with shared as s:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Credentials that code uses and cannot read: a service outside lets in whoever has the token; the sandbox never has
-it, wherever it looks and whatever it asks for."""
+"""Credentials that code uses but cannot read: an outside service accepts every caller with the token; the sandbox
+never has it, wherever it looks and whatever it asks for."""
 
 import contextlib
 import json
@@ -58,7 +58,7 @@ def ask(url, data=None, method=None, headers={}):
 
 
 def no_token(s, token, *answers):
-    """The token is in no answer, in no log, in no file of the server, in no command line and environment."""
+    """Checks that the token is in no answer, log, file of the server, command line or environment."""
     for answer in answers:
         assert token not in json.dumps(answer), answer
     assert token not in s.log()
@@ -102,7 +102,7 @@ print(os.environ)
                 assert "token " + "*" * len(token) + " end" in done["stdout"], done
                 assert "\n3000000\n200 200\n403\n(502, " in done["stdout"] and "encoded" in done["stdout"] and " False\n" in done["stdout"], done
                 no_token(s, token, done)
-            # Everything the sandbox's own processes can be read by.
+            # Everything that /proc shows of the sandbox's own processes.
             sweep = s.run(workspace["id"], "cat /proc/*/environ /proc/*/cmdline /proc/mounts 2>/dev/null | tr '\\0' '\\n'; env; "
                                            "grep -rs hearth- /tmp /dev/shm /workspace /dev/hearth-trust.pem | head", timeoutSeconds=60)
             seen = s.get(f"/v1/workspaces/{workspace['id']}/egress").json
@@ -184,7 +184,8 @@ def of_a_claim():
                     assert done["stdout"].strip() == "200", (restarted, done)
                 refused = python(s, operators, ask + f'\nprint(ask("{service.url}/hello"))', timeoutSeconds=60)
                 assert refused["stdout"].startswith("502\n") and "secret operators is not there" in refused["stdout"], refused
-            # Without a credential nobody stands between: the service's own authority is none that the sandbox knows.
+            # Without a credential there is no proxy between them, and the sandbox does not know the service's own
+            # authority.
             plain = python(s, without, ask, timeoutSeconds=60)
             assert "CERTIFICATE_VERIFY_FAILED" in json.dumps(plain["error"]), plain
             no_token(s, token, brought, named)
@@ -239,7 +240,7 @@ print(tunnel("{service.authority}", "elsewhere.example"))
             lines = done["stdout"].splitlines()
             assert lines[0] == "401" and " 421 " in lines[1] and " 200 " in lines[2] and "Error" in lines[3], done
             assert all(token not in json.dumps(asked) for asked in other.asked), other.asked
-        # Its certificate is of an authority that the server was not told of.
+        # The service's certificate is from an authority that the server does not know.
         with Server(pools=egress_pool(service, stored(service)), ready_within=300,
                     args=("--egress-exempt", "127.0.0.0/8", "--egress-secrets", folder)) as s:
             asked = len(service.asked)
@@ -269,7 +270,7 @@ print(ask("{service.url}/hello")[0])
 
 
 def established(s, port):
-    """Connections of the server's to the service."""
+    """Returns the server's connections to the service."""
     found = []
     with open("/proc/net/tcp") as table:
         for line in table.readlines()[1:]:
@@ -321,7 +322,7 @@ def declared_wrong():
             assert s.post("/v1/workspaces", {"pool": "e", "network": "None", "credentials": [{"host": "a.example", "value": token}]}).status == 422
 
 
-# What these show is the server's own doing, whatever makes the sandboxes.
+# These test only the server itself, so one runtime is enough.
 for test in (however_written, other_places, rotated, only_there, hanging, not_there, declared_wrong):
     test.only = "oci"
 

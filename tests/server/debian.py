@@ -1,5 +1,5 @@
-"""An archive of Debian packages of our own on loopback, made on the spot with no tool of Debian's. It counts what is asked, and
-lies when it is told to, as the indexes beside it do. Standard library only."""
+"""An archive of Debian packages on loopback, made without Debian's tools. It counts requests and lies on demand, like the
+indexes of index.py. Standard library only."""
 
 import gzip
 import hashlib
@@ -24,7 +24,7 @@ def tar(files):
 
 
 class Deb:
-    """A package with one program, which says `says`, in /usr/bin under the package's name; `size` more bytes that do not compress."""
+    """A package with a program of its name in /usr/bin, which prints `says`. `size`: more bytes, which do not compress."""
 
     def __init__(self, name, version="1.0", says="here", depends="", size=0, architecture="all"):
         self.name, self.version, self.architecture = name, version, architecture
@@ -49,7 +49,8 @@ class Deb:
 
 
 class Archive(Index):
-    """Use as a context. `packing`: how its index is to be had. `sign` makes an InRelease of a Release; without it there is only a Release."""
+    """Use as a context. `packing`: the forms in which its index exists. `sign` makes an InRelease from a Release; without it there is only a
+    Release."""
 
     def __init__(self, debs, machine, suite="hearthy", packing=("gz", "xz"), by_hash=True, sign=None, delay=0.0):
         super().__init__(delay=delay)
@@ -62,7 +63,7 @@ class Archive(Index):
         return f"http://127.0.0.1:{self.port}/debian"
 
     def publish(self, debs):
-        """What the archive has from now on; what it had before is still there by its hash."""
+        """Replaces the archive's content. The old content is still there by its hash."""
         root = f"/debian/dists/{self.suite}"
         self.files = {f"/debian/{deb.path}": deb.content for deb in debs}
         plain = "".join(deb.stanza() for deb in debs).encode()
@@ -74,7 +75,7 @@ class Archive(Index):
             path = f"main/binary-{self.architecture}/Packages" + ("" if form == "plain" else "." + form)
             digest = hashlib.sha256(body).hexdigest()
             listed += f" {digest} {len(body)} {path}\n"
-            if form in self.packing:  # what is not packed is told in any case, as archives do
+            if form in self.packing:  # the unpacked form is listed in any case, as archives do
                 self.pages[f"{root}/{path}"] = body
                 self.pages[f"{root}/main/binary-{self.architecture}/by-hash/SHA256/{digest}"] = body
         release = (f"Origin: Tests\nSuite: {self.suite}\nCodename: {self.suite}\nArchitectures: {self.architecture}\nComponents: main\n"

@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 @contextlib.contextmanager
 def server_with(folder, mib, **fields):
-    """A server with a file system of its own, so many MiB large, in a folder of its data directory; gives both."""
+    """Yields a server and a folder of its data directory that is a file system of its own, `mib` MiB large."""
     data = tempfile.mkdtemp(prefix="hearth-server-")
     path = os.path.join(data, folder)
     try:
@@ -38,7 +38,7 @@ def server_with(folder, mib, **fields):
 
 
 def fill(path):
-    """Takes all that is free there."""
+    """Fills the file system of the path."""
     with open(os.path.join(path, "filler"), "wb", buffering=0) as f:
         for size in (MIB, 4096, 1):
             with contextlib.suppress(OSError):
@@ -52,7 +52,8 @@ def empty(path):
 
 @contextlib.contextmanager
 def server_on_ext4(mib, **fields):
-    """A server whose data directory is all of a small ext4, a tenth of which only root may take; its log is elsewhere."""
+    """Yields a server whose data directory is on a small ext4, a tenth of which only root may use, and the ext4. Its log
+    is elsewhere."""
     folder = tempfile.mkdtemp(prefix="hearth-server-")
     image, path = os.path.join(folder, "disk.img"), os.path.join(folder, "disk")
     try:
@@ -75,7 +76,7 @@ def server_on_ext4(mib, **fields):
 
 
 def take_all(path):
-    """Takes what is free there, also what only root may take."""
+    """Fills the file system, also the part that only root may use."""
     with open(os.path.join(path, "filler"), "ab") as f:
         at = f.tell()
         for size in (16 * MIB, MIB, 4096):
@@ -96,7 +97,7 @@ def full_state_disk():
         w = s.open_workspace()["id"]
         assert s.run(w, "echo before")["stdout"] == "before\n"
         fill(state)
-        # What need not be on disk is answered: the result is in memory until there is room.
+        # Requests that need no disk are answered: the result stays in memory until there is room.
         key = {"Idempotency-Key": new_key()}
         body = {"command": "head -c 300000 /dev/zero | tr '\\0' x; echo; head -c 8 /dev/urandom | od -An -tx1"}
         shot = s.post("/v1/executions", body, headers=key)
@@ -104,7 +105,7 @@ def full_state_disk():
         kept = s.run(w, "echo within; seq 20000")
         wait_for("a refused write", lambda: metric(s, "hearth_journal_pending_bytes") > 300000)
 
-        # What must be is refused, in words, once the last free bytes of the data file are used up.
+        # Requests that need the disk are refused with a reason, after the data file's last free bytes are used up.
         def patched():
             return s.call("PATCH", f"/v1/workspaces/{w}", {"labels": {f"k{i}": "x" * 60 for i in range(20)}})
 
@@ -120,7 +121,7 @@ def full_state_disk():
         again = s.post("/v1/executions", body, headers=key)
         assert again.json["stdout"] == shot.json["stdout"], again
 
-        # So much waits at last that no new work is let in; all else is served.
+        # Finally, too much waits for new work to be accepted. All other requests are served.
         flood = {"command": "head -c 10000000 /dev/zero | tr '\\0' x", "outputLimitBytes": 10000000, "background": True}
 
         def pushed_back():
@@ -192,13 +193,13 @@ def start_on_a_full_disk(how):
         take_all(disk)
         wait_for("a database that takes no more",
                  lambda: s.call("PATCH", f"/v1/workspaces/{w}", {"labels": {f"k{i}": new_key() for i in range(20)}}, **admin).status == 507, 60)
-        # A stolen token is revoked all the same, and stays so.
+        # A stolen token is still revoked, and stays revoked.
         assert s.get("/v1/workspaces", **thief).status == 200
         assert s.call("DELETE", f"/v1/tokens/{stolen}", **admin).status == 204
         assert s.get("/v1/workspaces", **thief).status == 401
 
         how(s)
-        take_all(disk)  # what the server's end has given back
+        take_all(disk)  # the space that the server's end has freed
         s.start(wait=0)
 
         def serves():
@@ -278,7 +279,7 @@ start_on_a_full_disk_after_kill.only = start_on_a_full_disk_after_stop.only = da
 def promised_disk():
     """workspaces are promised no more than the disk times the over-commit; a claim beyond it is DISK_FULL, and room comes back"""
     pools = pool_yaml(warm=2, on_empty="Fail")
-    # 99 MiB but for the reserve: three of 64 MiB.
+    # 99 MiB without the reserve, times two: room for three of 64 MiB.
     with server_with("storage", 110, pools=pools, args=["--disk-overcommit", "2"]) as (s, _):
         opened = [s.open_workspace()["id"], s.open_workspace()["id"]]
         wait_for("the third", lambda: s.get("/v1/pools/shell").json["status"]["ready"] == 1)

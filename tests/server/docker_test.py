@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # suite: seconds=150 needs=hearth-bench
-"""What only the docker runtime can show: a daemon that restarts, dies or hangs, images of the daemon's own, and how
-its containers are shut in. Each test has a daemon of its own, whose end it can be."""
+"""Cases of the docker runtime only: a daemon that restarts, dies or hangs, images of the daemon's own, and the
+confinement of its containers. Each test has its own daemon, which it may end."""
 
 import contextlib
 import datetime
@@ -43,8 +43,8 @@ def restart(sign):
         w = s.open_workspace()["id"]
         assert s.run(w, "echo hi")["stdout"] == "hi\n"
         d.stop(sign)
-        if sign == signal.SIGTERM:  # killed, it leaves its containers to the next one
-            # Its containers have ended, but nobody can say so: until the daemon does, they only do not answer.
+        if sign == signal.SIGTERM:  # a killed daemon leaves its containers to the next one
+            # The containers have ended, but only the daemon can report it. Until then, they just do not answer.
             wait_for("the silence", lambda: s.post(f"/v1/workspaces/{w}/touch").status in (410, 503), 5)
         assert s.get("/v1/pools").status == 200
         d.start()
@@ -93,7 +93,7 @@ def daemon_hangs():
 
 
 def import_image(d, name, changes):
-    """An image of the daemon's own: one busybox, and what a hostile or careless image says about itself."""
+    """Imports an image into the daemon: a busybox, with the settings of a hostile or careless image."""
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w") as t:
         for blob in glob.glob(os.path.join(IMAGES, "shell", "blobs", "sha256", "*")):
@@ -147,14 +147,14 @@ def shut_in():
         for line in ("CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp_filters:\t2"):
             assert line in out, (line, out)
         agent, tenant = (int(x) for x in out.split()[-2:])
-        assert agent <= 900 and tenant == 1000, out  # the kernel takes the tenant's first
+        assert agent <= 900 and tenant == 1000, out  # the kernel kills the tenant's processes first
         twice = subprocess.run(["docker", "-H", d.socket, "create", "--name", c["Name"][1:], c["Image"], "/bin/sh"],
                                capture_output=True, text=True, check=False)
         assert twice.returncode != 0 and "already in use" in twice.stderr, twice
 
 
 def doctor(env, *args):
-    """The findings of `hearth doctor` by name."""
+    """Returns the findings of `hearth doctor` by name."""
     done = subprocess.run([os.path.join(BUILD, "hearth"), "doctor", "--json", *args], env=dict(os.environ, **env),
                           capture_output=True, text=True, check=False)
     return {c["name"]: c for c in json.loads(done.stdout)["checks"]}
@@ -199,10 +199,10 @@ def other_clock():
         w = s.open_workspace(maxLifetimeSeconds=900)
         assert 890 < seconds_to(w["expiresAt"]) < 901, w
         out = s.run(w["id"], "cut -d. -f1 /proc/uptime")
-        assert int(out["stdout"]) - here > 99_000, out  # it is another clock indeed
+        assert int(out["stdout"]) - here > 99_000, out  # the clocks do differ
         e = s.get(f"/v1/executions/{out['id']}").json
         assert -60 < seconds_to(e["startedAt"]) <= 0.1, e
-        time.sleep(2.5)  # the agent would have ended itself by now
+        time.sleep(2.5)  # by now the agent would have ended itself
         assert s.run(w["id"], "echo alive")["stdout"] == "alive\n"
         short = s.open_workspace(maxLifetimeSeconds=6)
         s.kill9()
@@ -217,7 +217,7 @@ def other_clock():
 
 
 def hides(folder):
-    """A program that runs another where this folder is another one."""
+    """Returns a command that runs another one in a mount namespace where this folder is empty."""
     return ["unshare", "--mount", "--propagation", "slave", "sh", "-c",
             f'mkdir -p "{folder}" && mount -t tmpfs none "{folder}" && exec "$@"', "sh"]
 
@@ -225,7 +225,7 @@ def hides(folder):
 def other_files():
     """a daemon that does not see our files gets the agent in a volume; server and doctor say so; the volume goes with the last sandbox"""
     with daemon(wrapper=hides("/run/hearth")) as d, Server() as s:
-        told = doctor(d.env, "--runtime", "docker", "--data-dir", "/run/hearth")  # looks there
+        told = doctor(d.env, "--runtime", "docker", "--data-dir", "/run/hearth")  # it looks in this folder
         assert told["docker-agent"]["message"] == "copy: the daemon does not see this machine's files", told
         assert not glob.glob("/run/hearth/hearth-probe-*")
         assert "mode=copy" in s.log() and "does not see this machine's files" in s.log(), s.log()[-2000:]
@@ -252,7 +252,7 @@ def copied_agent_shut_in():
         assert "srw-------" in out["stdout"] and "socket" not in out["stdout"], out
         assert {line for line in out["stdout"].splitlines() if line.startswith("CapEff")} == {"CapEff:\t0000000000000000"}, out
         assert "NoNewPrivs:\t0" not in out["stdout"] and "Seccomp:\t0" not in out["stdout"], out
-        s.call("PUT", f"/v1/workspaces/{w['id']}/files/f", raw=b"x")  # a relay more
+        s.call("PUT", f"/v1/workspaces/{w['id']}/files/f", raw=b"x")  # this needs one more relay
         s.kill9()
         s.start()
         wait_for("the end of old relays", lambda: s.run(w["id"], "ps -o args | grep -c '[h]earth/agent --relay'")["stdout"] == "1\n")

@@ -45,7 +45,7 @@ exit "$status"
 
 class Block(NamedTuple):
     page: str
-    line: int  # of its first line
+    line: int  # the number of its first line
     kind: str
     text: str
     reason: str  # why it is not run; else empty
@@ -56,7 +56,7 @@ class Block(NamedTuple):
 
 
 def blocks(page):
-    """The fenced blocks of a page that a reader runs."""
+    """Returns the fenced blocks of a page that a reader runs."""
     with open(os.path.join(REPO, page), encoding="utf-8") as file:
         lines = file.read().split("\n")
     found, above, number = [], "", 0
@@ -76,7 +76,7 @@ def blocks(page):
 
 
 class Home:
-    """An empty home, with the program, a curl that fails, and what the pages speak of."""
+    """An empty home with the program, a curl that fails for errors, and the files that the pages mention."""
 
     def __init__(self, server):
         self.server = server
@@ -101,12 +101,12 @@ class Home:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def here(self, text):
-        """The text with the addresses of this server."""
+        """Returns the text with the addresses of this server."""
         text = re.sub(r"\b(localhost|127\.0\.0\.1):8080\b", f"127.0.0.1:{self.server.port}", text)
         return re.sub(r"\b(localhost|127\.0\.0\.1):9464\b", f"127.0.0.1:{self.server.ops_port}", text)
 
     def run(self, todo):
-        """Runs the blocks in one shell; fails with the block that failed."""
+        """Runs the blocks in one shell. Fails with the block that failed."""
         script = ["set -euo pipefail", f"cd {self.folder}"]
         for number, block in enumerate(todo):
             script.append(f"echo {number} >.block")
@@ -150,7 +150,7 @@ class Home:
 
 
 def session(text):
-    """The commands of a terminal session, each with the output below it."""
+    """Returns the commands of a terminal session, each with the output below it."""
     found = []
     for line in text.rstrip("\n").split("\n"):
         if line.startswith("$ "):
@@ -161,7 +161,8 @@ def session(text):
 
 
 def compare(output, expected):
-    """The output is as printed, except for ids, times, decimal numbers and the width of columns; … is any text."""
+    """Checks that the output is as printed, except for ids, times, decimal numbers and the width of columns; … is any
+    text."""
     def plain(path):
         with open(path, encoding="utf-8") as file:
             text = re.sub(r"\b(\d+(\.\d+)?(ms|s|m|h))+\b|\b\d+\.\d+\b", "0", re.sub(r" +", " ", file.read()))
@@ -177,7 +178,7 @@ def compare(output, expected):
 
 
 def pools():
-    """What ./run serves, with a short start: the pool of sandbox_images/python."""
+    """Returns the pools that ./run serves, with a short start: the pool of sandbox_images/python."""
     with open(os.path.join(REPO, "sandbox_images", "python", "pool.yaml"), encoding="utf-8") as file:
         return file.read()
 
@@ -187,7 +188,7 @@ covered = set()  # pages whose commands ran
 
 
 def saved_image(server):
-    """A small image as `docker save` writes it, which the pages import."""
+    """Saves a small image like `docker save`, which the pages import. Returns its path."""
     archive = os.path.join(server.data, "x.tar")
     if not os.path.exists(archive):
         subprocess.run(["skopeo", "copy", "--quiet", f"oci:{IMAGES}/shell", f"docker-archive:{archive}:x:latest"], check=True)
@@ -248,7 +249,7 @@ def security():
 
 
 def authorize(server, token):
-    """From now on each call of this test has the token."""
+    """Adds the token to each later call of this test."""
     call = server.call
 
     def with_token(method, path, body=None, headers=None, **fields):
@@ -381,7 +382,7 @@ def links():
 
 
 def headings(path):
-    """The anchors of a page's headings, as they are made from their words."""
+    """Returns the anchors of a page's headings, as they are made from their words."""
     with open(path, encoding="utf-8") as file:
         return {re.sub(r"[^\w\- ]", "", line.strip("# \n").lower()).replace(" ", "-") for line in file if line.startswith("#")}
 
@@ -396,7 +397,7 @@ def ends():
 
 TESTS = [links, service, settings, definitions, flags, reference, tools, metrics, picture, front_page, from_code, command_line, mcp_clients, operating, observing, images_and_packages, security, ends]
 for test in TESTS:
-    test.only = "oci"  # what they look at is in front of any runtime
+    test.only = "oci"  # they test parts in front of any runtime
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--compare"]:

@@ -147,7 +147,7 @@ def moved_to_denied():
         with server(pool("m", "Mirror"), args=mirrored(index, "--mirror-hosts", hosts[0])) as s:
             workspace = s.open_workspace(pool="m")["id"]
             wrong = s.run(workspace, "pip install --no-input --retries 0 hearthfoo", timeoutSeconds=100)
-            assert wrong["exitCode"] != 0 and "denied" not in wrong["stderr"], wrong  # what it gives is no such wheel
+            assert wrong["exitCode"] != 0 and "denied" not in wrong["stderr"], wrong  # its answer is not this wheel
             assert [h for h in elsewhere.heard if h.startswith(b"GET /files/hearthfoo-1.0-py3-none-any.whl ")], elsewhere.heard
 
 
@@ -196,7 +196,7 @@ def says_why():
             gone = s.run(workspace, "pip install hearth-nothing-here", timeoutSeconds=100)
             assert gone["exitCode"] == 1 and "No matching distribution" in gone["stderr"], gone
             index.leave()
-            # npm left alone would need 70 s to say so.
+            # With npm's own settings this would take 70 s.
             for command in ("pip -vv install hearth-asked-later", "npm install hearth-asked-later"):
                 away = s.run(workspace, command + " 2>&1", timeoutSeconds=60)
                 assert away["exitCode"] == 1 and "the index is unreachable" in away["stdout"], away
@@ -327,7 +327,7 @@ for host in {hosts}:
             assert done["stdout"] == "canary\n403\ncanary\n", done
             assert len(listener.heard) == 2, listener.heard
             seen = s.get(f"/v1/workspaces/{workspace}/egress").json
-            # They are told in the order of their ends.
+            # The entries are in the order of their ends.
             decisions = {e["destination"]: e["decision"] for e in seen["latest"]}
             assert [decisions[host] for host in hosts] == ["allowed", "denied_address", "allowed"] and len(seen["latest"]) == 3, seen
             lines = [line for line in s.log().splitlines() if "egress.request" in line]
@@ -337,7 +337,7 @@ for host in {hosts}:
 
 
 def one_port():
-    """A socket for UDP and one for TCP on the same port, which was free for both."""
+    """Returns a socket for UDP and one for TCP on the same port, which was free for both."""
     for _ in range(50):
         udp = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
         udp.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -374,7 +374,7 @@ def dns_tunnel():
             assert heard == [], heard
             seen = s.get(f"/v1/workspaces/{workspace}/egress").json
             assert [e["decision"] for e in seen["latest"]] == ["not_allowed"] * 100, seen
-        exec(code.split("secret =")[0], scope := {})  # the canary hears the same from outside
+        exec(code.split("secret =")[0], scope := {})  # from outside, the canary receives the same
         for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
             with socket.socket(socket.AF_INET, kind) as s:
                 s.connect(("127.0.0.1", port))
@@ -386,7 +386,7 @@ def dns_tunnel():
 def allowed_service():
     """a service on the allow-list is reached by urllib as it is, another is not; the claim may narrow the list"""
     with Listener() as service, Listener() as other:
-        allow = [f"127.0.0.2:{service.port}", f"127.0.0.2:{other.port}"]  # a sandbox asks 127.0.0.1 itself
+        allow = [f"127.0.0.2:{service.port}", f"127.0.0.2:{other.port}"]  # for a sandbox, 127.0.0.1 is the sandbox itself
         get = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.2:%d/').read())"
         with server(pool("e", "Egress", allow), args=("--egress-exempt", "127.0.0.2")) as s:
             workspace = s.open_workspace(pool="e", allow=[f"127.0.0.2:{service.port}"])["id"]
@@ -573,14 +573,14 @@ def packages():
 
 
 class MachinesIndex:
-    """The index that this machine's own pip or npm is set up for, and the hosts of one package's files; where there is none, or
-    it is not reached directly, `why` says so. No host of the outside is written in these tests."""
+    """The index that this machine's own pip or npm is configured for, and the hosts of one package's files. If there is none,
+    or it is not directly reachable, `why` gives the reason. These tests contain no name of an outside host."""
 
     def __init__(self, tool, package):
         self.tool, self.package, self.url, self.hosts, self.why = tool, package, None, [], None
         try:
             self.url = self.configured().rstrip("/") + "/"
-            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # as the server asks
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # like the server's requests
             with opener.open(self.url + package + ("/" if tool == "pip" else ""), timeout=20) as answer:
                 page, here = answer.read().decode(), answer.url
             found = re.findall(r'href="([^"#]+)', page) if tool == "pip" else re.findall(r'"tarball": ?"([^"]+)', page)
@@ -598,7 +598,7 @@ class MachinesIndex:
         return named[1] if named else said(sys.executable, "-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url)").strip()
 
 
-real = []  # of this machine, as far as it reaches them
+real = []  # this machine's indexes, as far as it reaches them
 
 
 def real_indexes():
@@ -617,12 +617,12 @@ def real_indexes():
         assert len(os.listdir(os.path.join(s.data, "state", "mirror"))) >= len(real), "each file, by its hash"
 
 
-# What these show is the server's own doing, whatever makes the sandboxes.
+# These test only the server itself, so one runtime is enough.
 for test in (moved_files, moved_to_denied, one_download, lying_index, says_why, denied_addresses, denied_within_exempt, allowed_service, dns_tunnel,
              survives_restart, floods, held_heads, real_indexes):
     test.only = "oci"
 
-pip_installs.remote = True  # there the bytes are carried
+pip_installs.remote = True  # there, frames carry the bytes
 
 if __name__ == "__main__":
     if chosen(real_indexes):

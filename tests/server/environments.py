@@ -11,7 +11,8 @@ from harness import BUILD
 
 
 def environment(name, pins):
-    """The Python of the environment `name`, which has the packages of the file `pins`. Raises OSError where they cannot be had."""
+    """Returns the Python of the environment `name`, which has the packages of the file `pins`. Raises OSError if they are
+    unavailable."""
     folder = os.path.join(BUILD, name)
     python, mark = os.path.join(folder, "bin", "python"), os.path.join(folder, os.path.basename(pins))
     if os.path.exists(mark) and filecmp.cmp(pins, mark, shallow=False):

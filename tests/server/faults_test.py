@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # suite: seconds=150 needs=gpu-standin
-"""Ten faults, each provoked for real and found as docs/on-call.md says: its alert fires and its panel shows it in a real Prometheus,
-its command names the cause, and the console's view reads it. Of a lost leader only the rule is shown here; tests/cluster/wires.py has a real one."""
+"""Ten faults, each provoked for real and found as docs/on-call.md says: its alert fires and its panel shows it in a real Prometheus, its command
+names the cause, and the console's view reads it. For a lost leader, only the rule is tested here; tests/cluster/wires.py has a real one."""
 
 import json
 import os
@@ -22,15 +22,15 @@ monitor = Monitor()
 
 
 class OnCall:
-    """Somebody who has the page, Grafana, the console and a shell."""
+    """A person on call, with docs/on-call.md, Grafana, the console and a shell."""
 
     def __init__(self, server, fault):
         self.server, self.job, self.row = server, job(fault), table()[fault]
-        now = time.time()  # rates count from what was seen before
+        now = time.time()  # rates need samples from before
         wait_for("Prometheus", lambda: self.ask(f'timestamp(hearth_build_info{{job="{self.job}"}}) > {now}'), 40)
 
     def paged(self, alert, **labels):
-        """Waits until the alert fires, with these labels; it must be one of the row, and lead to a runbook."""
+        """Waits until the alert fires with these labels. It must be one of the row's, and lead to a runbook."""
         assert (alert, alert.lower()) in self.row["alerts"], self.row
         with open(os.path.join(REPO, "docs/runbooks.md"), encoding="utf-8") as f:
             assert f"## {alert}\n" in f.read()
@@ -57,13 +57,13 @@ class OnCall:
         return wait_for(f"the panel {self.row['panel']}", shown, 30)
 
     def types(self, **names):
-        """What the row's command prints, its words in capitals replaced."""
+        """Runs the row's command, with its words in capitals replaced. Returns its output."""
         words = [names.get(word, word) for word in self.row["command"].split()]
         assert words[0] == "hearth" and not any(word.isupper() for word in words), words
         return hearth(self.server, *words[1:])
 
     def opens(self, view, path):
-        """What a view of the console reads."""
+        """Returns the data that a view of the console reads."""
         assert self.row["view"].startswith(view), self.row
         with open(os.path.join(REPO, "api/console/page/main.js"), encoding="utf-8") as f:
             assert f'title: "{view}"' in f.read()
@@ -77,7 +77,7 @@ def condition(pool, kind):
 
 
 def provoked(fault):
-    """The fault on a server that the monitor scrapes."""
+    """Returns the fault on a server that the monitor scrapes."""
     return FAULTS[fault](*monitor.of(fault))
 
 
@@ -112,7 +112,7 @@ def slow_image():
         assert "because its image was being unpacked" in said, said
         assert who.opens("Workspaces", f"/v1/workspaces/{fault.names['WORKSPACE']}/timeline")["largest"] == "queue"
         assert "was the unpacking of the image on this machine" in hearth(fault.s, "explain", fault.by_name)
-        # The series of the image's pool are born early; those of claims without a pool stay.
+        # The series of the image's pool appear early; the series of claims without a pool stay.
         assert re.search(r'^hearth_claims_total\{[^}]*pool=""', fault.s.ops("/metrics").body.decode(), re.MULTILINE)
         told = [(each["type"], each["resource"]) for each in fault.s.get("/v1/events?limit=500").json["items"]]
         assert ("pool.image_unpacking", "declared") in told and ("pool.image_unpacked", "declared") in told, told
@@ -133,7 +133,7 @@ def full_disk():
         assert degraded["status"] == "True" and degraded["reason"] == "DiskFull" and "kept for the server's state" in degraded["message"], degraded
         who.paged("HearthDiskLow", disk="workspaces")
         who.paged("HearthDiskLow", disk="state")
-        who.graph()  # what is kept; nothing is free
+        who.graph()  # the panel shows the kept bytes, as none are free
         looked = subprocess.run([os.path.join(BUILD, "hearth"), "doctor", "--data-dir", s.data], capture_output=True, text=True, timeout=60, check=False)
         assert looked.returncode != 0 and re.search(r"^.*disk.*0 of .* are free on the disk of ", looked.stdout, re.MULTILINE), looked
         assert s.run(fault.held, "echo on")["stdout"] == "on\n"
@@ -201,7 +201,7 @@ def dead_mirror():
         assert condition(pool, "Mirrored")["reason"] == "IndexFails", pool
         logged = hearth(s, "logs", "--server")
         assert re.search(rf"event=egress.request workspace={workspace} .*destination=pypi:hearthbar decision=index_failed status=502", logged), logged
-        asked = s.get(f"/v1/workspaces/{workspace}/egress").json  # of the runbook
+        asked = s.get(f"/v1/workspaces/{workspace}/egress").json  # the runbook asks this
         assert asked["refused"] > 0 and "index_failed" in [each["decision"] for each in asked["latest"]], asked
 
 
@@ -272,7 +272,7 @@ def memory():
 
 
 def stalled():
-    """Seconds in which some task of the machine has waited for memory."""
+    """Returns the seconds in which some task of the machine has waited for memory."""
     with open("/proc/pressure/memory", encoding="ascii") as f:
         return int(re.search(r"some .*total=(\d+)", f.read())[1]) / 1e6
 

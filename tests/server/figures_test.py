@@ -13,7 +13,7 @@ from harness import Shared, main, pool_yaml  # noqa: E402
 
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
           "io.modelcontextprotocol/clientInfo": {"name": "figures", "version": "1"}}
-MOST = 910_000  # with the JSON-RPC around it
+MOST = 910_000  # including the JSON-RPC around it
 MARGIN = "import numpy as np, matplotlib.pyplot as plt\nnp.random.seed(1)\n"
 IMSHOW = MARGIN + "plt.figure(figsize=(9, 9)); plt.imshow(np.random.rand(900, 900)); plt.show()"
 SCATTER = MARGIN + ("plt.rcParams['savefig.dpi'] = 300\nr = np.random.rand(20000, 2)\n"
@@ -41,7 +41,7 @@ def images(content):
 
 
 def linked(s, content, name):
-    """The whole file behind the link that a result tells of it."""
+    """Returns the whole file behind the link that a result names."""
     [url] = [word for line in text(content).splitlines() if name in line for word in line.split() if word.startswith("http")]
     return s.get(urllib.parse.urlsplit(url).path).body
 
@@ -57,7 +57,7 @@ def seen():
             assert whole.startswith(b"\x89PNG") and len(whole) > len(shown), (len(whole), len(shown), text(content))
             assert "pixels" in text(content) and "saved as hearth-figure-1.png" in text(content), text(content)
         [(kind, _)] = images(call(s, "run", {"code": MARGIN + "plt.plot([1, 2]); plt.show()"}))
-        assert kind == "image/png"  # small ones are what they are
+        assert kind == "image/png"  # small pictures stay as they are
 
 
 def many():

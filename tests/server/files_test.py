@@ -26,7 +26,7 @@ def problem(answer, status, code):
 
 
 def tar_of(members):
-    """A tar of (name, content or TarInfo changes)."""
+    """Returns a tar of (name, content or TarInfo changes)."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name, content in members:
@@ -169,7 +169,7 @@ def artifact_quota():
 
 
 def agents(instance):
-    """The agents of this server, as the host sees them."""
+    """Returns the agents of this server, as the host sees them."""
     found = []
     for pid in pids():
         try:
@@ -236,7 +236,7 @@ large_file.only = "oci"
 def slow_clients():
     """an end cuts transfers under way: a client that reads nothing and one that sends nothing keep no disk"""
     def passed(pid):
-        """The disks of files that the server has open: their devices' numbers."""
+        """Returns the device numbers of the disks whose files the server has open."""
         found = set()
         for fd in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
@@ -303,7 +303,7 @@ def long_listing():
 long_listing.only = "oci"  # docker's workspace is memory and has fewer inodes
 
 
-slow_clients.only = "oci"  # whose disks are file systems of their own
+slow_clients.only = "oci"  # only its disks are file systems of their own
 
 if __name__ == "__main__":
     main("server", [archives, links, artifacts, artifact_quota, large_file, slow_clients, long_listing])

@@ -68,7 +68,7 @@ gone = get_workspace.sync(w.id, client=client)
 assert isinstance(gone, Problem) and gone.status == 410 and gone.reason == "deleted", gone
 '''
 
-# Run with the generated models beside it; its input is what the server has answered.
+# Run with the generated models beside it; its input is the server's answers.
 MODELS = '''
 import json, sys
 import models
@@ -153,7 +153,7 @@ class Generated:
         self.server.__exit__(*why)
 
     def stream(self):
-        """The events of a run that fails, as the document describes them."""
+        """Returns the events of a run that fails, as the document describes them."""
         s = self.server
         answer = s.post(f"/v1/workspaces/{s.open_workspace()['id']}/executions", {"command": "echo out; exit 3"},
                         headers={"Accept": "text/event-stream"})
@@ -226,7 +226,7 @@ def typescript():
 
 TESTS = [client, models, another_client, typescript]
 for each in TESTS:
-    each.only = "oci"  # the document is the server's own
+    each.only = "oci"  # the document does not depend on the runtime
 
 if __name__ == "__main__":
     try:

@@ -67,7 +67,7 @@ class Machine:
 
     @property
     def seat(self):
-        """The lock of the server that has this machine's GPUs."""
+        """The path of the lock of the server that has this machine's GPUs."""
         digest = hashlib.sha256(self.args[1].encode()).hexdigest()
         return f"/run/hearth/gpus-{digest[:12]}.lock"
 

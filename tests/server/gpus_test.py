@@ -104,7 +104,7 @@ def one_server():
         mine = open_with_gpu(s)
         keep_secret(s, mine["id"])
         s.kill9()
-        with machine.server(gpu_pool()) as other:  # the sandbox lives on, and has its device
+        with machine.server(gpu_pool()) as other:  # the sandbox lives on, and keeps its device
             assert gpus(other) == {}, gpus(other)
         s.start()
         assert s.call("DELETE", f"/v1/workspaces/{mine['id']}").status == 204
@@ -152,7 +152,7 @@ def survives():
 
 
 def programs(machine):
-    """Pids of helpers that have the stand-in's folder in their environment."""
+    """Returns the pids of helpers that have the stand-in's folder in their environment."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -219,7 +219,7 @@ def condemned():
         done = hearth(s, "gpu", "scrub", uuid(0))
         assert done.returncode == 0, done
         assert open_with_gpu(s)["gpus"] == [uuid(0)]
-        assert hearth(s, "gpu", "scrub", uuid(0)).returncode != 0  # it is not condemned any more
+        assert hearth(s, "gpu", "scrub", uuid(0)).returncode != 0  # it is no longer condemned
 
 
 def faults():

@@ -1,5 +1,5 @@
-"""What the black-box tests stand on: a real server of its own for each test, a small HTTP client, a
-look at what is left on the machine, and the result lines that ./test counts. Standard library only."""
+"""The base of the black-box tests: a real server for each test, a small HTTP client, a check of what is left on the
+machine, and the result lines that ./test counts. Standard library only."""
 
 import atexit
 import contextlib
@@ -29,28 +29,29 @@ import second_try  # noqa: E402
 BUILD = os.environ.get("HEARTH_BUILD", os.path.join(REPO, "build", "dev"))
 IMAGES = os.environ.get("HEARTH_TEST_IMAGES", os.path.join(REPO, "build", "test-data", "images"))
 RESULTS = os.environ.get("HEARTH_TEST_RESULTS")
-# What main() runs each test on. docker-remote: a daemon reached by TCP with certificates, as if on another machine
-# (the agent is copied); only tests with an attribute `remote`, as the rest would show what docker has shown.
+# The runtimes on which main() runs each test. docker-remote: a daemon reached by TCP with certificates, as if on
+# another machine (the agent is copied). It runs only tests with an attribute `remote`; the others would repeat
+# docker's results.
 RUNTIMES = os.environ.get("HEARTH_TEST_RUNTIME", "oci,docker,docker-remote").split(",")
 
-# HEARTH_BUILD may be a sanitizer preset. Then every wait of these tests is longer by this factor, the
-# results are counted under a stage of their own, and a report of the sanitizer fails the test.
+# HEARTH_BUILD may be a sanitizer preset. Then every wait of these tests is longer by this factor, the results are
+# counted under a stage of their own, and a report of the sanitizer fails the test.
 PRESET = os.path.basename(os.path.normpath(BUILD))
 SANITIZER = PRESET if PRESET in ("asan", "tsan") else None
 SLOWER = {"asan": 3, "tsan": 6}.get(SANITIZER, 1)
-SANITIZER_STATUS = 86  # no exit status of ours
+SANITIZER_STATUS = 86  # no program of Hearth's exits with this status
 SHOWN_REPORT = 8000
 SANITIZER_REPORT = re.compile(r"^.*(?:(?:ERROR|WARNING|FATAL): \w*Sanitizer|\w+Sanitizer has encountered"
                               r"|\w+Sanitizer: CHECK failed|:\d+:\d+: runtime error: ).*$", re.MULTILINE)
 
 
 def sanitizer_options(log_path="stderr"):
-    """The environment of a program whose reports are looked for. Reports go to the file `log_path`.PID;
+    """Returns the environment of a program whose reports are read. Reports go to the file `log_path`.PID;
     a server writes to its log instead, because it has given up the right to make files.
 
-    A leak is looked for where a process ends by exit(): in the server, which libasan makes dumpable
-    again while it looks, and in the commands. The launcher and its children end by _exit() and are
-    never looked at: each is a copy of a process made by fork(), and what it still holds is no leak."""
+    Leaks are searched for where a process ends by exit(): in the server, which libasan makes dumpable
+    again for the search, and in the commands. The launcher and its children end by _exit() and are
+    never searched: each is a copy of a process made by fork(), and memory that it still holds is no leak."""
     options = f"exitcode={SANITIZER_STATUS}:log_path={log_path}"
     return {"ASAN_OPTIONS": f"detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:{options}",
             "LSAN_OPTIONS": options,
@@ -82,7 +83,8 @@ given_ports = set()
 
 
 def free_port():
-    """One that nobody has, and that was not given before: the kernel may name the same one twice in a row."""
+    """Returns a port that nobody has and that was not returned before: the kernel may name the same one twice in a
+    row."""
     while True:
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
@@ -105,9 +107,9 @@ class Answer:
 
 
 class Dockerd:
-    """A Docker daemon of our own: its own data, socket and pid file, no bridge, no firewall rules. Nothing of it
-    is left at its end. `env` is how a server finds it: by its socket, or by TCP with certificates. Behind `wrapper`
-    it may be given a world of its own."""
+    """A Docker daemon of the tests: its own data, socket and pid file, no bridge, no firewall rules. Its end leaves
+    nothing. With `env` a server finds it: by its socket, or by TCP with certificates. `wrapper` may give it a world
+    of its own."""
 
     def __init__(self, args=(), tls=False, wrapper=()):
         self.root = tempfile.mkdtemp(prefix="hearth-dockerd-")
@@ -163,7 +165,7 @@ class Dockerd:
             return False
 
     def get(self, target):
-        """Status and body of a GET."""
+        """Returns status and body of a GET."""
         connection = http.client.HTTPConnection("docker", timeout=10)
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.settimeout(10)
@@ -190,7 +192,7 @@ class Dockerd:
                 self.process.kill()
                 self.process.wait()
         if sign == signal.SIGKILL:
-            # Where nobody reaps orphans the dead containerd keeps its number, and the next daemon would wait for it.
+            # If nobody reaps orphans, the dead containerd keeps its pid, and the next daemon would wait for it.
             for name in ("containerd.pid", "containerd.sock"):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(os.path.join(self.exec_root, "containerd", name))
@@ -225,7 +227,7 @@ class Dockerd:
 
 
 dockerd = None  # the one that all tests on docker share
-default_runtime = "oci"  # of servers that are given none
+default_runtime = "oci"  # the runtime of servers that are given none
 
 
 def on_docker():
@@ -237,20 +239,20 @@ def on_remote_docker():
 
 
 class Unpacked:
-    """Trees of images that an earlier server has unpacked: the next one gets them as hard links, since the python image takes longer
-    to unpack than most tests run. Kept for a run of tests/server/run (HEARTH_TEST_TREES), else for this process, and no longer:
-    another build may unpack otherwise."""
+    """Unpacked image trees of earlier servers. The next server gets them as hard links, because unpacking the python image takes
+    longer than most tests. They are kept for a run of tests/server/run (HEARTH_TEST_TREES), otherwise for this process, and no
+    longer: another build may unpack differently."""
 
     def __init__(self):
         self.folder, self.wanted = os.environ.get("HEARTH_TEST_TREES"), set()
 
     def digests(self):
-        """Of the images of the tests, by name."""
+        """Returns the digests of the tests' images by name."""
         return {os.path.basename(os.path.dirname(index)): json.load(open(index, encoding="utf-8"))["manifests"][0]["digest"].split(":")[1]
                 for index in glob.glob(os.path.join(IMAGES, "*", "index.json"))}
 
     def give(self, data, pools):
-        """Those of the images that these pools name, or those of an earlier server of this process."""
+        """Gives the server the kept trees of the images that these or earlier pools of this process name."""
         known = self.digests()
         self.wanted |= {known[name] for name in re.findall(r"image: *([a-z]+)", pools) if name in known}
         there = [digest for digest in self.wanted if self.folder and os.path.exists(self.facts(digest))]
@@ -263,12 +265,12 @@ class Unpacked:
         trees = os.path.join(data, "rootfs")
         found = {name.split(".")[0] for name in os.listdir(trees) if not name.startswith(".")} if os.path.isdir(trees) else set()
         if not found <= set(self.digests().values()):
-            return  # of a test about images, who knows in what state
+            return  # from a test about images, in an unknown state
         for digest in found:
             if not self.folder:
                 self.folder = tempfile.mkdtemp(prefix="hearth-unpacked-")
                 atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
-            # The facts come last, and say that the tree is whole. Another process may be quicker.
+            # The facts come last, so they prove that the tree is whole. Another process may be faster.
             if os.path.exists(os.path.join(trees, digest + ".json")) and not os.path.exists(self.facts(digest)):
                 with contextlib.suppress(OSError):
                     os.rename(os.path.join(trees, digest), os.path.join(self.folder, digest))
@@ -282,13 +284,13 @@ unpacked = Unpacked()
 
 
 class Server:
-    """One `hearth serve` with its own data directory. Use as a context; the end drains and looks for leaks.
-    It is ready when its pools' images are unpacked, for which a large one needs a larger `ready_within` (seconds)."""
+    """One `hearth serve` with its own data directory. Use as a context; its end drains it and looks for leaks. It is
+    ready when its pools' images are unpacked; a large image needs a larger `ready_within` (seconds)."""
 
     def __init__(self, pools=None, data_dir=None, runtime=None, config=None, env=None, args=(), ready_within=60, tls=None,
                  ops_port=None):
         self.ready_within = ready_within
-        self.tls = tls  # an Authority: the server has a certificate of its for 127.0.0.1
+        self.tls = tls  # an Authority, which gives the server a certificate for 127.0.0.1
         self.own_data = data_dir is None
         self.data = data_dir or tempfile.mkdtemp(prefix="hearth-server-")
         os.makedirs(self.data, exist_ok=True)
@@ -309,9 +311,9 @@ class Server:
             self.trusting = ssl.create_default_context(cafile=tls.file)
             self.renew_certificate()
         self.process = None
-        self.token = None  # of calls that bring none, those of this harness too
-        self.serves_from = self.data  # what it is given; another where that is what is tested
-        self.wrapper = []  # words before the program's, of what becomes it
+        self.token = None  # for calls without one, also those of this harness
+        self.serves_from = self.data  # its --data-dir; tests may replace it
+        self.wrapper = []  # the words before the program's own, of a command that executes it
         if self.own_data:
             unpacked.give(self.data, pools if pools is not None else pool_yaml())
         images = os.path.join(self.data, "images")
@@ -326,7 +328,7 @@ class Server:
             f.write(text)
 
     def renew_certificate(self):
-        """Puts a new one in the place of the one before."""
+        """Replaces the certificate by a new one."""
         certificate, key = self.tls.certificate("next", "IP:127.0.0.1,DNS:localhost")
         os.chmod(key, 0o644)  # the server has a user of its own
         os.replace(key, f"{self.tls.folder}/server.key")
@@ -395,7 +397,7 @@ class Server:
             try:
                 connection.request(method, path, body=data, headers=headers)
             except BrokenPipeError:
-                pass  # refused before the body was read: the answer is there all the same
+                pass  # refused before the body was read: the answer is there anyway
             response = connection.getresponse()
             return Answer(response.status, dict((k.lower(), v) for k, v in response.getheaders()),
                           response.read())
@@ -440,14 +442,14 @@ class Server:
         assert answer.status in (200, 202, 204), answer
 
     def launcher_pids(self):
-        """Its children without the helper that looks at GPUs."""
+        """Returns the server's child processes without the helper that looks at GPUs."""
         return [pid for pid in pids() if parent(pid) == self.process.pid and command_of(pid) != "hearth-gpu"]
 
     def leftovers(self):
         return leftovers(self.instance, self.data) + self.docker_leftovers()
 
     def docker_leftovers(self):
-        """Containers, volumes and networks; the daemon is shared, but the tests run one after another."""
+        """Returns containers, volumes and networks. The daemon is shared, but the tests run one after another."""
         if self.runtime != "docker":
             return []
         filters = json.dumps({"label": ["dev.hearth.instance=" + self.instance]})
@@ -458,8 +460,8 @@ class Server:
         return left + [n["Name"] for n in dockerd.items("/networks") if n["Name"] not in ("none", "host", "bridge")]
 
     def sanitizer_reports(self):
-        """What a sanitizer said in the log of the server and its launcher, or in a file report.PID of
-        the data directory; empty when there was nothing to say."""
+        """Returns the sanitizer's reports from the log of the server and its launcher, or from a file report.PID of
+        the data directory; empty if there are none."""
         texts = []
         for path in [self.log_path] + glob.glob(os.path.join(glob.escape(self.data), "report.*")):
             if os.path.exists(path):
@@ -501,7 +503,7 @@ class Server:
 
 
 def npm_ci(folder):
-    """The packages of a folder as its lock file has them; once."""
+    """Installs the packages of a folder as its lock file has them, once."""
     lock, mark = (os.path.join(folder, name) for name in ("package-lock.json", "node_modules/.hearth-lock"))
     if not os.path.exists(mark) or not filecmp.cmp(lock, mark, shallow=False):
         subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=folder, check=True)
@@ -509,8 +511,9 @@ def npm_ci(folder):
 
 
 class Shared:
-    """One server for all tests of a file, since its image takes longer to unpack than they run. Used as a context it is
-    handed to a test, and what the test opened is closed behind it. `end` is to be the last test, `clean_up` follows."""
+    """One server for all tests of a file, since its image takes longer to unpack than they run. As a context it is
+    handed to a test, and everything that the test opened is closed after it. `end` must be the last test; `clean_up`
+    follows."""
 
     def __init__(self, wait=300, **fields):
         self.wait, self.fields, self.server = wait, fields, None
@@ -536,7 +539,7 @@ class Shared:
 
 
 def clean_up(server):
-    """Whatever happened: nothing of this test stays. Then a sanitizer's report fails the test."""
+    """Removes everything of this test, whatever happened. Then a sanitizer's report fails the test."""
     if server.process and server.process.poll() is None:
         server.kill9()
     reports = server.sanitizer_reports()
@@ -578,7 +581,7 @@ def parent(pid):
 
 
 def command_of(pid):
-    """The name of its program, as the kernel has it; empty where it has gone."""
+    """Returns the name of the program, as the kernel has it; empty if the process has gone."""
     try:
         with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
             return f.read().strip()
@@ -587,7 +590,7 @@ def command_of(pid):
 
 
 def leftovers(instance, data):
-    """Everything of this instance that still exists: what `kill -9` and a stop must not leave."""
+    """Returns everything of this instance that still exists: what `kill -9` and a stop must not leave."""
     left = []
     for kind in ("/sys/fs/cgroup/*/", "/sys/fs/cgroup/"):
         left += glob.glob(f"{kind}hearth-{instance}/hearth-*")
@@ -617,18 +620,19 @@ def leftovers(instance, data):
 
 
 def resident(pid, what="VmRSS"):
-    """Resident memory of a process in bytes: what it has now, or with VmHWM its peak."""
+    """Returns the resident memory of a process in bytes: the present one, or with VmHWM its peak."""
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
         return next(int(line.split()[1]) << 10 for line in f if line.startswith(what + ":"))
 
 
 def growth_allowed(amount):
-    """What a server may grow by. A sanitizer keeps what was freed and shadows all memory: with one there is no bound."""
+    """Returns the bytes by which a server may grow. A sanitizer keeps freed memory and shadows all memory, so with one
+    there is no bound."""
     return math.inf if SANITIZER else amount
 
 
 class Growth:
-    """By how many bytes the peak of each process is above what it had at the beginning; the kernel keeps the peak."""
+    """The bytes by which the peak of each process exceeds its memory at the beginning; the kernel keeps the peak."""
 
     def __init__(self, processes):
         self.before = {}
@@ -642,7 +646,7 @@ class Growth:
 
 
 def commands_with(word):
-    """Processes of this machine, inside sandboxes too, whose command line has the word."""
+    """Returns the processes of this machine, also inside sandboxes, whose command line has the word."""
     found = []
     for pid in pids():
         try:
@@ -655,7 +659,7 @@ def commands_with(word):
 
 
 def sse_events(lines):
-    """The events of a stream's lines, each a dict of its fields; comments are passed over."""
+    """Yields the events of a stream's lines, each as a dict of its fields. Skips comments."""
     event = {}
     for line in lines:
         name, mark, value = line.rstrip("\r\n").partition(": ")
@@ -667,7 +671,7 @@ def sse_events(lines):
 
 
 class Reader:
-    """A GET whose answer is taken only when the test reads; `buffer` is what its kernel takes ahead, in bytes."""
+    """A GET whose answer is read only when the test does; `buffer`: the bytes that its kernel takes ahead."""
 
     def __init__(self, server, path, headers=None, buffer=None, timeout=60):
         self.socket = socket.socket()
@@ -680,7 +684,7 @@ class Reader:
         self.answer = None
 
     def begin(self):
-        """Reads the head; gives the status."""
+        """Reads the head. Returns the status."""
         if self.answer is None:
             self.answer = http.client.HTTPResponse(self.socket)
             self.answer.begin()
@@ -691,7 +695,7 @@ class Reader:
         return self.answer.read()
 
     def events(self):
-        """The events as they come."""
+        """Yields the events as they come."""
         assert self.begin() == 200, self.answer.read()
         return sse_events(line.decode() for line in iter(self.answer.readline, b""))
 
@@ -721,7 +725,7 @@ def new_key():
 
 
 def missing():
-    """Why black-box tests cannot run here, or None."""
+    """Returns the reason why black-box tests cannot run here, or None."""
     if os.geteuid() != 0:
         return "not root"
     if not os.path.exists(os.path.join(BUILD, "hearth")):
@@ -738,17 +742,19 @@ def missing():
 
 
 def asked_for(test):
-    """Whether an argument of this program is a part of its name; all are without arguments."""
+    """Returns whether the test's name contains an argument of this program; without arguments all tests are asked
+    for."""
     return len(sys.argv) == 1 or any(part in test.__name__ for part in sys.argv[1:])
 
 
 def chosen(test):
-    """Whether main() would run it: for tests whose needs cost time to look for."""
+    """Returns whether main() would run the test, for tests whose needs take time to find."""
     return asked_for(test) and getattr(test, "only", RUNTIMES[0]) in RUNTIMES
 
 
 def note(text):
-    """Of what a machine lacks and no test can be blamed for: no result, so that no HEARTH_REQUIRE makes it a failure."""
+    """Reports what a machine lacks and no test can be blamed for. It is no result, so HEARTH_REQUIRE does not make it a
+    failure."""
     print(f"NOTE  {text}", flush=True)
 
 
@@ -764,13 +770,14 @@ def record(outcome, stage, name):
 
 
 def end_in_order():
-    """A program that is asked to end runs the ends of its contexts, so that it leaves no server behind."""
+    """Makes a program that is asked to end run the ends of its contexts, so that it leaves no server behind."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 def main(stage, tests):
-    """Runs the functions whose names hold an argument, all without one, on each runtime; on docker with a daemon
-    of their own. A function with an attribute `only` runs on that runtime; on docker-remote those with `remote` run."""
+    """Runs the functions whose names contain an argument (without arguments: all) on each runtime; on docker with a
+    daemon of their own. A function with an attribute `only` runs on that runtime only; docker-remote runs those with
+    `remote`."""
     global dockerd, default_runtime
     end_in_order()
     failed = False

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # suite: needs=kernel_probe
-"""Images of one's own, black box: imported from archives and layouts that are made here, checked, used and
-collected. What a hostile archive tries must fail with its reason and leave nothing."""
+"""User images, black box: imported from archives and layouts that are made here, checked, used and collected. The
+tricks of a hostile archive must fail with a reason and leave nothing."""
 
 import contextlib
 import hashlib
@@ -25,7 +25,7 @@ NO_SANDBOX = pool_yaml(warm=0)
 
 
 def entry(name, content=None, **fields):
-    """One member of a layer: a file with content, else what `fields` say."""
+    """Returns one member of a layer: a file with content, or as `fields` say."""
     info = tarfile.TarInfo(name)
     info.mode = 0o755
     for key, value in fields.items():
@@ -52,7 +52,7 @@ def tar(members):
 
 
 def save(path, tag, *layers, config=None):
-    """An archive as `docker save` writes it."""
+    """Writes an archive like `docker save`."""
     blobs = [tar(members) for members in layers]
     names = [hashlib.sha256(blob).hexdigest() for blob in blobs]
     about = json.dumps({"architecture": "amd64", "os": "linux", "config": config or {},
@@ -67,7 +67,7 @@ def save(path, tag, *layers, config=None):
 
 
 def busybox():
-    """The static program of the image "shell"."""
+    """Returns the static program of the image "shell"."""
     with open(os.path.join(IMAGES, "shell", "index.json"), encoding="utf-8") as f:
         manifest = json.load(f)["manifests"][0]["digest"]
     blobs = os.path.join(IMAGES, "shell", "blobs", "sha256")
@@ -84,7 +84,7 @@ def scratch():
 
 
 def hearth(server, *words, status=0, env=None):
-    """Runs `hearth image …` on the server's data; gives (stdout, stderr)."""
+    """Runs `hearth image …` on the server's data. Returns (stdout, stderr)."""
     done = subprocess.run([HEARTH, "image", *words, "--data-dir", server.data, "--url", server.url],
                           capture_output=True, text=True, timeout=120, env=dict(os.environ, **(env or {})), check=False)
     assert done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
@@ -100,7 +100,7 @@ def images(server):
 
 
 def unfinished(server):
-    """What an import may not leave."""
+    """Returns the files that an import must not leave."""
     left = []
     for folder in ("images", "rootfs"):
         for name in os.listdir(os.path.join(server.data, folder)):
@@ -119,7 +119,7 @@ def two_commands():
         assert "image x imported, sha256:" in out and "pool x created" in out, out
         assert "copying x" in err and "unpacking and checking x" in err, err
         assert "pool x configured" in hearth(s, "import", path, "--name", "x", "--pool", "x")[0]
-        if s.get("/v1/capabilities").json["runtime"] == "oci":  # a daemon has what is imported here in any case
+        if s.get("/v1/capabilities").json["runtime"] == "oci":  # a daemon already has the images that are imported here
             with scratch() as other:  # a store that is not this server's
                 ran = subprocess.run([HEARTH, "image", "import", path, "--name", "x9", "--pool", "x9", "--data-dir", other], capture_output=True,
                                      text=True, env=dict(os.environ, HEARTH_URL=s.url), check=False)
@@ -240,7 +240,7 @@ def sources():
 
 
 class Registry(http.server.BaseHTTPRequestHandler):
-    """As much of a registry as a pull needs: it serves the image of one OCI layout under one tag."""
+    """A registry with as much as a pull needs. It serves the image of one OCI layout under one tag."""
 
     layout, asked = "", []
 
@@ -319,7 +319,7 @@ def replaced():
         s.call("DELETE", f"/v1/workspaces/{w}")
         wait_for("its end", lambda: not s.get("/v1/sandboxes").json["items"])
         s.stop()
-        s.start()  # collects at its start
+        s.start()  # it collects at its start
         wait_for("the tree's end", lambda: not os.path.exists(os.path.join(trees, old[7:])))
         assert not [n for n in os.listdir(trees) if old[7:] in n]
 
@@ -343,7 +343,7 @@ def interrupted():
                 assert process.returncode != 0 and not unfinished(s), (stop, process.returncode, unfinished(s))
         assert inspect(s, "a")["digest"] == before
         s.stop()
-        s.start()  # clears what was killed
+        s.start()  # it clears the leftovers of the killed import
         wait_for("a clean store", lambda: not unfinished(s))
 
 
@@ -375,7 +375,7 @@ def hostile():
             assert reason in out, (name, out)
             assert not unfinished(s) and "h" not in images(s), (name, unfinished(s))
         assert set(os.listdir(os.path.join(s.data, "rootfs"))) - trees <= {".lock"}
-        # What could reach outside is either refused or lands inside.
+        # Paths that could lead outside are refused, or stay inside.
         sly = {
             "slip": [[entry("../../../../../.." + victim + "/file", "changed")]],
             "absolute": [[entry(victim + "/file", "changed")]],
@@ -436,7 +436,7 @@ def disk_full():
             subprocess.run(["umount", data], check=True)
 
 
-# What Docker makes of an image is Docker's; the store and its checks are the same.
+# Docker handles its images itself; the store and its checks are the same.
 for test in (two_commands, tags, sources, registry, replaced, interrupted, hostile, whiteouts, disk_full, python_image):
     test.only = "oci"
 

@@ -1,5 +1,5 @@
-"""Package indexes of our own on loopback: a simple repository for pip and a registry for npm, with packages made on
-the spot. They count what is asked, and lie when they are told to. Standard library only."""
+"""Package indexes on loopback: a simple repository for pip and a registry for npm, with packages made on the spot.
+They count requests and lie on demand. Standard library only."""
 
 import base64
 import contextlib
@@ -14,7 +14,7 @@ import zipfile
 
 
 def wheel(name, version="1.0", code="", size=0, requires=(), module=None):
-    """A wheel with one module; `size` more bytes that do not compress."""
+    """Returns a wheel with one module; `size`: more bytes, which do not compress."""
     module = module or name
     out = io.BytesIO()
     info = f"{name}-{version}.dist-info"
@@ -30,7 +30,7 @@ def wheel(name, version="1.0", code="", size=0, requires=(), module=None):
 
 
 def sdist(name, version="1.0"):
-    """The same without a wheel: whoever wants it has to build it."""
+    """Returns the same package without a wheel, so that a client has to build it."""
     out = io.BytesIO()
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     with tarfile.open(fileobj=out, mode="w:gz") as t:
@@ -56,8 +56,8 @@ SIMPLE_JSON = "application/vnd.pypi.simple.v1+json"
 
 
 class Index:
-    """Use as a context. `asked` holds each path in the order it was asked for. `moved`: what files are redirected to,
-    as a prefix of their paths; /elsewhere is here again. Project pages are JSON for whoever accepts it, unless
+    """Use as a context. `asked` holds each requested path in order. `moved`: the URL that files are redirected to, as
+    a prefix of their paths; /elsewhere leads back here. Project pages are JSON for clients that accept it, unless
     `html_only`."""
 
     def __init__(self, wheels=(), tarballs=(), delay=0.0, html_only=False, moved=None):
@@ -83,7 +83,7 @@ class Index:
             self.leave()
 
     def leave(self):
-        """Is away from now on: nobody listens, and a connection that was kept says no more."""
+        """Makes the index unreachable: nobody listens, and a kept connection stays silent."""
         self.away = True
         self.server.shutdown()
         self.server.server_close()
@@ -101,7 +101,7 @@ class Index:
         return [path for path in self.asked if path in self.files]
 
     def lie_about(self, path, content):
-        """Gives other bytes than the index tells the hash of."""
+        """Serves other bytes than those whose hash the index names."""
         self.lies[path] = content
 
     def project(self, name, accept):
@@ -142,7 +142,7 @@ class Index:
                 if index.away:
                     self.close_connection = True
                     return
-                if index.moved and self.path in index.files:  # as indexes do whose files lie elsewhere
+                if index.moved and self.path in index.files:  # like an index whose files are on another host
                     self.send_response(302)
                     self.send_header("Location", index.moved + self.path)
                     self.send_header("Content-Length", "0")
@@ -157,7 +157,7 @@ class Index:
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                with contextlib.suppress(OSError):  # who asked may have gone
+                with contextlib.suppress(OSError):  # the client may have gone
                     self.wfile.write(body)
 
             def log_message(self, *_):

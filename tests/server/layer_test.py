@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # suite: seconds=90
-"""What a pool's sandboxes have installed: once, by a lock, shared read-only, there before anybody claims them."""
+"""The packages of a pool's sandboxes: installed once, by a lock, shared read-only, there before any claim."""
 
 import glob
 import os
@@ -33,7 +33,7 @@ def condition(s, name, kind="Prewarmed"):
 
 
 def installed(s, name, seconds=120):
-    """The pool's packages, once a sandbox that has them is warm."""
+    """Returns the pool's packages, after a sandbox that has them is warm."""
     wait_for(f"the packages of {name}", lambda: s.get(f"/v1/pools/{name}").json["status"].get("packages"), seconds)
     wait_for(f"a warm sandbox of {name}", lambda: s.get(f"/v1/pools/{name}").json["status"]["ready"] > 0, seconds)
     return s.get(f"/v1/pools/{name}").json["status"]["packages"]
@@ -196,7 +196,7 @@ def killed_half_way():
     with Index(WHEELS, delay=2.0) as index, server(index, pool("p", ["hearthfoo"])) as s:
         s.stop()
         for path in glob.glob(os.path.join(s.data, "layers", "sha256-*")):
-            os.rename(path, path.replace("sha256-", ".unfinished-"))  # as if a crash had come before the last step
+            os.rename(path, path.replace("sha256-", ".unfinished-"))  # like after a crash just before the last step
         for path in glob.glob(os.path.join(s.data, "state", "layers", "*.lock")):
             os.unlink(path)
         s.start(wait=0)
@@ -240,7 +240,7 @@ def far_daemon():
 far_daemon.only, far_daemon.remote = "docker-remote", True
 
 
-# What these show is the server's own doing, whatever makes the sandboxes.
+# These test only the server itself, so one runtime is enough.
 for test in (once, own_packages_win, says_why, other_packages, stopped_half_way):
     test.only = "oci"
 

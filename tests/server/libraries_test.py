@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # suite: seconds=150 sanitizers=no
-"""The Python libraries of the image python, beside packages of the real index: whatever somebody installs, each library
+"""The Python libraries of the image python, beside packages of the real index: whatever is installed, each library
 still imports and works. Five packages by default, thirty with HEARTH_TEST_PACKAGES=all."""
 
 import glob
@@ -21,7 +21,7 @@ ALL = os.environ.get("HEARTH_TEST_PACKAGES") == "all"
 IMAGE = os.path.join(REPO, "sandbox_images", "python")
 MOST_UNPACKED = 600  # MB
 
-# Spec: a module of it. The first five pin, extend or replace numpy, scipy, pandas or matplotlib.
+# Each package with one of its modules. The first five pin, extend or replace numpy, scipy, pandas or matplotlib.
 PACKAGES = {
     "numpy==2.1": "numpy", "scikit-learn": "sklearn", "statsmodels": "statsmodels.api", "opencv-python-headless": "cv2",
     "seaborn": "seaborn",
@@ -34,7 +34,7 @@ PACKAGES = {
 }
 DEFAULT = 5
 
-# Of each library of the image a small thing. Libraries by their names in `wheels`.
+# A small use of each library of the image, by the library's name in `wheels`.
 USES = {
     "numpy": "import numpy; assert (numpy.arange(6).reshape(2, 3) @ numpy.ones(3)).tolist() == [3, 12]",
     "pandas": "import pandas; frame = pandas.DataFrame({'k': list('aab'), 'v': [1, 2, 3]})\n"
@@ -67,7 +67,7 @@ print(json.dumps(failed))
 
 
 def named():
-    """The libraries that the image's definition names."""
+    """Returns the libraries that the image's definition names."""
     with open(os.path.join(IMAGE, "wheels"), encoding="utf-8") as f:
         return [line.split("#")[0].strip() for line in f if line.split("#")[0].strip()]
 
@@ -78,7 +78,7 @@ def locked():
 
 
 def index_of_this_machine():
-    """The index that pip uses here, and the hosts of its files."""
+    """Returns the index that pip uses here, and the hosts of its files."""
     url = os.environ.get("PIP_INDEX_URL")
     for question in (["-m", "pip", "config", "get", "global.index-url"],
                      ["-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"]):
@@ -92,20 +92,21 @@ def index_of_this_machine():
 
 
 def real_mirror():
-    """Arguments of a server that mirrors it. Its files may be on a host of their own, which a network may resolve to an internal address."""
+    """Returns arguments of a server that mirrors this machine's index. Its files may be on a host of their own, which a network may resolve to an
+    internal address."""
     url, hosts = index_of_this_machine()
     return ("--mirror-pypi", url, *(word for host in hosts for word in ("--mirror-hosts", host)))
 
 
 def roomy_pool(warm=1):
-    """For the largest wheels: pip keeps what it fetches twice in /tmp, which is memory."""
+    """Returns a pool for the largest wheels: pip keeps each download twice in /tmp, which is memory."""
     text = pool_yaml(name="python", image="python", warm=warm)
     return re.sub(r"    resources: .*\n", "    resources: {cpu: \"2\", memory: 4Gi, pids: 512, workspace: 4Gi, tmp: 2Gi}\n"
                                           "    network: {mode: Mirror}\n    prewarm: {languages: [python], timeout: 60s}\n", text)
 
 
 def uses(s, workspace, module="json", **fields):
-    """Runs the uses of all libraries; gives the execution and what failed."""
+    """Runs the uses of all libraries. Returns the execution and the failed uses."""
     put = s.call("PUT", f"/v1/workspaces/{workspace}/files/uses.py", raw=PROGRAM.encode())
     assert put.status == 200, put
     answer = s.post(f"/v1/workspaces/{workspace}/executions",
@@ -156,7 +157,7 @@ def ends():
 if __name__ == "__main__":
     tests = [preinstalled, *(beside(*each) for each in list(PACKAGES.items())[:None if ALL else DEFAULT]), ends]
     for each in tests:
-        each.only = "oci"  # what is shown is the image
+        each.only = "oci"  # it tests only the image
     try:
         mirror = real_mirror()
     except OSError as e:

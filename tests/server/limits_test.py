@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`limits` of a claim: what a workspace is held to by the kernel, which pool serves it, and what is refused."""
+"""`limits` of a claim: the limits that the kernel enforces, the pool that serves it, and values that are refused."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def pools():
 
 
 def in_force(s, sandbox, controller, v1, v2):
-    """A limit as the kernel has it: the first word of its file."""
+    """Returns a limit as the kernel has it: the first word of its file."""
     if on_docker():
         name = f"hearth-{s.instance}-{sandbox[3:]}"
         pid = harness.dockerd.items(f"/containers/{name}/json")["State"]["Pid"]
@@ -78,7 +78,7 @@ def narrowed():
         bounded = s.run(held["id"], FORKS)
         assert bounded["stdout"] != "60\n" and "fork" in bounded["stderr"], bounded
         assert int(in_force(s, held["sandboxId"], "pids", "pids.current", "pids.current")) <= 32
-        # What it left behind is being killed, and until then there may be no room for another process.
+        # Its leftover processes are being killed. Until then there may be no room for another process.
         alive = {"command": "echo alive"}
         wait_for("room for a process", lambda: s.post(f"/v1/workspaces/{held['id']}/executions", alive).status == 200)
         assert s.run(held["id"], "echo alive")["stdout"] == "alive\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What operators import: rules and alerts by promtool, dashboards by Grafana's own types, every query of both against a real
-Prometheus that scrapes a server with work to do, and a runbook for each alert."""
+"""The files that operators import: rules and alerts by promtool, dashboards by Grafana's own types, every query of both
+against a real Prometheus that scrapes a server with work to do, and a runbook for each alert."""
 
 import glob
 import json
@@ -25,11 +25,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 RULES = os.path.join(ROOT, "helm/hearth/alerts.yaml")
 BOARDS = sorted(glob.glob(os.path.join(ROOT, "helm/hearth/dashboards/*.json")))
-# Panels whose histograms stay empty where nothing goes wrong: they have series, and no number.
+# Panels whose histograms stay empty if nothing goes wrong: they have series, but no number.
 QUIET = {"Late ends, p99", "Resumes, p99", "Time in line, p99", "Claims that found none"}
 
-# For each alert: series by which it fires (values each minute, as promtool writes them), and by which it does not.
-# Of each burn rate's long window: hours of claims, and a share of slow ones that uses the rest up too fast.
+# For each alert: series with which it fires (values each minute, as promtool writes them), and series with which it
+# does not. For the long window of each burn rate: hours of claims, and a share of slow ones that uses up the rest too
+# fast.
 BURNS = {"1h": (2, 0.2), "6h": (7, 0.08), "1d": (30, 0.04), "3d": (84, 0.015)}
 CASES = {
     "HearthDown": ({'up{job="hearth"}': "0x20", 'hearth_build_info{job="hearth"}': "1x20"}, {'up{job="hearth"}': "1x20", 'hearth_build_info{job="hearth"}': "1x20"}),
@@ -93,7 +94,7 @@ def rules():
 
 
 def burn(window, share):
-    """A test of promtool: claims of which so many are slow, for longer than the window."""
+    """Returns a test for promtool: this share of the claims is slow, for longer than the window."""
     hours, bad = BURNS[window]
     step = 15 if "d" in window else 1
     steps, claims = hours * 60 // step, 60 * step
@@ -170,12 +171,12 @@ def dashboards():
             assert 'job=~"$job"' in target["expr"], target
 
 
-# Of a sandbox whose network is Egress: a place that is not allowed.
+# A command for a sandbox whose network is Egress: it asks for a host that is not allowed.
 ASK = "printf 'GET http://example.invalid/ HTTP/1.1\\r\\nHost: example.invalid\\r\\nConnection: close\\r\\n\\r\\n' | nc 127.0.0.1 3128"
 
 
 def work(s, over):
-    """What a day brings, again and again."""
+    """Does the work of a day, again and again."""
     headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
     while not over.is_set():
         w = s.post("/v1/workspaces", {"pool": "shell"}).json["id"]
@@ -219,7 +220,7 @@ def answered():
 
 
 def settle(get):
-    """What has no answer after a minute."""
+    """Returns the queries that have no answer after a minute."""
     end = time.monotonic() + 60
     while (left := unanswered(get)) and time.monotonic() < end:
         time.sleep(2)

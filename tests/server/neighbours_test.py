@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # suite: seconds=110
 """Bad neighbours, black box, on real sandboxes of the python image: floods, children left behind, clients that do not
-read, memory that runs out. Who is beside them must not notice, and each answer must say what was."""
+read, memory that runs out. Others beside them must not notice, and each answer must say what happened."""
 
 import base64
 import json
@@ -18,9 +18,9 @@ PREWARM = "  template:\n    prewarm: {languages: [python], imports: [numpy, pand
 shared = Shared(pools=pool_yaml("python", image="python", memory="512Mi").replace("  template:\n", PREWARM, 1))
 
 MIB = 1 << 20
-# How much server and launcher may grow while a neighbour storms, whatever it does.
+# The bytes by which server and launcher may grow under a bad neighbour, whatever it does.
 ALLOWED = growth_allowed(128 * MIB)
-# Lines of 16 bytes that count up, so that any piece of them tells where it stood.
+# Lines of 16 bytes that count up, so that each piece of them shows its place.
 FIRST = 10 ** 14
 FLOOD = f"seq {FIRST} 999999999999999 >&2 & exec seq {FIRST} 999999999999999"
 
@@ -53,12 +53,12 @@ def make(s, workspace, language="python"):
 
 
 def fresh(s, workspace, code):
-    """Runs it until it was taken by an interpreter that waited: a burst may find none ready."""
+    """Runs the code until a waiting interpreter takes it: a burst may find none ready."""
     return wait_for("the zygote", lambda: (x := execute(s, workspace, code=code, language="python"))["interpreter"] == "zygote" and x)
 
 
 class Neighbour:
-    """A workspace with a context; `works` uses all of it once and checks what comes back."""
+    """A workspace with a context; `works` uses all of it once and checks the results."""
 
     def __init__(self, s):
         self.s, self.rounds = s, 0
@@ -80,13 +80,13 @@ class Neighbour:
 
 
 def counted(begin, end):
-    """Bytes `begin` to `end` of the lines that count up."""
+    """Returns the bytes `begin` to `end` of the lines that count up."""
     lines = "".join(f"{n}\n" for n in range(FIRST + begin // 16, FIRST + end // 16 + 1))
     return lines[begin % 16:begin % 16 + end - begin]
 
 
 def missing_from(text):
-    """How many bytes of the lines that count up are missing between head and tail of what was kept of them; everything
+    """Returns how many bytes of the lines that count up are missing between head and tail of the kept text. Everything
     else must be there, in its place."""
     last = text.rindex("\n")
     total = 16 * (int(text[last - 15:last]) - FIRST + 1) + len(text) - last - 1
@@ -118,7 +118,7 @@ def flood():
         assert execute(s, w, code="print(1)", language="python")["stdout"] == "1\n"
 
 
-# Holds both channels, obeys no signal it can refuse, and goes on writing; the file shows that it is not stuck.
+# Holds both channels, ignores every signal that it can, and goes on writing. The file shows that it is not stuck.
 GHOST = """trap '' HUP INT QUIT TERM PIPE
 while :; do echo GHOST; echo GHOST >&2; echo x >> "alive-$1"; sleep 0.1; done
 """
@@ -164,7 +164,7 @@ def left_behind():
 
         before = wait_for("all ghosts", lambda: min(now := written()) > 0 and now)
         wait_for("all ghosts to go on", lambda: all(now > then for now, then in zip(written(), before)))
-        for language, code in NEXT.items():  # nothing of them in what runs beside them now
+        for language, code in NEXT.items():  # later runs beside them contain nothing of theirs
             for where in ({"language": language}, {"context": make(s, w, language)}):
                 out = execute(s, w, code=code, **where)
                 assert (out["status"], out["stdout"], out["stderr"]) == ("ok", "next\n", ""), out
@@ -200,7 +200,8 @@ def left_behind_by_a_context():
 
 
 def pieces_of(events, begun=0):
-    """What a stream brought: for each piece its place, channel and bytes. Ids leave no gap that is not counted."""
+    """Returns the pieces of a stream: place, channel and bytes of each. Checks that the ids leave no gap that is not
+    counted."""
     pieces, last, end = [], begun, None
     for event in events:
         data = json.loads(event["data"])
@@ -250,7 +251,7 @@ def unread():
         missing = {channel: missing_from(end[channel]) for channel in ("stdout", "stderr")}
         assert end["droppedBytes"] == sum(missing.values()), (end["droppedBytes"], missing, len(end["stdout"]), len(end["stderr"]))
         assert text_of(pieces, "stdout")[-1000:] == end["stdout"][-1000:]
-        for _, channel, content in pieces:  # what came is whole lines of its place, or says where it was cut
+        for _, channel, content in pieces:  # each piece has whole lines of its place, or says where it was cut
             assert channel in ("stdout", "stderr") and content
         for behind in (pieces[0], pieces[len(pieces) // 2], pieces[-1]):
             place = behind[0] + len(behind[2])
@@ -302,8 +303,8 @@ def who_ran_out_of_memory():
         assert execute(s, w, code=GREEDY, language="python", timeoutSeconds=30)["status"] == "oom"
 
 
-# Memory that no process has in its own sum: of the processes the zygote is the largest then, with all that it has
-# imported. A run beside it would be taken first, as the zygote's children are, so there is none until it is gone.
+# Memory that belongs to no process. The zygote, with all that it has imported, is then the largest process. A run
+# beside it would be killed first, like the zygote's children, so there is none until the zygote is gone.
 FILL = """import os, time
 zygote, files = "/proc/{zygote}", []
 while os.path.exists(zygote):
@@ -335,7 +336,7 @@ def zygote_out_of_memory():
         ended(s, hog)
 
 
-# Takes itself below the agent's score before it asks for memory.
+# Sets its own score below the agent's before it asks for memory.
 BELOW = ("touch started; while [ ! -e go ]; do sleep 0.1; done; echo {score} > /proc/$$/oom_score_adj\n"
          """exec awk 'BEGIN {{ s = "x"; while (1) s = s s }}'""")
 
@@ -349,7 +350,7 @@ def is_agent(pid, instance):
 
 
 def inside(pid, name):
-    """A file of the workspace that a process sees."""
+    """Returns the path of a workspace file, as a process sees it."""
     return os.path.join("/proc", str(pid), "root", "workspace", name)
 
 
@@ -371,8 +372,9 @@ def agent_out_of_memory():
         runs = [s.post(f"/v1/workspaces/{w}/executions", {"command": each, "background": True}).json["id"]
                 for each in (hungry, "sleep 60")]
         wait_for("its start", lambda: s.get(f"/v1/workspaces/{w}/files/started").status == 200)
-        # Stopped, it neither raises anybody's score nor hears of the end. Then it goes itself, as the next that the kernel takes.
-        def agents():  # what it forks is called as it is, until it begins to run something
+        # A stopped agent neither raises a score nor notices the end. Then it is killed, as the next process that the kernel would
+        # take.
+        def agents():  # a fork has the agent's name until it runs another program
             return [pid for pid in pids() if is_agent(pid, s.instance) and os.path.exists(inside(pid, "started"))]
         agent = wait_for("one agent", lambda: (found := agents()) and len(found) == 1 and found[0])
         os.kill(agent, signal.SIGSTOP)
@@ -385,7 +387,7 @@ def agent_out_of_memory():
         assert s.get(f"/v1/workspaces/{w}").status == 410
 
 
-# What the sandboxes before this one show in their READMEs, word for word.
+# The README examples of earlier sandboxes, word for word.
 HISTOGRAM = """
 import numpy as np
 import matplotlib.pyplot as plt
@@ -439,7 +441,7 @@ except urllib.error.URLError as e: print(type(e.reason).__name__)
 
 
 def picture(png):
-    """Width and height of a PNG that shows more than one colour."""
+    """Returns width and height of a PNG, which must show more than one colour."""
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and png[12:16] == b"IHDR", png[:32]
     at, packed = 8, b""
     while at < len(png):
@@ -482,7 +484,7 @@ def readme_examples():
         assert offline["stdout"].split("\n") == ["['lo']"] + 3 * ["ENETUNREACH"] + ["gaierror", ""], offline
 
 
-# Writes a line for each that it reads, to both channels in turn: what is told of the order is then the only one possible.
+# Writes a line for each that it reads, to both channels in turn, so that only one order is possible.
 ALTERNATING = "i=0; while read x; do i=$((i + 1)); if [ $((i % 2)) = 1 ]; then echo line $i; else echo line $i >&2; fi; done"
 
 
@@ -523,7 +525,7 @@ def order_and_terminal():
 
 
 def cpu_weight(s, sandbox):
-    """What the sandbox gets of a busy processor beside the others, in the ordinary ones."""
+    """Returns the sandbox's share of a busy processor, as a multiple of the ordinary one."""
     group = f"hearth-{s.instance}/hearth-{s.instance}-{sandbox.removeprefix('sb_')}"
     for file, ordinary in ((f"/sys/fs/cgroup/cpu/{group}/cpu.shares", 128), (f"/sys/fs/cgroup/{group}/cpu.weight", 12)):
         if os.path.exists(file):
@@ -550,8 +552,8 @@ def who_waits_goes_first():
             assert cpu_weight(s, sandbox) == 32, sandbox
 
 
-who_waits_goes_first.only = "oci"  # docker's daemon has its own ways
-agent_out_of_memory.only = "oci"  # of a container that has ended docker tells no count of kills
+who_waits_goes_first.only = "oci"  # docker's daemon has its own rules
+agent_out_of_memory.only = "oci"  # docker reports no count of kills for an ended container
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # suite: seconds=70 needs=node
-"""Tokens of an OpenID Connect issuer that others wrote (oidc-provider, from npm), and forged ones."""
+"""Tokens of an independent OpenID Connect issuer (oidc-provider, from npm), and forged ones."""
 
 import base64
 import contextlib
@@ -80,7 +80,7 @@ OPERATOR = "a-token-of-the-operator-of-this-test"
 
 @contextlib.contextmanager
 def serving(issuer, file=ISSUER, static=True):
-    """A server that takes the issuer's tokens and, if `static`, one of its own."""
+    """Yields a server that accepts the issuer's tokens and, if `static`, one of its own."""
     tokens = f"tokens: [{{name: ops, role: admin, sha256: {hashlib.sha256(OPERATOR.encode()).hexdigest()}}}]\n"
     server = Server(pools=pool_yaml(warm=2), config=tokens if static else None)
     server.extra += ["--oidc", os.path.join(server.data, "issuers.yaml"), "--audit-log", os.path.join(server.data, "audit.log")]
@@ -99,7 +99,7 @@ def ask(server, token, method="GET", path="/v1/workspaces", body=None):
 
 
 def taken(server, token, **options):
-    """The answer once the issuer's keys are read."""
+    """Returns the answer after the issuer's keys have been read."""
     answers = []
 
     def there():
@@ -204,7 +204,7 @@ def refused():
         said = {reason for _, reason in cases if reason}
         wait_for("the audit log", lambda: set(reasons(s)) >= said, 10)
         assert set(reasons(s)) == said, set(reasons(s)) ^ said
-        assert len(words) == 2, words  # one for what is no token of an issuer's at all
+        assert len(words) == 2, words  # one for texts that are no issuer's tokens at all
         assert not any(reason in str(words) for reason in said), words
         assert ask(s, good).status == 200
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Claims that name an image: found by every name that it has, made for the claim where no pool has it, fetched from a
-registry of our own on loopback, refused with what would be allowed, and collected when nobody needs it."""
+"""Claims that name an image: found by each of its names, given a pool of their own if none has it, fetched from a
+registry on loopback, refused with the allowed ones, and collected when nobody needs it."""
 
 import contextlib
 import json
@@ -29,13 +29,13 @@ def config(registry=None, allow=(), keep=KEEP, sandboxes=5, wait=60):
 
 
 def small(path, tag, text, **more):
-    """An archive with a shell and one file that tells images apart."""
+    """Writes an archive with a shell and one file that tells images apart."""
     return save(path, tag, [entry("bin/busybox", busybox()), link("bin/sh", "busybox"), entry("which", text)],
                 config={"Env": ["PATH=/bin"], **more})
 
 
 def layout(path, text, **more):
-    """The same as an OCI layout."""
+    """Writes the same image as an OCI layout."""
     archive = small(path + ".tar", None, text, **more)
     subprocess.run(["skopeo", "--insecure-policy", "copy", "--quiet", "docker-archive:" + archive, f"oci:{path}:latest"], check=True)
     return path
@@ -86,10 +86,10 @@ def fetched():
                 stages = sum(v for k, v in claim.items() if k.endswith("Ms") and k != "totalMs")
                 assert stages <= claim["totalMs"] * 1.02 and stages > claim["totalMs"] * 0.5, claim
                 assert s.run(w["id"], "cat /which; id -u; pwd")["stdout"] == "a1000\n/workspace\n"
-                assert w["limits"]["pids"] == 128 and w["network"] == "None", w  # as the default pool
+                assert w["limits"]["pids"] == 128 and w["network"] == "None", w  # like the default pool
                 pool = s.get(f"/v1/pools/{w['pool']}").json
                 assert pool["metadata"]["onDemand"] == image and pool["spec"]["template"]["image"].startswith("sha256:"), pool
-                # Again: by tag and by digest, without a word to the registry.
+                # Again, by tag and by digest: without a request to the registry.
                 asked = dict(r.asked)
                 for name in (image, f"{r.place}/team/a@{r.digest_of('team/a:1')}"):
                     again = s.open_workspace(image=name)
@@ -99,7 +99,7 @@ def fetched():
                 assert r.asked == asked, (asked, r.asked)
                 out = s.post("/v1/executions", {"command": "cat /which", "image": image}).json
                 assert out["stdout"] == "a" and out["claim"]["source"] == "cold", out
-                # Nobody gets it who did not ask for it, and nobody may declare it.
+                # A claim gets this pool only if it asks for the image, and nobody may declare the pool.
                 assert s.open_workspace()["pool"] == "shell"
                 put = s.call("PUT", f"/v1/pools/{w['pool']}", {k: pool[k] for k in ("apiVersion", "kind", "metadata", "spec")})
                 assert put.status == 422 and "are reserved for the server" in put.body.decode(), put
@@ -161,7 +161,7 @@ def refusals():
                 refused(s, r.place + "/bad:1", 422, "/dev is a link")
             missing = s.post("/v1/workspaces", {"image": r.place + "/ok:1", "language": "python"})
             assert missing.status == 422 and "available languages: sh" in missing.json["hint"], missing
-            # A model is told the same.
+            # A model gets the same answer.
             said = mcp(s, "workspace_open", {"image": "python:3.9-slim"})
             assert said["isError"] and "not allowed" in said["content"][0]["text"] and r.place + "/*:*" in said["content"][0]["text"], said
             assert r.place in mcp(s, "pool_list", {})["content"][0]["text"]
@@ -190,7 +190,7 @@ def inside_out():
             refused(s, named + "/ok:1", 422, "not fetched from", "egress.exempt")
             refused(s, "127.1:5000/ok:1", 422, "usual spelling")
             assert not r.asked and "denied_address" in s.log(), r.asked
-            if not on_docker():  # the daemon goes where it likes
+            if not on_docker():  # the daemon makes its own connections
                 for place, told in ((other.place, ""), (other.place.replace("127.0.0.1", name), "not fetched from"),
                                     ("169.254.169.254", "not fetched from")):
                     for point in ("moved", "realm"):
@@ -198,7 +198,7 @@ def inside_out():
                         answer = s.post("/v1/workspaces", {"image": r.place + "/ok:1"})
                         assert answer.status in (422, 503) and told in answer.body.decode(), (place, point, answer)
                         setattr(r, point, None)
-                        time.sleep(5.2)  # a failure is told again so long
+                        time.sleep(5.2)  # a failure is repeated for this time
                 assert not other.asked, other.asked
             w = s.open_workspace(image=r.place + "/ok:1")
             assert s.run(w["id"], "cat /which")["stdout"] == "ok"
@@ -211,7 +211,7 @@ def inside_out():
 
 
 def mcp(s, tool, arguments):
-    """The result of one tool call."""
+    """Returns the result of one tool call."""
     headers = {"Accept": "application/json, text/event-stream"}
     hello = s.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}, headers=headers)
@@ -267,7 +267,7 @@ def collected():
                     return any(text in x for x in docker("images", "--digests", "-a").splitlines())
                 try:
                     return any(inspect(s, n)["reference"] == f"{r.place}/{text}:1" for n in images(s))
-                except AssertionError:  # it goes while it is looked at
+                except AssertionError:  # it was removed during the check
                     return True
             time.sleep(4)
             assert s.run(w["id"], "cat /which")["stdout"] == "d", "a used one stays"
@@ -338,7 +338,7 @@ def old_tags():
         hearth(s, "import", small(f"{tmp}/2.tar", "v:1", "new"), "--name", "v")
         new = "hearth/v:" + inspect(s, "v")["digest"][7:19]
         s.stop()
-        s.start()  # collects at its start
+        s.start()  # it collects at its start
         wait_for("the new image", lambda: new in tags_of_daemon(), 30)
         time.sleep(1)
         assert old in tags_of_daemon() and s.run(w, "cat /which")["stdout"] == "old", "a live workspace keeps its image"

@@ -1,4 +1,4 @@
-"""What openapi.json says of an answer, held against one. Standard library only."""
+"""Compares answers with their description in openapi.json. Standard library only."""
 
 
 class Described:
@@ -8,7 +8,7 @@ class Described:
                            for method, operation in of_path.items()]
 
     def answer_of(self, operation_id, status=200):
-        """The schema of an operation's JSON."""
+        """Returns the schema of an operation's JSON."""
         operation = next(o for _, _, o in self.operations if o["operationId"] == operation_id)
         return operation["responses"][str(status)]["content"]["application/json"]["schema"]
 
@@ -18,7 +18,7 @@ class Described:
         return schema
 
     def conforms(self, value, schema, where, path=""):
-        """Enough of JSON Schema for what the document uses."""
+        """Checks a value, with as much of JSON Schema as the document uses."""
         schema = self.resolve(schema)
         if "anyOf" in schema:
             if value is None and {"type": "null"} in schema["anyOf"]:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # suite: seconds=40
-"""What operators ask a server, black box: why something was slow, who used how much, and what it logs."""
+"""Questions of operators, black box: why something was slow, who used how much, and what the server logs."""
 
 import concurrent.futures
 import contextlib

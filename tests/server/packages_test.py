@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # suite: seconds=200
-"""Packages that an execution brings along: what is absent is installed before it runs, as a part of it, and what
-interpreters were warmed with before gives way to it."""
+"""Packages of an execution: absent ones are installed before it runs, as a part of it, and replace the modules that
+interpreters were warmed with."""
 
 import contextlib
 import glob
@@ -46,7 +46,7 @@ def every_way():
     with Index(WHEELS, [tarball("hearth-left")]) as index, server(pool("m", "Mirror", warm=3), args=mirrored(index)) as s:
         workspace = s.open_workspace(pool="m")["id"]
         here = f"/v1/workspaces/{workspace}/executions"
-        assert python(s, workspace, "1")["status"] == "ok"  # this starts what is forked ahead
+        assert python(s, workspace, "1")["status"] == "ok"  # this starts the interpreters that wait ahead
         first = post(s, here, code=show, language="python", packages=["hearthfoo==1.0"])
         assert first["status"] == "ok" and first["stdout"] == "1.0 2.5\n" and first["stderr"] == "", first
         assert first["installed"] == {"hearthfoo": "1.0"} and "notInstalled" not in first, first
@@ -186,7 +186,7 @@ def once():
         s.kill9()
         s.start()
         assert post(s, here, 202, headers=key, **fields)["id"] == first["id"]
-        # Its install has lost the way out with the server, so it may have failed: but it has ended, and once.
+        # Its install lost the way out with the server, so it may have failed; but it has ended, and only once.
         seen = ended(s, first["id"])
         assert (seen["status"], seen["stdout"]) in (("ok", "ran\n"), ("failed", "")), seen
         assert seen["status"] == "ok" or seen["error"]["name"] == "PackageError", seen
@@ -348,11 +348,12 @@ def hearth_packages():
         assert "cannot be read" in tool(error=True, **{"from": "nothing.txt"})
 
 
-uv = None  # its program
+uv = None  # the path of uv
 
 
 def find_uv(folder):
-    """What HEARTH_TEST_UV names, what is installed, or what pip gets from the index that it is set up for; else None."""
+    """Returns the uv that HEARTH_TEST_UV names, an installed one, or one that pip gets from its index; None if there is
+    none."""
     if given := os.environ.get("HEARTH_TEST_UV") or shutil.which("uv"):
         return given
     pip = [sys.executable, "-m", "pip", "--retries", "0", "--timeout", "15", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
@@ -402,7 +403,7 @@ def bursts():
         assert [o["status"] for o in outcomes] == ["ok"] * 9, outcomes
 
 
-# What these show is the server's own doing, whatever makes the sandboxes.
+# These test only the server itself, so one runtime is enough.
 for test in (every_way, fails_in_words, pip_by_hand, once, imports, newer_than_warm, hearth_run, hearth_packages, uv_installs, bursts):
     test.only = "oci"
 

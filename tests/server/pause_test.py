@@ -44,7 +44,7 @@ def code(s, workspace, text, context):
 
 
 def counter(s):
-    """A workspace with a context that counts, and both ids."""
+    """Opens a workspace with a context that counts. Returns both ids."""
     workspace = s.open_workspace(pool="python")["id"]
     context = s.post(f"/v1/workspaces/{workspace}/contexts", {"language": "python"}).json["id"]
     code(s, workspace, COUNTER, context)
@@ -52,7 +52,7 @@ def counter(s):
 
 
 def frozen(s):
-    """How many of the server's control groups the kernel has frozen, in either version."""
+    """Returns how many of the server's control groups the kernel has frozen, in either version."""
     count = 0
     for tree in ("/sys/fs/cgroup/freezer", "/sys/fs/cgroup"):
         for path in glob.glob(f"{tree}/hearth-{s.instance}/*/freezer.state") + glob.glob(f"{tree}/hearth-{s.instance}/*/cgroup.freeze"):

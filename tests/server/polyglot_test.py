@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # suite: seconds=180 needs=polyglot sanitizers=no
 """The polyglot image in real sandboxes: every language of its table runs, compiles, fails and speaks as programs do.
-The languages are one table of data here too; a compiled one also says how its compiler complains."""
+The languages are one table of data here too; a compiled one also has its compiler's complaint."""
 
 import os
 import sys
@@ -13,8 +13,8 @@ from harness import IMAGES, REPO, Server, main, on_docker, record, wait_for  # n
 POOL = os.path.join(REPO, "sandbox_images", "polyglot", "pool.yaml")
 SHOW_TIMES = bool(os.environ.get("HEARTH_SHOW_TIMES"))
 
-# Each reads a line, says it with a word that is not ASCII and the variable WHO, says something on stderr, and exits with 3.
-# Then: what does not compile (or is no program), and what the compiler says to that.
+# Each program reads a line, prints it with a non-ASCII word and the variable WHO, writes to stderr, and exits with 3. Then
+# follows code that does not compile (or is no program), and the compiler's message.
 LANGUAGES = {
     "python": (
         "import os, sys\nline = input()\nprint('你好 é', line, os.environ['WHO'])\nprint('to stderr', file=sys.stderr)\nsys.exit(3)",
@@ -96,7 +96,7 @@ def run(s, workspace, language, code, **fields):
 
 
 def hello(s, w):
-    """Twice: with all that a first run leaves behind, and in an interpreter or a process of its own."""
+    """Each language runs twice: after the leftovers of a first run, and in an interpreter or a process of its own."""
     for _ in range(2):
         for language, (code, _, _) in LANGUAGES.items():
             out = run(s, w, language, code, stdin="line 1\n", env={"WHO": "wörld"})
@@ -112,7 +112,7 @@ def other_names(s, w):
 
 
 def wrong_code(s, w):
-    """What does not compile is shown on stderr, never runs, and is told apart from a program that fails."""
+    """Code that does not compile is shown on stderr, never runs, and is told apart from a program that fails."""
     for language, (_, code, said) in LANGUAGES.items():
         out = run(s, w, language, code)
         assert out["status"] == "failed" and out["exitCode"] != 0 and out["stdout"] == "", (language, out)
@@ -150,7 +150,7 @@ def arguments(s, w):
         assert s.call("PUT", f"/v1/workspaces/{w}/files/{name}", raw=code.encode()).status in (200, 201), name
         out = s.run(w, WITH_ARGUMENTS[name], timeoutSeconds=120)
         assert out["stdout"] == "a b\n", (name, out)
-    # Go's tools wrote nothing into the workspace but what they were asked for.
+    # Go's tools wrote only the requested files into the workspace.
     assert s.run(w, "ls -A | tr '\\n' ' '")["stdout"] == "Main.java main.R main.c main.go main.rs prog ", s.run(w, "ls -A")
 
 

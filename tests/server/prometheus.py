@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes a server of the tests, and what `promtool` says."""
+"""A real Prometheus that scrapes a server of the tests, and `promtool`."""
 
 import contextlib
 import json
@@ -12,14 +12,15 @@ from harness import free_port
 
 @contextlib.contextmanager
 def prometheus(server, rules=None):
-    """One that scrapes the server each second; gives a function that asks its API."""
+    """Runs one that scrapes the server each second. Yields a function that asks its API."""
     with scraping({"hearth": [server.ops_port]}, rules) as get:
         yield get
 
 
 @contextlib.contextmanager
 def scraping(ports, rules=None):
-    """The same for several jobs, each with the ports of servers that may come later. Its files are on no disk of a server's."""
+    """Does the same for several jobs, each with the ports of servers that may come later. Its files are not on a server's
+    disk."""
     with tempfile.TemporaryDirectory(prefix="hearth-prometheus-", ignore_cleanup_errors=True) as folder, running(folder, ports, rules) as get:
         yield get
 

@@ -118,7 +118,7 @@ def batches():
         for workspace in three.json["items"]:
             s.call("DELETE", f"/v1/workspaces/{workspace['id']}")
         wait_for("the release", lambda: own(s)["use"]["workspaces"] == 0)
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:  # each waits for all of its own
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:  # each one waits for all of its own
             answers = list(pool.map(
                 lambda _: s.post("/v1/workspaces:batch", {"count": 3, "pool": "shell"}), range(6)))
         assert sorted(a.status for a in answers) == [201] + [429] * 5, [a.status for a in answers]
@@ -173,7 +173,7 @@ def containers():
 
 
 for test in (races, resources, survives, batches, command_line, containers):
-    test.only = "oci"  # nothing of it is the runtime's
+    test.only = "oci"  # nothing in it depends on the runtime
 
 
 if __name__ == "__main__":

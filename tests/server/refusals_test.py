@@ -11,7 +11,7 @@ from harness import Server, main, new_key, wait_for  # noqa: E402
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
           "io.modelcontextprotocol/clientInfo": {"name": "refusals", "version": "1"}}
 
-# What both a workspace and a one shot can get wrong ...
+# Faults that both a workspace and a one shot can have ...
 PLACES = [
     {"files": [{"path": "../x", "text": "a"}]}, {"files": [{"path": "/etc/x", "text": "a"}]}, {"files": [{"path": ".", "text": "a"}]},
     {"files": [{"path": "a", "text": "a"}, {"path": "a/b", "text": "a"}]}, {"files": [{"path": "x" * 300, "text": "a"}]},
@@ -21,7 +21,7 @@ PLACES = [
     {"limits": {"cpu": 500}}, {"limits": {"memoryBytes": 1}}, {"limits": {"tmpBytes": 1 << 20}}, {"labels": {"-": "x"}},
     {"labels": {f"k{i}": "v" for i in range(65)}}, {"secrets": {"1A": "x"}}, {"secrets": {"A": "x" * 40_000}}, {"name": "\n"},
     {"idleTimeoutSeconds": 0}, {"maxLifetimeSeconds": 1e12}, {"surprise": 1}]
-# ... and what an execution can.
+# ... and faults that an execution can have.
 RUNS = [
     {"command": ""}, {"argv": []}, {"argv": [""]}, {}, {"command": "true", "code": "1"}, {"command": "a\0b"}, {"argv": ["a"] * 2000},
     {"argv": ["a"] + ["x" * 100_000] * 4}, {"code": "#" * 300_000}, {"command": "true", "env": {"=": "x"}}, {"command": "true", "packages": ["--evil"]},
@@ -31,7 +31,7 @@ RUNS = [
 
 
 def settled(s):
-    """The sandboxes and their phases, once all that are wanted are ready."""
+    """Returns the sandboxes and their phases, after all wanted ones are ready."""
     return wait_for("its warm sandboxes", lambda: (
         (now := {x["id"]: x["phase"] for x in s.get("/v1/sandboxes").json["items"]})
         and len(now) == 2 and set(now.values()) == {"Ready"} and now))
@@ -53,7 +53,7 @@ def rest():
                 ("/v1/executions", {"command": "true", **place}) for place in PLACES] + [("/v1/executions", run) for run in RUNS]:
             headers = {"Idempotency-Key": next(key)}
             unmoved(s, lambda: s.post(path, body, headers=headers), (path, body))
-        w = s.open_workspace()["id"]  # and none is taken for a language that no sandbox has told of yet
+        w = s.open_workspace()["id"]  # and none is taken for a language that no sandbox has reported yet
         assert s.run(w, "echo still here")["stdout"] == "still here\n"
 
 

@@ -9,9 +9,9 @@ import threading
 
 
 class Registry:
-    """`images` maps "repository:tag" to the folder of a layout. `place` is its HOST:PORT; `asked` counts GETs by what
-    they were for: "manifests/1", "blobs/sha256:…". While `held` is set nothing but manifests is answered. With `moved`
-    blobs are at that URL, with `realm` a token of that URL is wanted."""
+    """`images` maps "repository:tag" to the folder of a layout. `place` is its HOST:PORT; `asked` counts GETs by their
+    target: "manifests/1", "blobs/sha256:…". While `held` is set, only manifests are answered. With `moved`, blobs are
+    at that URL; with `realm`, a token of that URL is required."""
 
     def __init__(self, images):
         self.images, self.asked, self.held, self.go = dict(images), {}, False, threading.Event()
@@ -39,7 +39,7 @@ class Registry:
             return json.load(f)["manifests"][0]["digest"]
 
     def find(self, repository, kind, what):
-        """The path of what is asked for, its digest and type; None if it is not here."""
+        """Returns the path of the requested file, its digest and type; None if it is not here."""
         layouts = [path for name, path in self.images.items() if name.rsplit(":", 1)[0] == repository]
         digest = what if what.startswith("sha256:") else None
         if kind == "manifests" and digest is None and f"{repository}:{what}" in self.images:
@@ -81,7 +81,7 @@ class Registry:
             request.send_header("Content-Type", "application/json")
         request.send_header("Content-Length", str(len(body)))
         request.end_headers()
-        with contextlib.suppress(OSError):  # who asked may have gone
+        with contextlib.suppress(OSError):  # the client may have gone
             if with_body:
                 request.wfile.write(body)
 

@@ -49,7 +49,7 @@ MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcont
 
 
 def mcp(s, tool, arguments, **headers):
-    """A tool call of the revision without sessions."""
+    """Makes a tool call of the revision without sessions."""
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments, "_meta": MODERN}}
     return s.post("/mcp", body, headers={"Mcp-Method": "tools/call", "Mcp-Name": tool, "MCP-Protocol-Version": "2026-07-28", **headers})
 
@@ -60,7 +60,7 @@ def tools_audit():
         path = os.path.join(s.data, "audit.log")
         opened = mcp(s, "workspace_open", {})
         assert opened.status == 200 and "ratelimit-remaining" in opened.headers, opened
-        mcp(s, "pool_list", {})  # reads only
+        mcp(s, "pool_list", {})  # it only reads
         made = s.post("/compat/s1/tools/create_sandbox", {"name": "mine"})  # there is no Python here
         assert made.status == 422 and "ratelimit-remaining" in made.headers, made
         for _ in range(50):
@@ -150,7 +150,7 @@ def access():
             bad.sendall(b"GET /hush HTTP/1.1\nHost: x\n\n")
             assert bad.recv(100).startswith(b"HTTP/1.1 400")
         assert s.get("/console/main.js").status == 200
-        found = told(6)  # two that end at one time are in any order
+        found = told(6)  # two requests that end at one time may be in any order
         claim, listed, nothing, denied, malformed, page = (
             next(x for x in found if (x["path"], x["status"]) == which)
             for which in (("/v1/workspaces", 201), ("/v1/workspaces", 200), ("/v1/nothing/here", 404), ("/v1/pools", 401), (None, 400), ("/console/main.js", 200)))
@@ -202,7 +202,7 @@ def access():
 
 TESTS = [audit, tools_audit, access, rates, pages_and_conditions]
 for test in TESTS:
-    test.only = "oci"  # what they look at is in front of any runtime
+    test.only = "oci"  # they test parts in front of any runtime
 
 if __name__ == "__main__":
     main("server", TESTS)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The REST contract against its own description: every example of openapi.json is sent to a live server, and so are
-thousands of malformed variants made from its schemas. What comes back must be documented there, and the server must be
-as well afterwards as before. The seed is printed; HEARTH_SEED=N runs the same again. Standard library only."""
+thousands of malformed variants made from its schemas. Each answer must be documented there, and the server must be as
+healthy afterwards as before. The seed is printed; HEARTH_SEED=N runs the same again. Standard library only."""
 
 import http.client
 import io
@@ -23,10 +23,10 @@ from openapi import Described  # noqa: E402
 
 SEED = int(os.environ.get("HEARTH_SEED", random.SystemRandom().randrange(1 << 30)))
 BUDGET = 15 * SLOWER  # seconds of malformed requests
-# What the front answers before any operation is known.
+# The statuses of the front before any operation is known.
 BEFORE = {400, 404, 405, 408, 411, 413, 414, 417, 431, 501, 505}
 NO_BODY = {204, 304}
-NO_SANDBOXES = {"min": 0, "max": 1}  # of a pool that is only talked about
+NO_SANDBOXES = {"min": 0, "max": 1}  # for a pool that needs no sandbox
 LEAST = 5  # malformed bodies of each operation that has one
 
 
@@ -53,7 +53,7 @@ class Contract:
         self.refresh()
 
     def refresh(self):
-        """New ones in place of what a request may have ended."""
+        """Replaces the things that a request may have ended."""
         w = self.workspace
         listed = self.ok("GET", f"/v1/workspaces/{w}/executions?limit=1000")["items"]
         if not any(x["id"] == self.ids.get("execution") and x["status"] == "running" for x in listed):
@@ -73,12 +73,12 @@ class Contract:
         self.link = urllib.parse.urlsplit(link).path.split("/")[3]
 
     def spare(self):
-        """A pool that requests may change and end."""
+        """Declares a pool that requests may change and end."""
         self.ok("PUT", "/v1/pools/spare", {"apiVersion": "hearth.dev/v1alpha1", "kind": "SandboxPool", "metadata": {"name": "spare"},
                                            "spec": {"template": {"image": "shell"}, "warm": NO_SANDBOXES}})
 
     def instead(self, operation):
-        """What malformed requests go to where the living thing would suffer, or take its time: names of the path."""
+        """Returns the path names for malformed requests that would harm the living thing or take long."""
         return {"putPool": {"pool": "spare"}, "patchPool": {"pool": "spare"}, "managePackages": {"workspace": self.offline}}.get(operation["operationId"])
 
     def ok(self, method, target, body=None, status=None):
@@ -87,7 +87,7 @@ class Contract:
         return json.loads(text) if text and text[:1] in b"{[" else text
 
     def send(self, method, target, body=None, headers=None, auth=True):
-        """Over one connection that is kept as long as the server keeps it."""
+        """Sends a request over one connection, which is kept as long as the server keeps it."""
         headers = dict(headers or {})
         if auth:
             headers.setdefault("Authorization", self.auth["Authorization"])
@@ -119,7 +119,8 @@ class Contract:
         raise AssertionError("not reached")
 
     def raw(self, data, seconds=20):
-        """Bytes as they are on a connection of their own; gives the status, head and body, or None where nothing came."""
+        """Sends bytes as they are on a connection of their own. Returns the status, head and body, or None if nothing
+        came."""
         with socket.create_connection(("127.0.0.1", self.s.port), timeout=seconds * SLOWER) as c:
             try:
                 c.sendall(data)
@@ -135,7 +136,7 @@ class Contract:
                 return None
 
     def target(self, path, operation, other=None):
-        """The path with its names filled in by living things."""
+        """Returns the path with its names filled in by living things."""
         for parameter in operation.get("parameters", []):
             if parameter["in"] != "path":
                 continue
@@ -145,7 +146,7 @@ class Contract:
         return path
 
     def check(self, operation, what, answer, also=()):
-        """The answer is one that the operation documents, in the form that it documents."""
+        """Checks that the answer is one that the operation documents, in the form that it documents."""
         status, headers, text = answer
         documented = {int(code) for code in operation["responses"]} | set(also)
         where = (operation["operationId"], what, status, text[:300])
@@ -165,7 +166,7 @@ class Contract:
             self.conforms(json.loads(text), operation["responses"][str(status)]["content"]["application/json"]["schema"], where)
 
     def forget(self, operation, answer):
-        """Ends what a request may have made."""
+        """Ends the things that a request may have made."""
         status, headers, text = answer
         if status != 201:
             return
@@ -202,14 +203,14 @@ def examples(c):
     order = sorted(c.operations, key=lambda x: x[2]["operationId"] in last)
     for method, path, operation in order:
         name = operation["operationId"]
-        if name == "drainAll":  # pools stay empty behind it: it is what this server ends with
+        if name == "drainAll":  # it leaves all pools empty, so it runs last
             continue
         for media, body in example_bodies(operation):
             c.refresh()
             target = c.target(path, operation)
             if name in last:
                 target = disposable(c, name, target)
-            if name == "followExecution":  # of one that has ended, so that the stream ends
+            if name == "followExecution":  # follows an ended execution, so that the stream ends
                 target = target.replace(c.ids["execution"], c.ok("POST", f"/v1/workspaces/{c.workspace}/executions", {"command": "true"})["id"])
             if name == "writeArchive":
                 media, body = "application/x-tar", archive()
@@ -274,7 +275,7 @@ def query_examples(c, method, path, operation, parameter):
 
 
 def disposable(c, name, target):
-    """Another thing in place of the one that all tests use."""
+    """Returns another thing in place of the one that all tests use."""
     w = c.workspace
     if name == "deleteWorkspace":
         return target.replace(w, c.ok("POST", "/v1/workspaces", {}, 201)["id"])
@@ -314,7 +315,7 @@ QUERIES = ["?", "?&", "?=", "?x", "?x=1", "?limit=x", "?limit=-1", "?limit=0", "
 
 
 def sample(c, schema, depth=0):
-    """A value that fits, small."""
+    """Returns a small value that fits."""
     schema = c.resolve(schema)
     for key in ("examples", "enum"):
         if schema.get(key):
@@ -329,7 +330,7 @@ def sample(c, schema, depth=0):
 
 
 def mutants(c, schema, base, rng):
-    """Bodies that differ from a good one in one place, from the schema."""
+    """Yields bodies that differ from a good one in one place, made from the schema."""
     schema = c.resolve(schema)
     properties = schema.get("properties", {})
     for name, inner in properties.items():
@@ -361,7 +362,7 @@ def media_of(operation):
 
 
 def good_json(operation):
-    """The first example, such that it may be sent to what `instead` names."""
+    """Returns the first example, changed for the targets that `instead` names."""
     good = next(iter(operation["requestBody"]["content"]["application/json"]["examples"].values()))["value"]
     if operation["operationId"] in ("putPool", "patchPool"):
         good = dict(good, spec=dict(good["spec"], warm=NO_SANDBOXES))
@@ -371,13 +372,13 @@ def good_json(operation):
 
 
 def good_bytes(operation):
-    """The body of a request that is malformed elsewhere."""
+    """Returns the body of a request that is malformed elsewhere."""
     media = media_of(operation)
     return json.dumps(good_json(operation)).encode() if media == "application/json" else b"x" if media else None
 
 
 def variants(c, method, path, operation, rng):
-    """Malformed requests of one operation: (target, body, headers)."""
+    """Yields malformed requests of one operation: (target, body, headers)."""
     target = c.target(path, operation, c.instead(operation))
     body, media = operation.get("requestBody"), media_of(operation)
     if media == "application/json":
@@ -418,12 +419,12 @@ def path_with(c, path, operation, name, text):
     return c.target(path, operation, {name: marker}).replace(marker, text)
 
 
-# Their good requests end what others need, or take long: only what cannot succeed is sent.
+# Good requests of these operations end what others need, or take long. Only requests that cannot succeed are sent.
 CAREFUL = {"drainAll", "drainPool", "deleteWorkspace", "destroySandbox", "deleteToken", "deletePool", "killExecution", "deleteContext"}
 
 
 def harmless(c, operation, target, headers, method):
-    """Whether the request may be sent: it must not do in earnest what these do."""
+    """Returns whether the request may be sent: it must not really do what these operations do."""
     name = operation["operationId"]
     if name in ("followExecution", "listEvents") and ("event-stream" in headers.get("Accept", "") or name == "followExecution"):
         return c.ids["execution"] not in target  # a stream that does not end
@@ -470,12 +471,12 @@ def malformed(c):
 def one(c, operation, method, target, body, headers):
     try:
         answer = c.send(method, target, body, headers)
-    except (ValueError, UnicodeError):  # http.client refuses to say it: then as bytes
+    except (ValueError, UnicodeError):  # http.client refuses to send it, so it goes as bytes
         lines = [f"{method} {target} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body or b'')}", "Connection: close"]
         lines += [f"{k}: {v}" for k, v in dict(c.auth, **headers).items()]
         answer = c.raw("\r\n".join(lines).encode("utf-8", "surrogatepass") + b"\r\n\r\n" + (body or b""))
         assert answer, ("no answer at all", method, target, headers)
-    # A path that says something else is another operation's, or none's.
+    # A changed path belongs to another operation, or to none.
     other = any(mark in target for mark in ("%", "..", "*", "/./")) or target.endswith("/.") or "//" in target or len(target) > 2000
     also = set(BEFORE) if other or len(str(headers)) > 4000 else {400}
     if "Authorization" in headers:
@@ -508,7 +509,7 @@ def wire(c):
 def contract():
     """the REST contract: every example of openapi.json, malformed variants of every operation, and what is no HTTP"""
     pools = "---\n".join([pool("python", "Mirror", warm=3), pool_yaml("shell", warm=1)]).replace("1h", "4h")
-    # The example's package.
+    # The package of the example.
     with (Index([wheel("six")]) as index, Machine() as machine,
           Server(pools, args=("--default-pool", "python", *mirrored(index), *machine.args), env=machine.env, ready_within=120) as s):
         c = Contract(s)
@@ -519,7 +520,7 @@ def contract():
         c.ok("GET", f"/v1/workspaces/{c.workspace}")
 
 
-contract.only = "oci"  # what it looks at is in front of any runtime
+contract.only = "oci"  # it tests parts in front of any runtime
 
 if __name__ == "__main__":
     main("server", [contract])

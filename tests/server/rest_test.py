@@ -282,7 +282,7 @@ def reclaim():
         t.join()
         assert out[0]["stdout"] == "done\n", out
         wait_for("idle end after work", lambda: s.get(f"/v1/workspaces/{busy}").status == 410, 6)
-        # Past the moment at which its agent would end it by itself: two seconds after it was idle for three.
+        # After the time at which its agent would end it by itself: two seconds after three idle ones.
         long = s.open_workspace(maxLifetimeSeconds=6)["id"]
         read = s.open_workspace(idleTimeoutSeconds=3)["id"]
         assert s.call("PUT", f"/v1/workspaces/{read}/files/f", raw=b"x").status == 200
@@ -295,7 +295,7 @@ def reclaim():
 
 
 def mcp_session(s):
-    """The headers of a new session of MCP that wants warnings."""
+    """Returns the headers of a new session of MCP that wants warnings."""
     headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
 
     def send(method, **more):
@@ -505,7 +505,7 @@ def slow_clients():
 
 
 def stop_under_work(s):
-    """Stops a server while an execution runs; gives the execution's id."""
+    """Stops a server while an execution runs. Returns the execution's id."""
     workspace = s.open_workspace()["id"]
     started = s.post(f"/v1/workspaces/{workspace}/executions", {"command": "sleep 60", "background": True})
     assert started.status == 202, started

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Any image works: a real Debian root and a real musl root, as images of somebody else's, and how much memory an
-import of a large one takes. What is made for it stays in build/test-data/roots."""
+"""Any image works: a real Debian root and a real musl root, as foreign images; and the memory that an import of a
+large one takes. The files made for it stay in build/test-data/roots."""
 
 import contextlib
 import hashlib
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
 
 
 def cached(name, make):
-    """The tar of a root; made once by make(FILE)."""
+    """Returns the tar of a root, which is made once by make(FILE)."""
     path = os.path.join(ROOTS, name + ".tar")
     if not os.path.exists(path):
         os.makedirs(ROOTS, exist_ok=True)
@@ -49,7 +49,7 @@ def cached(name, make):
 
 
 def make_debian(path):
-    """A root as the slim images of Debian have it, from the archives that this machine uses."""
+    """Makes a root like Debian's slim images, from the archives that this machine uses."""
     lines = subprocess.run(["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)",
                             "Created-By: Packages"], check=True, capture_output=True, text=True).stdout.splitlines()
     sources = "".join(sorted({"deb " + line.split(" ", 1)[1] + "\n" for line in lines if line.startswith("Debian bookworm")
@@ -68,7 +68,7 @@ def make_debian(path):
 
 
 def make_musl(path):
-    """busybox as the shell, musl's loader, and a program that is linked to it."""
+    """Makes a root with busybox as the shell, musl's loader, and a program that is linked to it."""
     with tempfile.TemporaryDirectory() as root:
         for folder in ("bin", "lib", "etc", "srv/app"):
             os.makedirs(f"{root}/{folder}")
@@ -93,7 +93,7 @@ def make_musl(path):
 
 
 def save(path, tag, layer, config):
-    """An archive as `docker save` writes it, of one layer that lies in a file."""
+    """Writes an archive like `docker save`, of one layer that is in a file."""
     digest = hashlib.sha256()
     with open(layer, "rb") as f:
         while piece := f.read(1 << 20):
@@ -171,7 +171,7 @@ def high_water(pid):
 
 
 def family(pid):
-    """The process and its children's: their programs and most memory."""
+    """Returns the process and its children: their programs and most memory."""
     found = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -184,7 +184,7 @@ def family(pid):
 
 
 class Peak:
-    """The most memory of our own processes while it lives: the server, its launcher, a command."""
+    """The most memory of Hearth's own processes while it lives: the server, its launcher, a command."""
 
     def __init__(self, *pids):
         self.pids, self.most, self.end = list(pids), {}, threading.Event()
@@ -208,7 +208,7 @@ class Peak:
 
 
 def large_image(path, size):
-    """A layer of noise, which no compression makes smaller, and a shell."""
+    """Writes an image with a layer of noise, which does not compress, and a shell."""
     with tempfile.TemporaryDirectory() as root:
         os.makedirs(f"{root}/bin")
         with open(f"{root}/bin/busybox", "wb") as f:
@@ -247,7 +247,7 @@ def little_memory(size=LARGE):
         if "san" not in os.path.basename(BUILD):
             assert peak.most and all(most < MOST_MEMORY for most in peak.most.values()), peak.most
         if not on_docker():
-            # And as a layout.
+            # Then as a layout.
             command = subprocess.Popen([HEARTH, "image", "import", os.path.join(s.data, "images", "large"), "--name", "again", "--data-dir", s.data],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             with Peak(command.pid) as peak:

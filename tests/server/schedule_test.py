@@ -10,7 +10,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import BUILD, Server, main, pool_yaml, wait_for  # noqa: E402
 
-# Every minute another one: three, then none.
+# Each minute another entry: three, then none.
 TURNS = """  schedules:
     - {name: three, cron: "*/2 * * * *", duration: 1m, warm: {min: 3, max: 3}}
     - {name: none, cron: "1-59/2 * * * *", timeZone: Asia/Shanghai, duration: 1m, warm: {max: 0}}

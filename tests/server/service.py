@@ -1,4 +1,4 @@
-"""A service outside that wants a token: HTTP or HTTPS on a loopback address, and it tells what it was asked. Standard
+"""An outside service that requires a token, by HTTP or HTTPS on a loopback address. It keeps its requests. Standard
 library and openssl only."""
 
 import base64
@@ -15,7 +15,7 @@ import urllib.parse
 
 
 class Service:
-    """`token`, `basic` and `key` are what lets in; `asked` keeps (method, target, headers)."""
+    """`token`, `basic` and `key` are accepted; `asked` keeps (method, target, headers)."""
 
     def __init__(self, token, tls=True, host="127.0.0.2"):
         self.token, self.tls, self.host = token, tls, host
@@ -25,7 +25,7 @@ class Service:
 
     def __enter__(self):
         self.server = http.server.ThreadingHTTPServer((self.host, 0), self.handler())
-        self.server.handle_error = lambda *_: None  # a client that does not trust us, or goes
+        self.server.handle_error = lambda *_: None  # a client that does not trust it, or disconnects
         self.port = self.server.server_address[1]
         if self.tls:
             self.certify()
@@ -84,7 +84,7 @@ class Service:
                 path = urllib.parse.urlsplit(self.path).path
                 if not self.let_in():
                     return self.send(401, b"who are you\n")
-                if path == "/echo":  # gives everything back that it was told
+                if path == "/echo":  # returns all that it received
                     everything = f"{self.command} {self.path}\n{self.headers}".encode()
                     return self.send(200, everything, {"X-Seen": self.headers.get("Authorization", "-")})
                 if path == "/pieces":  # the token in pieces, without a length
@@ -96,15 +96,15 @@ class Service:
                         self.wfile.flush()
                     self.wfile.write(b"0\r\n\r\n")
                     return None
-                if path == "/zipped":  # whatever the client takes
+                if path == "/zipped":  # whatever the client accepts
                     return self.send(200, gzip.compress(outer.token.encode()), {"Content-Encoding": "gzip"})
-                if path == "/written":  # as servers write it that mean to be careful
+                if path == "/written":  # as careful servers write it
                     token, half = outer.token, len(outer.token) // 2
                     ways = ["\\x%02x", "\\u{%x}", "\\%03o", "&#%d", "&#x%X", "=%02X", "\\u%04x", "%%%02X"]
                     lines = ["".join(way % ord(c) for c in token) for way in ways]
                     lines += [token[:half] + end + token[half:] for end in ("\n", "\r\n", "=\r\n", "\\\n")]
                     return self.send(200, "\n\n".join(lines).encode(), {"Content-Type": "text/plain; charset=UTF-8"})
-                if path == "/wide":  # whatever charset the client takes
+                if path == "/wide":  # whatever charset the client accepts
                     asked = f"{self.headers}".lower()
                     return self.send(200, outer.token.encode("utf-16"), {"Content-Type": f"text/plain; charset=utf-16; asked={'charset' in asked}"})
                 if path == "/switched":
@@ -118,7 +118,7 @@ class Service:
                     return self.send(302, b"", {"Location": f"/echo?{urllib.parse.urlsplit(self.path).query}"})
                 if path == "/big":
                     return self.send(200, b"x" * 3_000_000)
-                if path == "/hang":  # says that much comes, and then nothing does
+                if path == "/hang":  # announces content, then sends none
                     self.send_response(200)
                     self.send_header("Content-Length", "1000")
                     self.end_headers()

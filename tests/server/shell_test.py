@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Commands in shells that were started ahead, on real sandboxes: they must be what `sh -c` is, or be
-spawned."""
+"""Commands in shells that were started ahead, on real sandboxes: they must behave like `sh -c`, or be spawned."""
 
 import http.client
 import os
@@ -43,7 +42,7 @@ def execute(s, workspace, **fields):
 
 
 def parked(s, workspace, command, **fields):
-    """Runs it until a shell that waited took it: a burst may find none."""
+    """Runs the command until a waiting shell takes it: a burst may find none."""
     for _ in range(100):
         result = execute(s, workspace, command=command, **fields)
         if result["interpreter"] == "parked":
@@ -89,7 +88,7 @@ def as_a_shell_does(s):
 
 
 def one_of_several(s, workspace, command):
-    """Runs it in a parked shell while others wait beside it: each attempt ends those, so they need time to be there again."""
+    """Runs it in a parked shell while others wait beside it. Each attempt ends the others, so they need time to come back."""
     for _ in range(10):
         time.sleep(1)
         result = execute(s, workspace, command=command)
@@ -123,7 +122,7 @@ def ends(s):
         assert late["status"] == "timeout" and late["stdout"] == "on\n", late
         left = execute(s, w, argv=["sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -o 'sleep [6]7' | wc -l"])
         assert left["stdout"] == "0\n", left
-    # The last, for what a bomb leaves of its sandbox is not for others.
+    # The last one, because a bomb leaves a sandbox that others cannot use.
     bomb = parked(s, w, "f() { f | f & }; f; sleep 60", timeoutSeconds=2)
     assert bomb["status"] in ("timeout", "failed"), bomb
     wait_for("processes again", lambda: execute(s, w, command="echo $((6 * 7))")["stdout"] == "42\n", 30)

@@ -75,7 +75,7 @@ def comparisons():
 
 
 for test in (forecasts, comparisons):
-    test.only = "oci"  # nothing of it is the runtime's
+    test.only = "oci"  # nothing in it depends on the runtime
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How `hearth serve` begins, fails and ends, as who starts it sees it: what stands in its way is told at once and in
-words, nothing is left behind, and it ends when it is told to, whatever it is busy with. Standard library only."""
+"""How `hearth serve` begins, fails and ends, as its caller sees it: an obstacle is reported at once and in words,
+nothing is left behind, and it ends when asked to, whatever it is doing. Standard library only."""
 
 import contextlib
 import json
@@ -22,7 +22,7 @@ HEARTH = os.path.join(BUILD, "hearth")
 
 @contextlib.contextmanager
 def server(**fields):
-    """One that is started by hand, and may not start at all."""
+    """Yields a server that the test starts by hand, and that may not start at all."""
     s = Server(**fields)
     try:
         yield s
@@ -33,7 +33,7 @@ def server(**fields):
 
 
 def refused(s, *words, seconds=30):
-    """It ended by itself, with status 1 or 2, saying each of these; gives what it said."""
+    """Checks that it ended by itself with status 1 or 2 and printed each of these words. Returns its output."""
     status = s.process.wait(seconds)
     said = s.log()
     assert status in (1, 2), (status, said)
@@ -51,7 +51,7 @@ def nothing_left(s):
 
 
 def unpacked(s):
-    """Trees of images, whole or not."""
+    """Returns the trees of images, whole or not."""
     folder = os.path.join(s.data, "rootfs")
     return [name for name in os.listdir(folder) if name not in (".lock", ".view", ".empty", ".scratch")] if os.path.isdir(folder) else []
 
@@ -71,8 +71,8 @@ def taken_port():
 
 @contextlib.contextmanager
 def hanging_umoci():
-    """A umoci that unpacks nothing and takes its time, in the place of the machine's: the launcher looks for programs in
-    the machine's folders only. Gives the mount that puts it there."""
+    """Puts a umoci that only hangs in place of the machine's: the launcher looks for programs in the machine's folders
+    only. Yields the command that mounts it there."""
     with tempfile.TemporaryDirectory(prefix="hearth-start-") as folder:
         os.chmod(folder, 0o755)
         os.mkdir(os.path.join(folder, "bin"), 0o755)
@@ -84,7 +84,7 @@ def hanging_umoci():
 
 
 def fresh(hang):
-    """One that has no image unpacked by an earlier test; where it looks, and where its launcher does, nobody unpacks."""
+    """Returns a server without an image unpacked by an earlier test. It and its launcher run behind the mount `hang`."""
     s = Server()
     s.wrapper = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", hang + '\nexec "$@"', "sh"]
     folder = os.path.join(s.data, "rootfs")
@@ -122,7 +122,7 @@ def ended_while_unpacking():
                 assert s.process.wait(20) == 0, s.log()
                 assert "server.stopped" in s.log() and "image.not_ready" not in s.log(), s.log()
                 nothing_left(s)
-                # What was half done does not stand in the way of the next start.
+                # Half-done work does not stand in the way of the next start.
                 s.wrapper = []
                 with s:
                     assert not [name for name in unpacked(s) if name.startswith(".unfinished")], unpacked(s)
@@ -145,7 +145,7 @@ def served_while_unpacking():
         assert answer.status == 200 and ready(s).status == 503, (answer, ready(s))
         wait_for("its unpacking", lambda: b"unpacking image python" in ready(s).body)
         assert s.run(w, "cat file")["stdout"] == "kept\n"
-        assert b"unpacking image python" in ready(s).body, ready(s)  # and all of that before it was done
+        assert b"unpacking image python" in ready(s).body, ready(s)  # all of this was before the unpacking ended
 
 
 def asked(s, path):
@@ -162,7 +162,8 @@ def second_signal():
         try:
             s.start(wait=0)
             unpacking(s)
-            # Stopped, so that both are there when it looks: the first cannot have ended it before.
+            # Stopped, so that both signals are there when it goes on: the first cannot end it before the second
+            # comes.
             s.process.send_signal(signal.SIGSTOP)
             s.process.send_signal(signal.SIGTERM)
             s.process.send_signal(signal.SIGINT)
@@ -364,7 +365,7 @@ def drained():
 
 
 def overlays():
-    """Whether hanging_umoci() can be had: not everywhere may a file system lie over another one's folder."""
+    """Returns whether hanging_umoci() works: not every machine lets a file system lie over another one's folder."""
     with hanging_umoci() as hang:
         return subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-ec", hang], capture_output=True,
                               check=False).returncode == 0

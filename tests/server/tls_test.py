@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # suite: seconds=60
-"""The server's own TLS, with clients of others: curl, openssl and Python's. Certificates come from the tests' own authority."""
+"""The server's own TLS, with independent clients: curl, openssl and Python's. Certificates come from the tests' own
+authority."""
 
 import concurrent.futures
 import json

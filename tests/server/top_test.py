@@ -19,13 +19,13 @@ ESCAPE = re.compile(rb"\x1b(?:\[([?\d;]*)([A-Za-z])|[()][A-Z0-9]|[=>78DM])|\x1b"
 
 
 class Vt100:
-    """What a VT100 would show of the bytes that it gets: as much of one as ncurses asks for."""
+    """The screen of a VT100 after the bytes that it gets, with as much of a VT100 as ncurses needs."""
 
     def __init__(self, cols, rows):
         self.cols, self.rows = cols, rows
         self.lines = [[" "] * cols for _ in range(rows)]
         self.x = self.y = self.top = 0
-        self.bottom = rows - 1  # of what scrolls
+        self.bottom = rows - 1  # the last line that scrolls
         self.rest = b""
 
     def feed(self, data):
@@ -120,7 +120,7 @@ class Top(Terminal):
         super().__init__(s, "top", "--interval", "0.5", *words, cols=cols, rows=rows, env=env)
 
     def shows(self, pattern, seconds=15):
-        """Waits until the screen matches; gives the match."""
+        """Waits until the screen matches. Returns the match."""
         end = time.monotonic() + seconds * SLOWER
         while time.monotonic() < end:
             if found := re.search(pattern, self.screen.text(), re.MULTILINE):
@@ -202,7 +202,7 @@ def server_comes_back():
             s.kill9()
             t.shows(r"\ALOST THE SERVER, asks again in \d+ s: ")
             t.shows(r"^  plain +3 ")
-            t.type(b"?")  # keys go on
+            t.type(b"?")  # keys still work
             t.shows(r"^any key goes back$", seconds=2)
             t.type(b"?")
             s.start()
@@ -218,7 +218,7 @@ def pauses():
             t.shows(r"^\[\*\] workspaces 0 of 0")
             t.type(b"p")
             t.shows(r"PAUSED$")
-            time.sleep(0.7)  # what was on its way has arrived
+            time.sleep(0.7)  # data on its way has arrived
             s.open_workspace(pool="plain", name="unseen")
             time.sleep(1.5)
             t.shows(r"^\[\*\] workspaces 0 of 0")
@@ -237,7 +237,7 @@ def signals_and_sizes():
                 t.screen = Vt100(60, 12)
                 t.size(60, 12)
                 t.process.send_signal(signal.SIGWINCH)
-                t.shows(r"(?s)\A(?!.*pools).*\[\*\] workspaces 0 of 0")  # one list, where both have no room
+                t.shows(r"(?s)\A(?!.*pools).*\[\*\] workspaces 0 of 0")  # only one list, as both have no room
                 if number is None:
                     t.type(b"\x03")
                 else:

@@ -52,7 +52,7 @@ class Receiver:
         return [each for each in self.get("spans") if trace in (None, each["trace"])]
 
     def named(self, *names, trace=TRACE):
-        """A span of each of these names, once they are there."""
+        """Returns a span of each of these names, after all of them have come."""
         def found():
             last = {each["name"]: each for each in self.spans(trace)}
             return all(name in last for name in names) and [last[name] for name in names]
@@ -67,14 +67,14 @@ def series(s, name):
 
 
 def parts(*spans):
-    """Each is a part of the one before, in time too."""
+    """Checks that each span is a part of the one before, in time too."""
     for outer, inner in zip(spans, spans[1:]):
         assert inner["parent"] == outer["span"] and inner["trace"] == outer["trace"], (outer, inner)
         assert outer["start"] <= inner["start"] <= inner["end"], (outer, inner)
 
 
 def whole_claim(receiver, s):
-    """A claim with an execution, and all that the receiver must have of them."""
+    """Makes a claim with an execution, and checks all spans that the receiver must have of them."""
     before = time.time_ns()
     w = s.post("/v1/workspaces", {}, headers=asked()).json
     done = s.post(f"/v1/workspaces/{w['id']}/executions", {"command": "echo $TRACEPARENT; exit 3"}, headers=asked()).json
@@ -176,7 +176,7 @@ def sampled():
         others = [each for each in receiver.spans() if each["trace"] != "5" * 32]
         assert 20 < len(others) < 80, len(others)  # of 100, at a half: beyond 6 sigma on either side
         assert not receiver.spans(TRACE)
-    with Server(runtime="fake") as s:  # which sends nothing
+    with Server(runtime="fake") as s:  # it sends nothing
         s.post("/v1/workspaces", {}, headers=asked())
         assert TRACE not in s.ops("/metrics", headers={"Accept": "application/openmetrics-text"}).body.decode()
     with Receiver() as receiver, Server(env=receiver.environment(OTEL_TRACES_SAMPLER="always_off")) as s:
@@ -313,7 +313,7 @@ def collector():
 
 
 def settled(receiver, between, s):
-    """All that the server says it has sent has been taken, and has been sent on."""
+    """Waits until all spans that the server has sent are received and forwarded. Checks that none was refused."""
     def equal():
         numbers = [series(s, "hearth_spans_exported_total"), between.count("receiver_accepted_spans"), between.count("exporter_sent_spans"), len(receiver.spans())]
         return numbers[0] and len(set(numbers)) == 1

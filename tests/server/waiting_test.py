@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Black box: who waits holds nothing, and nobody shuts out others: lines of claims, streams of news, connections behind
-one proxy, uploads that are refused early. Standard library only."""
+"""Waiting, black box: a client that waits holds nothing, and no client shuts out others: lines of claims, streams of
+news, connections behind one proxy, uploads that are refused early. Standard library only."""
 
 import hashlib
 import http.client
@@ -23,7 +23,7 @@ def token_of(name):
 
 
 def tokens():
-    """Settings: a user in each tenant, another one in the first, and an admin elsewhere."""
+    """Returns settings with a user in each tenant, another one in the first, and an admin elsewhere."""
     def entry(name, tenant, role):
         digest = hashlib.sha256(token_of(name).encode()).hexdigest()
         return f"  - {{name: {name}, tenant: {tenant}, role: {role}, sha256: {digest}}}\n"
@@ -36,7 +36,7 @@ def bearer(name):
 
 
 def guarded(s):
-    """The server's own calls in the harness have the admin's token."""
+    """Gives the admin's token to the harness's own calls of the server."""
     plain = s.call
     s.call = lambda method, path, body=None, headers=None, **kw: plain(
         method, path, body, {**bearer("admin"), **(headers or {})}, **kw)
@@ -44,13 +44,13 @@ def guarded(s):
 
 
 def exhausted(max_queue=600):
-    """Two pools of one sandbox each."""
+    """Returns the manifests of two pools of one sandbox each."""
     return "---\n".join(pool_yaml(name, warm=1, members=1, max_wait="2m", per_tenant=500)
                         .replace("maxQueue: 64", f"maxQueue: {max_queue}") for name in ("one", "two"))
 
 
 class Sent:
-    """A request on a connection of its own, whose answer is read when it is wanted."""
+    """A request on a connection of its own. Its answer is read when the test wants it."""
 
     def __init__(self, s, method, path, body=None, name="admin", headers=None):
         data = b"" if body is None else json.dumps(body).encode()
@@ -71,7 +71,7 @@ class Sent:
         return int(self.until(b"\r\n\r\n").split(b" ", 2)[1])
 
     def answer(self):
-        """Status and JSON of an answer with a Content-Length."""
+        """Returns status and JSON of an answer with a Content-Length."""
         head, _, body = self.until(b"\r\n\r\n").partition(b"\r\n\r\n")
         length = int(next(line.split(b":")[1] for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")))
         while len(body) < length:
@@ -81,7 +81,7 @@ class Sent:
         return int(head.split(b" ", 2)[1]), json.loads(body)
 
     def open(self):
-        """Whether the server has not ended it so far: neither its chunks nor the connection."""
+        """Returns whether the server has ended neither its chunks nor the connection so far."""
         while not self.ended and select.select([self.socket], [], [], 0)[0]:
             try:
                 piece = self.socket.recv(65536)
@@ -101,7 +101,7 @@ def waiting(s):
 
 
 def answered_soon(s, rounds=40):
-    """GET /v1/pools, over and over; most of them within 100 ms, on a machine that others use too."""
+    """Sends GET /v1/pools repeatedly: most must be answered within 100 ms, on a machine that others use too."""
     times = []
     for _ in range(rounds):
         begin = time.monotonic()
@@ -169,7 +169,7 @@ def waiting_claims():
                 assert s.call("DELETE", f"/v1/workspaces/{answer['id']}", headers=bearer(claim.name)).status == 204
             claims[:] = [c for c in claims if c.socket.fileno() >= 0]
         assert sorted(served) == TENANTS, served
-        # The server's end answers those that are left.
+        # The server's end answers the remaining ones.
         left = claims[:20]
         s.drain()
         s.stop()
@@ -326,7 +326,7 @@ def proxies():
 
 
 for test in (waiting_claims, shared_line, told_place, deaf_programs, streams_of_news, early_answers, proxies):
-    test.only = "oci"  # nothing of it is the runtime's
+    test.only = "oci"  # nothing in it depends on the runtime
 
 
 if __name__ == "__main__":

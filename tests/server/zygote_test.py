@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Code in a fresh interpreter that was forked ahead, on real sandboxes: it must be what
-`python3 -c` is, or say that it ran cold."""
+"""Code in a fresh interpreter that was forked ahead, on real sandboxes: it must behave like `python3 -c`, or say that
+it ran cold."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Server, main, pool_yaml  # noqa: E402
 
 IMPORTS = "[json, numpy]"
-CHANNEL = "900"  # by which results and the end are told: out of the way, closed on exec
+CHANNEL = "900"  # carries results and the end: out of the way, closed on exec
 # Each is run as `code` and by `python3 -c`; what they print and how they end must be the same.
 SNIPPETS = [
     "print(1)",
@@ -58,7 +58,7 @@ SNIPPETS = [
     "import tempfile; t = tempfile.mkdtemp(); print(t.startswith('/tmp/'))",
     "print(__name__, __doc__, __package__, __spec__)",
 ]
-# With these a run is cold or the same; `cold` says which must be.
+# With these, a run is cold or behaves the same; the second value says which must be cold.
 ENVIRONMENTS = [
     ({}, False),
     ({"A": "b c", "TZ": "Asia/Shanghai"}, False),
@@ -74,7 +74,7 @@ def warm_python():
 
 
 def as_a_file(result):
-    """What differs on purpose: `python3 -c` calls its program <string>."""
+    """Removes an intended difference: `python3 -c` calls its program <string>."""
     return {**result, "stderr": result["stderr"].replace("<string>", "main.py")}
 
 
@@ -92,7 +92,7 @@ def run_code(server, workspace, code, **fields):
 
 
 def fresh(server, workspace, code, **fields):
-    """Runs it until it was taken by an interpreter that waited: a burst may find none ready."""
+    """Runs the code until a waiting interpreter takes it: a burst may find none ready."""
     for _ in range(100):
         result = run_code(server, workspace, code, **fields)
         if result["interpreter"] == "zygote":

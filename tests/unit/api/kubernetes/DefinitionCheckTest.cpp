@@ -115,7 +115,7 @@ TEST_CASE("where a definition may be read, the fields and words that it lacks ar
     CHECK(at.trouble().empty());  // a kept mark is believed without a look at the fields
     CHECK(holds(at.trouble(true), "was changed by hand and lacks spec.onEmpty.action"));
     fieldsOf(at.pools)["spec"]["properties"] = Json::object();
-    CHECK(holds(at.trouble(true), " more: fields"));
+    CHECK(holds(at.trouble(true), " more: the API server silently drops fields"));
     at.pools["spec"]["versions"][0]["name"] = "v1alpha0";
     CHECK(holds(at.trouble(true), "lacks version v1alpha1"));
 }
