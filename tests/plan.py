@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What there is to test, and what of it is asked for. ./test runs what this prints.
+"""Lists the tests, and makes plans for those that are asked for. ./test runs the printed plan.
 
     plan.py list [PART]                stages and suites; with PART the cases whose names hold it
     plan.py names [--in STAGE] NAME... the plan for stages, suites and parts of cases' names
     plan.py changed [REF]              the plan for what was changed since REF, and why on standard error
-    plan.py needs STAGE... <PLAN       what its suites of these stages need: programs of the build, `node`, `chromium`, `polyglot`
+    plan.py needs STAGE... <PLAN       the needs of its suites of these stages: programs of the build, `node`, `chromium`, `polyglot`
 
 A plan has a line for each suite: stage, suite and, where not all of them run, its cases, with tabs between.
 """
@@ -22,9 +22,9 @@ DEFAULT = ["lint", "unit", "kernel", "server", "crash", "security"]
 SANITIZED = ["agent", "sandbox", "gpu", "runtime", "kubernetes", "egress", "controller", "http", "mcp"]  # unit programs: where threads and bytes meet
 RELEASED = ["cli_daily"]  # server suites for the programs of `./run`, which no other stage builds
 ON_REQUEST = ["server-release", "unit-asan", "unit-tsan", "server-asan", "server-tsan", "tidy", "gpu", "cluster"]
-DEFAULT_SECONDS = 30  # of a suite that neither says how long it takes nor has run here
+DEFAULT_SECONDS = 30  # for a suite without a time of its own that has not run here
 
-# A change in one of these rooms, or in those below it, is seen by these server suites; by all where a room is not here.
+# Server suites that can see a change in one of these rooms, or in a room below it; all of them if a room is not here.
 SEEN_BY = {
     "api/cli": "access artifacts cli conformance docker docs image layer limits packages seeds start top",
     "api/cli/doctor": "docker start",
@@ -49,10 +49,11 @@ SEEN_BY = {
     "controller/packages": "layer packages seeds",
     "tests/bench/program": "bench docker",
 }
-SERVER = ["api", "pool/agent/program", "pool/gpu/program"]  # the rooms at the top of what a server is made of
+SERVER = ["api", "pool/agent/program", "pool/gpu/program"]  # the rooms at the top of a server
 KERNEL = ["pool/runtime/docker", "pool/runtime/oci", "pool/agent/client", "pool/agent/program"]
 
-# Files outside the rooms: stages, or stage/suite, that a change is seen by. The first line that fits counts.
+# Files outside the rooms, with the stages, or stage/suite, that can see their change. The first line that fits
+# counts.
 FILES = [
     (r"^docs/on-call\.md$", "server/docs server/faults"),
     (r"^docs/|\.md$|^LICENSE$|\.svg$", "server/docs"),
@@ -83,7 +84,7 @@ def files(pattern):
 
 
 class Unit:
-    """A test program: the rooms whose tests it holds, and every room that it is made of."""
+    """A test program: the rooms whose tests it contains, and every room that it is made of."""
 
     def __init__(self, name, holds, without, links, table):
         self.stage, self.name, self.seconds, self.needs = "unit", name, DEFAULT_SECONDS, [f"unit_{name}"]
@@ -109,7 +110,7 @@ class Kernel:
 
 
 class Script:
-    """A suite in Python. What must be known of it stands in it, in a line `# suite: seconds=90 needs=node sanitizers=no`."""
+    """A suite in Python. A line in it has its facts: `# suite: seconds=90 needs=node sanitizers=no`."""
 
     def __init__(self, stage, name, path):
         self.stage, self.name, self.path = stage, name, path
@@ -117,13 +118,14 @@ class Script:
         said = dict(word.split("=", 1) for word in said[1].split()) if said else {}
         self.seconds = float(said.pop("seconds", DEFAULT_SECONDS))
         self.needs = ["hearth", *filter(None, said.pop("needs", "").split(","))]
-        self.named = list(filter(None, said.pop("cases", "").split(",")))  # where its cases are no functions of its own
+        self.named = list(filter(None, said.pop("cases", "").split(",")))  # if its cases are not functions of its own
         self.sanitizers = said.pop("sanitizers", "yes") == "yes"
         if said:
             raise SystemExit(f"{path}: `# suite:` knows seconds, needs, cases and sanitizers, not {', '.join(said)}")
 
     def cases(self):
-        """Functions with a docstring that are named outside of all functions, but not called: in what main() is given."""
+        """Returns the functions with a docstring that are named outside of all functions, but not called: those that
+        main() is given."""
         if self.named:
             return [(name, "") for name in self.named]
         tree = ast.parse(read(self.path))
@@ -146,13 +148,13 @@ def catch_cases(paths):
 
 
 def rooms():
-    """The table ROOMS: what each room includes."""
+    """Returns the table ROOMS: the rooms that each room includes."""
     lines = re.findall(r"^([a-z/]+):(.*) -- ", read("ROOMS"), re.MULTILINE)
     return {room: includes.split() for room, includes in lines}
 
 
 def made_of(tops, table):
-    """These rooms and all that they stand on."""
+    """Returns these rooms and all rooms that they depend on."""
     found, rest = set(), list(tops)
     while rest:
         room = rest.pop()
@@ -163,7 +165,7 @@ def made_of(tops, table):
 
 
 def suites(table):
-    """Every suite of the stages that have suites."""
+    """Returns every suite of the stages that have suites."""
     call = re.compile(r"^hearth_unit\((\w+) ROOMS ([^)]*?)(?: WITHOUT ([^)]*?))? LINK ([^)]*)\)", re.MULTILINE)
     found = [Unit(name, holds.split(), without.split(), links.split(), table)
              for name, holds, without, links in call.findall(read("tests/CMakeLists.txt"))]
@@ -175,7 +177,7 @@ def suites(table):
 
 
 def measured():
-    """Seconds that the suites last took here, by stage and suite."""
+    """Returns the seconds that the suites last took here, by stage and suite."""
     try:
         lines = [line.split() for line in read("build/test-logs/times").splitlines()]
         return {(stage, suite): float(seconds) for seconds, stage, suite in lines}
@@ -184,27 +186,27 @@ def measured():
 
 
 def note_time(stage, suite, seconds, cases=()):
-    """For ./test, which shows the slowest and keeps the times of whole suites for the next run."""
+    """Notes a time for ./test, which shows the slowest suites and keeps the times of whole ones for the next run."""
     if "HEARTH_TEST_TIMES" in os.environ:
         with open(os.environ["HEARTH_TEST_TIMES"], "a", encoding="utf-8") as file:
             file.write(f"{seconds:.1f} {stage} {suite}{' ' + str(len(cases)) if cases else ''}\n")
 
 
 def server_suites(stage="server"):
-    """Those of a server stage, the longest first, by the times of the last run."""
+    """Returns the suites of a server stage, the longest first, by the times of the last run."""
     known = measured()
     return sorted(of_stage(stage, suites(rooms())).values(), key=lambda each: -known.get((stage, each.name), each.seconds))
 
 
 def of_stage(stage, known):
-    """The suites of a stage by name: of another preset's stage those of its plain one."""
+    """Returns the suites of a stage by name. A stage of another preset has those of its plain stage."""
     plain, _, preset = stage.partition("-")
     found = {each.name: each for each in known if each.stage == plain}
     return {name: each for name, each in found.items() if preset not in ("asan", "tsan") or getattr(each, "sanitizers", True)}
 
 
 def by_name(names, known, stages):
-    """The plan for names: of a stage, a suite (also STAGE/SUITE), or a part of the names of cases."""
+    """Returns the plan for names: of a stage, a suite (also STAGE/SUITE), or a part of the names of cases."""
     plan = {}
     for name in names:
         short = re.sub(r"^unit_|_test(\.py)?$", "", name)
@@ -235,7 +237,8 @@ def by_name(names, known, stages):
 
 
 def of_file(path, known, table):
-    """Stages and suites ("stage", "stage/suite") by which a change of the file can be seen; None: nobody knows."""
+    """Returns the stages and suites ("stage", "stage/suite") that can see a change of the file; None if that is
+    unknown."""
     folder = os.path.dirname(path)
     if not path.endswith(".md") and (folder in table or under(path, "pool/agent/drivers")):
         room = folder if folder in table else "pool/agent/program"
@@ -261,14 +264,14 @@ def of_file(path, known, table):
         if match := re.search(pattern, path):
             return match.expand(seen).split()
     module = re.fullmatch(r"tests/server/(\w+)\.py", path)
-    if module:  # what several suites stand on
+    if module:  # a module that several suites use
         return [f"server/{each.name}" for each in known if each.stage == "server"
                 and re.search(rf"^(from|import) {module[1]}\b", read(each.path), re.MULTILINE)]
     return None
 
 
 def by_change(paths, known, table):
-    """The plan, and for each stage/suite the files for which it was chosen."""
+    """Returns the plan, and for each stage/suite the files for which it was chosen."""
     why = {("lint", "lint"): []}
     for path in paths:
         seen = of_file(path, known, table)
@@ -288,7 +291,7 @@ def git(*words):
 
 
 def base_of_main():
-    """Where this branch left main."""
+    """Returns the commit where this branch left main."""
     for main in ("main", "origin/main"):
         if subprocess.run(["git", "-c", "safe.directory=*", "rev-parse", "-q", "--verify", main], cwd=REPO, capture_output=True,
                           check=False).returncode == 0:
@@ -297,7 +300,8 @@ def base_of_main():
 
 
 def changed_files(base):
-    """Changed since the commit, whether committed, staged or neither, and new files that git does not ignore."""
+    """Returns the files changed since the commit, whether committed, staged or neither, and new files that git does
+    not ignore."""
     return sorted(set(git("diff", "--name-only", "--no-renames", base) + git("ls-files", "--others", "--exclude-standard")))
 
 
@@ -319,7 +323,8 @@ def say_why(why, paths, base, known):
 
 
 def show(part, known):
-    """All suites with their times; of a suite by name its cases; of any other part the cases that have it."""
+    """Prints all suites with their times; for the name of a suite, its cases; for any other part, the cases that
+    contain it."""
     times = measured()
     exact = any(part in (each.name, f"{each.stage}/{each.name}") for each in known)
     for stage in DEFAULT:

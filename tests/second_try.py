@@ -1,10 +1,10 @@
 """Tests that fail once and pass when they are run again.
 
-Hundreds of tests start real sandboxes on a machine that others may use, so once in some runs one meets
-a moment that it did not expect. Where HEARTH_SECOND_TRY is set, as CI sets it, such a test is run again
-at once, alone. If it passes then, it counts as passed, and is reported as "unsteady STAGE NAME" at the
-end of ./test: somebody should find out why. More than MOST of them in one run are failures, and so is
-whatever fails under a sanitizer, whose findings come and go by nature.
+Hundreds of tests start real sandboxes on a machine that others may use, so in some runs a test meets
+conditions that it does not expect. If HEARTH_SECOND_TRY is set, as in CI, such a test runs again at once,
+alone. If it passes then, it counts as passed, and is reported as "unsteady STAGE NAME" at the end of
+./test: somebody should find out why. More than MOST of them in one run are failures. So is every failure
+under a sanitizer, whose findings come and go by nature.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""Bad days of a cluster: a quota that is full, a right that is taken away, an API server that hangs, a node that goes, evictions and drains.
-Each is told by a condition and an event that name it, is tried again in bounded steps while claims go on from what is warm, and ends without help."""
+"""Bad days of a cluster: a full quota, a right that is taken away, an API server that hangs, a node that vanishes, evictions and drains. A condition
+and an event name each of them, retries are bounded while warm sandboxes serve claims, and each ends without help."""
 
 import contextlib
 import json
@@ -37,14 +37,14 @@ def filled():
 
 
 def told(words):
-    """The condition and an Event have them."""
+    """Returns whether the condition and an Event contain these words."""
     now = condition("shell", "Degraded")
     events = get("events", "--field-selector=involvedObject.name=shell")["items"]
     return now["status"] == "True" and words in now["message"] and any(each["type"] == "Warning" and words in each["message"] for each in events)
 
 
 def serves_from_warm(server):
-    """What is warm is claimed; the pool cannot be filled again."""
+    """Checks that a claim gets a warm sandbox, while the pool cannot be filled again."""
     workspace = server.open_workspace()
     assert workspace["claim"]["source"] == "warm", workspace
     assert server.run(workspace["id"], "echo on")["stdout"] == "on\n"
@@ -52,7 +52,7 @@ def serves_from_warm(server):
 
 
 def bounded(seconds=10, most=6):
-    """Nobody else makes Pods meanwhile."""
+    """Checks that at most `most` Pods are requested in this time. Only this pool may make Pods meanwhile."""
     before = pod_writes()["POST"]
     time.sleep(seconds)
     asked = pod_writes()["POST"] - before
@@ -83,7 +83,7 @@ def full_quota():
 
 
 def role(verbs):
-    """What docs/kubernetes.md says that a server may do in its namespace, with these verbs for Pods."""
+    """Returns the rights of a server in its namespace as docs/kubernetes.md has them, with these verbs for Pods."""
     rules = [("", "pods", verbs), ("networking.k8s.io", "networkpolicies", ["create", "patch"]), ("hearth.dev", "sandboxpools,workspaces", ["list", "watch"]),
              ("hearth.dev", "sandboxpools/status,workspaces/status", ["patch"]), ("", "events,secrets", ["create"])]
     return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "narrow"},
@@ -167,7 +167,7 @@ def vanished_node():
             wait_for("warm Pods on the other", lambda: ready(s) == 4, 60)
             assert {each["spec"]["nodeName"] for each in pods(s.instance) if each["metadata"]["name"] != claimed} == set(names) - {gone}
             assert s.run(workspace["id"], "echo on")["stdout"] == "on\n"
-            # As the cluster's garbage collector does, a minute later.
+            # The cluster's garbage collector does the same a minute later.
             kubectl("delete", "pod", claimed, "--grace-period=0", "--force", "--wait=false")
             wait_for("the workspace's end", lambda: s.get(f"/v1/workspaces/{workspace['id']}").status == 410, 30)
     finally:

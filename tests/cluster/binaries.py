@@ -12,8 +12,8 @@ from places import BINARIES, CACHE, REPO, Trouble, locked, run, write
 PROGRAMS = ["kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubemark"]
 TREE = os.path.join(CACHE, "build")
 VERSION = "v1.20.2"
-COMMIT = "faecb196815e248d3ecfb03c680a4507229c2a56"  # of that version, which the source package does not hold
-GO = "/usr/lib/go/bin"  # Debian's, whatever other Go the PATH names
+COMMIT = "faecb196815e248d3ecfb03c680a4507229c2a56"  # of that version; the source package does not contain it
+GO = "/usr/lib/go/bin"  # Debian's, whatever other Go is in PATH
 REFLECT = "github.com/modern-go/reflect2"
 
 
@@ -26,7 +26,7 @@ def ready():
 
 
 def missing_packages(group):
-    """Those of this group of debian-packages that are not installed."""
+    """Returns the packages of this group of debian-packages that are not installed."""
     with open(os.path.join(REPO, "debian-packages"), encoding="utf-8") as file:
         names = re.findall(rf"^{group} +(\S+)", file.read(), re.MULTILINE)
     done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\n", *names], capture_output=True, text=True, check=False)
@@ -59,7 +59,7 @@ def build():
 
 
 def apt_options():
-    """Lists of source packages of our own, beside the machine's: nothing in /etc or /var is changed."""
+    """Returns options for separate lists of source packages: nothing in /etc or /var is changed."""
     lines = run("apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI) $(CODENAME) $(RELEASE) $(COMPONENT)", "Created-By: Packages")
     found = {(words[1], words[3], words[4]) for words in map(str.split, lines.splitlines()) if words[0] == "Debian"}
     if not found:
@@ -73,7 +73,7 @@ def apt_options():
 
 
 def fetch():
-    """The unpacked source."""
+    """Returns the unpacked source."""
     print("fetching the source package", flush=True)
     options = apt_options()
     run("apt-get", *options, "update", "-qq")
@@ -112,7 +112,7 @@ def compile_all(source):
 
 
 def keep(source):
-    """Only the programs stay: the tree and Go's caches are ten times as large, and are of no use for another version."""
+    """Keeps only the programs: the tree and Go's caches are ten times as large, and useless for another version."""
     [made] = glob.glob(f"{source}_output/local/bin/linux/*/")
     os.makedirs(f"{TREE}/bin")
     for name in PROGRAMS:

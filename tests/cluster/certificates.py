@@ -19,8 +19,8 @@ EC = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 
 
 def make(folder, server, addresses):
-    """All of them in `folder`/pki, and `folder`/USER.kubeconfig for the API server at the URL `server`. `addresses` are the
-    ones of the API server beside the loopback's. Nothing where they exist already."""
+    """Makes all of them in `folder`/pki, and `folder`/USER.kubeconfig for the API server at the URL `server`. `addresses`:
+    the API server's addresses besides those of the loopback. Does nothing if they exist already."""
     pki = f"{folder}/pki"
     if os.path.exists(f"{pki}/complete"):
         return
@@ -33,7 +33,7 @@ def make(folder, server, addresses):
     for user, subject in USERS.items():
         signed(pki, user, subject, "DNS:localhost,IP:127.0.0.1" if user == "kubelet" else "")
         write_kubeconfig(folder, user, server)
-    # RSA: the tokens of service accounts are RS256, as those of most clusters.
+    # RSA: the tokens of service accounts are RS256, like those of most clusters.
     run("openssl", "genrsa", "-out", f"{pki}/sa.key", "2048")
     run("openssl", "rsa", "-in", f"{pki}/sa.key", "-pubout", "-out", f"{pki}/sa.pub")
     write(f"{pki}/complete", "")
@@ -48,7 +48,7 @@ def signed(pki, name, subject, alternatives=""):
 
 
 def write_kubeconfig(folder, user, server):
-    """One file that holds all it needs, as those of kind do. JSON is YAML."""
+    """Writes one file with all it needs, like the files of kind. JSON is YAML."""
     def data(name):
         with open(f"{folder}/pki/{name}", "rb") as file:
             return base64.b64encode(file.read()).decode()

@@ -28,13 +28,13 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 CHART = os.path.join(ROOT, "helm/hearth")
 IMAGE = "localhost/hearth-server"
 ADDRESS = "10.96.77.7"
-trusted = []  # once the servers speak TLS, how they are known
-known = []  # the token of the installation
+trusted = []  # the SSL context, once the servers speak TLS
+known = []  # the installation's token
 KINDS = "pods,services,secrets,configmaps,deployments,replicasets,networkpolicies,leases,poddisruptionbudgets,serviceaccounts,roles,rolebindings"
 
 
 def helm(*words, cluster=True):
-    """What it prints. Helm is not root: it gets a copy of the chart that it may read."""
+    """Runs Helm. Returns its output. Helm is not root: it gets a copy of the chart that it may read."""
     if not shutil.which("npm"):
         raise Lacks("there is no npm, from which Helm comes")
     env = {**os.environ, "KUBECONFIG": session.cluster.kubeconfig if cluster else ""}
@@ -106,13 +106,13 @@ def installed():
         run(os.path.join(ROOT, "helm/image/build"), image, "--reference", f"{IMAGE}:test", "--program", os.path.join(BUILD, "hearth"))
         check_image(image)
         session.cluster.load(image)
-        kubectl("delete", "configmap", "more", "--ignore-not-found")  # of a first try
+        kubectl("delete", "configmap", "more", "--ignore-not-found")  # left by a first try
         kubectl("create", "configmap", "more", f"--from-literal=pools.yaml={pool_yaml(name='extra', image=SHELL, warm=0)}")
         file = values(folder, sharedVolume={"existingClaim": stack.enter_context(volume(folder))},
                       extraEnv=[{"name": "HEARTH_POOLS_ONCE", "value": "/etc/more/pools.yaml"}],
                       extraVolumes=[{"name": "more", "configMap": {"name": "more"}}],
                       extraVolumeMounts=[{"name": "more", "mountPath": "/etc/more", "readOnly": True}])
-        before = ours()  # of servers outside the cluster, in other cases
+        before = ours()  # objects of servers outside the cluster, from other cases
         try:
             helm("install", "one", "CHART", "-n", NAMESPACE, "-f", file, "--wait", "--timeout", "4m")
             try:
@@ -145,7 +145,7 @@ def installed():
             kubectl("delete", "pod", leader, "--wait=false")
             wait_for("another leads", lambda: leader_pod() not in ("", leader), 60)
             whole(second, 30)
-            whole(first, 40)  # it had ended when this one was not the leader
+            whole(first, 40)  # it ended before this replica was the leader
             assert run_in(workspace, "cat f")["stdout"] == "kept\n"
             wait_for("it is still there", lambda: get("workspace", "claimed")["status"]["phase"] == "Active", 30)
             # The new leader has never seen that pool before.
@@ -164,7 +164,7 @@ def installed():
 
 
 def encrypt(file):
-    """An upgrade by which the servers speak TLS and have the same tokens from another Secret; `helm test` and all further calls know their authority."""
+    """Upgrades the servers to TLS, with the same tokens from another Secret. `helm test` and all later calls know their authority."""
     kubectl("create", "secret", "generic", "one-mine", f"--from-literal=admin={token()}",
             "--from-literal=config.yaml=" + base64.b64decode(get("secret", "one-hearth-tokens")["data"]["config.yaml"]).decode())
     with Authority() as authority:
@@ -174,13 +174,13 @@ def encrypt(file):
         trusted.append(ssl.create_default_context(cafile=authority.file))
     helm("upgrade", "one", "CHART", "-n", NAMESPACE, "-f", file, "--wait", "--timeout", "4m",
          "--set", f"logLevel=debug,tls.existingSecret=one-tls,tokens.existingSecret=one-mine,url=https://{ADDRESS}:8080")
-    # Servers that are ready carry connections to the leader of before, which knows nothing of TLS, until it has ended.
+    # Ready servers carry connections to the old leader, which does not know TLS, until it has ended.
     ask("GET", "/v1/pools", seconds=60)
     helm("test", "one", "-n", NAMESPACE, "--timeout", "2m")
 
 
 def official_clients():
-    """Of MCP, over the service."""
+    """Runs the official MCP clients over the service."""
     folder = os.path.join(ROOT, "tests/server/mcp")
     npm_ci(folder)
     with forwarded() as port:
@@ -194,7 +194,7 @@ SHELLS = ("sh", "ash", "bash", "dash", "busybox", "zsh")
 
 
 def check_image(path):
-    """As a registry stores it, and what is in it: nothing that runs commands."""
+    """Checks the image as a registry stores it: it contains nothing that runs commands."""
     with tarfile.open(path) as archive:
         [layer] = [each for each in archive.getmembers() if each.name.endswith(".tar")]
         content = archive.extractfile(layer).read()
@@ -207,7 +207,7 @@ def check_image(path):
 
 
 def by_curl():
-    """What a newcomer types: a claim, a command and the end, over the service."""
+    """Runs the calls of a newcomer over the service: a claim, a command and the end."""
     with forwarded() as port:
         def curl(method, path, body=None):
             words = ["curl", "-sS", "--fail-with-body", "-X", method, f"http://127.0.0.1:{port}{path}", "-H", f"Authorization: Bearer {token()}"]
@@ -228,7 +228,7 @@ def token():
 
 
 def ours():
-    """Everything in the namespace that the chart or its servers made."""
+    """Returns everything in the namespace that the chart or its servers made."""
     return {each for label in ("app.kubernetes.io/managed-by=hearth", "app.kubernetes.io/instance=one")
             for each in kubectl("get", KINDS, "-l", label, "-o", "name").split()}
 
@@ -241,7 +241,7 @@ def leader_pod():
 
 @contextlib.contextmanager
 def forwarded():
-    """A port of this machine that leads to the service."""
+    """Yields a port of this machine that leads to the service."""
     port = free_port()
     words = session.cluster.kubectl_command("-n", NAMESPACE, "port-forward", "service/one-hearth", f"{port}:8080")
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -260,7 +260,7 @@ def connects(port):
 
 
 def ask(method, path, body=None, seconds=30):
-    """The answer of the service, which may have no leader for a while."""
+    """Returns the answer of the service, which may have no leader for a while."""
     end = time.monotonic() + seconds
     while True:
         try:
@@ -271,7 +271,7 @@ def ask(method, path, body=None, seconds=30):
                     return json.load(answer)
         except (OSError, AssertionError) as trouble:
             said = f"{trouble.code} {trouble.read().decode()}" if isinstance(trouble, urllib.error.HTTPError) else str(trouble)
-            # The leader of before an upgrade or rollback may still be the one that speaks TLS.
+            # The old leader may still be the one that speaks TLS after an upgrade or rollback.
             passes = not isinstance(trouble, urllib.error.HTTPError) or trouble.code in (429, 503) or "speaks TLS only" in said
             if not passes or time.monotonic() > end:
                 raise AssertionError(said) from trouble

@@ -9,11 +9,11 @@ import binaries
 import certificates
 
 SERVICE_RANGE = "10.96.0.0/16"
-SERVICE_ADDRESS = "10.96.0.1"  # of the API server, for Pods
+SERVICE_ADDRESS = "10.96.0.1"  # the API server's, for Pods
 
 
 def gateway(instance):
-    """The node's address in the network of its Pods."""
+    """Returns the node's address in the network of its Pods."""
     return f"10.244.{instance.state['number']}.1"
 
 
@@ -54,7 +54,7 @@ def api_command(instance):
 
 
 def request(instance, method, path, body=None, kind="application/json"):
-    """The body of the API server's answer to its administrator. Raises OSError where it refuses or is away."""
+    """Returns the body of the API server's answer to its administrator. Raises OSError if it refuses or is away."""
     pki = f"{instance.folder}/pki"
     context = ssl.create_default_context(cafile=f"{pki}/ca.crt")
     context.load_cert_chain(f"{pki}/admin.crt", f"{pki}/admin.key")
@@ -77,7 +77,7 @@ def wait_for_api(instance):
 
 
 def start_controllers(instance):
-    """With the leader election on they end whenever the API server stalls, so it is off."""
+    """Starts them without the leader election: with it, they end whenever the API server stalls."""
     pki = f"{instance.folder}/pki"
     if instance.pid("controllers") is None:
         instance.spawn("controllers", binaries.path("kube-controller-manager"), *as_user(instance, "controllers"),
@@ -96,6 +96,6 @@ def as_user(instance, user):
 
 
 def stop(instance):
-    """Clients first, so that nobody logs of a server that is away."""
+    """Ends the clients first, so that nobody logs errors about a server that is away."""
     for name in ("scheduler", "controllers", "apiserver", "etcd"):
         instance.stop(name)

@@ -1,4 +1,4 @@
-"""The way out of Pods: what tests/server/egress_test.py asks of one machine, asked of sandboxes whose connections are carried by frames."""
+"""The way out of Pods: the cases of tests/server/egress_test.py, on sandboxes whose connections are carried by frames."""
 
 import contextlib
 import os
@@ -30,7 +30,7 @@ pool_of_one_machine, egress_test.pool, egress_test.server = egress_test.pool, po
 
 
 def same(test):
-    """The case of one machine, by its own name and words."""
+    """Returns the case of one machine, with its own name and words."""
     def here():
         test()
     here.__name__, here.__doc__ = f"pods_{test.__name__}", f"in Pods, too: {test.__doc__}"
@@ -54,7 +54,7 @@ def way_out_again():
 
 CASES = [same(test) for test in (egress_test.pip_installs, egress_test.allowed_service, egress_test.survives_restart, egress_test.floods)]
 CASES.append(way_out_again)
-# The other cases of one machine take minutes here, and go through the same code. dns_tunnel is not among them: it asks the network
+# The other cases of one machine take minutes here, and use the same code. dns_tunnel is not among them: it tests the network
 # itself, and the bridge of the tests' own cluster enforces no NetworkPolicy.
 if os.environ.get("HEARTH_CLUSTER_EGRESS") == "all":
     CASES += [same(test) for test in (

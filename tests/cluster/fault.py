@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hurts the API server of a test cluster that is our own.
+"""Damages the API server of the tests' own cluster.
 
     tests/cluster/fault.py INSTANCE kill|start|freeze|thaw|compact
 

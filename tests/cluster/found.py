@@ -1,4 +1,5 @@
-"""The cluster that tests run on: the one of KUBECONFIG if it answers, one of kind where that is installed, else one of our own."""
+"""The cluster that tests run on: the one of KUBECONFIG if it answers, one of kind if that is installed, otherwise the tests'
+own."""
 
 import contextlib
 import importlib.machinery
@@ -16,7 +17,7 @@ from places import HERE, Trouble, run
 
 
 def command():
-    """The command `cluster`, as a module."""
+    """Returns the command `cluster` as a module."""
     loader = importlib.machinery.SourceFileLoader("cluster_command", os.path.join(HERE, "cluster"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
@@ -24,7 +25,7 @@ def command():
 
 
 class Cluster:
-    """What every one of them can do. `own` is the Instance where it is ours to hurt, else None."""
+    """The common part of all clusters. `own` is the Instance if the tests may damage it, otherwise None."""
 
     own = None
 
@@ -43,7 +44,7 @@ class Cluster:
         return "HEARTH_CLUSTER_LOAD" in os.environ
 
     def load(self, path):
-        """Brings an image to its nodes: by the command in HEARTH_CLUSTER_LOAD, to which the path is added."""
+        """Brings an image to its nodes by the command in HEARTH_CLUSTER_LOAD, to which the path is added."""
         run("sh", "-c", f'{os.environ["HEARTH_CLUSTER_LOAD"]} "$1"', "sh", path)
 
     def close(self):
@@ -51,7 +52,7 @@ class Cluster:
 
 
 class Own(Cluster):
-    """Of the given level of tests/cluster/cluster."""
+    """The tests' own cluster, at the given level of tests/cluster/cluster."""
 
     def __init__(self, level, name):
         self.own = Instance(name)
@@ -93,7 +94,7 @@ class Kind(Cluster):
 
 
 def given():
-    """The cluster of KUBECONFIG, or None if it does not answer."""
+    """Returns the cluster of KUBECONFIG, or None if it does not answer."""
     path = os.environ.get("KUBECONFIG")
     if not path:
         return None
@@ -106,7 +107,7 @@ def given():
 
 
 def missing(required):
-    """Why there can be no cluster here, or None. Where `required`, one is built."""
+    """Returns the reason why there can be no cluster here, or None. If `required`, it builds one."""
     if given() or shutil.which("kind") or binaries.ready():
         return None
     if required:
@@ -116,7 +117,7 @@ def missing(required):
 
 
 def sweep():
-    """Takes down what a run that was killed has left: its clusters' names hold its pid."""
+    """Takes down the clusters that a killed run has left: their names contain its pid."""
     for name in names():
         owner = re.match(r"test-(\d+)", name)
         if owner and started(owner[1]) is None:
@@ -124,7 +125,7 @@ def sweep():
 
 
 def open_cluster(level):
-    """Of this level at least. The caller closes it."""
+    """Opens a cluster of this level at least. The caller closes it."""
     sweep()
     name = f"test-{os.getpid()}"
     return given() or (Kind(name) if shutil.which("kind") else Own(level, name))

@@ -1,4 +1,4 @@
-"""What the chart becomes, as files to read and to compare: a change of the chart shows what it does.
+"""The rendered chart, as files to read and to compare: they show the effect of a change of the chart.
 
     python3 tests/cluster/goldens.py      writes them anew"""
 
@@ -13,12 +13,12 @@ sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__f
 from chart import helm  # noqa: E402
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rendered")
-# Name of the file: the version of Kubernetes, and more words. `hearth crds` says what the definitions are.
+# File name: the version of Kubernetes, and more arguments for Helm. The definitions are those of `hearth crds`.
 RENDERED = {"defaults-1.20": ("1.20.2", ["--set", "image.repository=registry.example/hearth"]),
             "everything-1.34": ("1.34.0", ["-f", "VALUES", "--api-versions", "monitoring.coreos.com/v1"])}
-# What helm/dashboards writes is compared by lint.
+# Lint compares the output of helm/dashboards.
 DASHBOARD = re.compile(r"^(  hearth-\w+\.json: )\|\n(?:    .*\n)+", re.MULTILINE)
-# Keys and tokens are made by the rendering.
+# The rendering makes keys and tokens.
 RANDOM = re.compile(r"^(  (?:key|agent-key|admin|config\.yaml): )\S{20,}$", re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""Who the cluster says that somebody is: its ServiceAccounts' tokens open Hearth's doors, and nothing else of theirs does."""
+"""Identities from the cluster: Hearth accepts tokens of its ServiceAccounts, and nothing else of theirs."""
 
 import base64
 import json

@@ -15,7 +15,8 @@ APPLETS = ("sh ls cat echo sleep httpd nc ps id env date mkdir rm touch head tai
 
 
 def layer(files=(), links=(), folders=()):
-    """The bytes of a layer: `files` (source, path inside), `links` (target, path inside), `folders` (paths; tmp may be written by all)."""
+    """Returns the bytes of a layer: `files` (source, path inside), `links` (target, path inside), `folders` (paths; everybody may write to
+    tmp)."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for path in folders:
@@ -38,7 +39,7 @@ def entry(path, kind, mode, **others):
 
 
 def archive(path, reference, content, config):
-    """Writes the image of one layer as a docker-archive; `config` is what the image says of its process (Entrypoint, User, Env)."""
+    """Writes the image of one layer as a docker-archive. `config`: the image's settings for its process (Entrypoint, User, Env)."""
     digest = hashlib.sha256(content).hexdigest()
     about = json.dumps({"architecture": "amd64", "os": "linux", "config": config, "history": [{"created_by": "tests/cluster"}],
                         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]}}).encode()
@@ -51,7 +52,8 @@ def archive(path, reference, content, config):
 
 
 def base_images():
-    """Paths of the archives of PAUSE, the sandbox of each Pod, and BUSYBOX; made where they are not there."""
+    """Returns the paths of the archives of PAUSE, the sandbox of each Pod, and BUSYBOX. Makes them if they are
+    missing."""
     pause, busybox = f"{IMAGES}/pause.tar", f"{IMAGES}/busybox.tar"
     with locked("images"):
         os.makedirs(IMAGES, exist_ok=True)

@@ -15,13 +15,14 @@ import binaries
 from places import INSTANCES, Trouble, locked, run
 
 PORTS = ["etcd", "etcd_peer", "api", "controllers", "scheduler", "kubelet", "kubelet_health", "proxy_health", "proxy_metrics"]
-# Below those that the kernel gives to outgoing connections: a port stays ours while its process is away.
+# Below the ports that the kernel gives to outgoing connections, so that a port stays free while its process is away.
 LOWEST_PORT, HIGHEST_PORT = 20000, 32000
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,30}")
 
 
 def started(pid):
-    """When the process began, in ticks since boot; None if it has ended. With the pid it is a name that is not used again."""
+    """Returns when the process began, in ticks since boot; None if it has ended. Together with the pid it is never used
+    again."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()
@@ -46,7 +47,7 @@ def free_ports(count, taken):
 
 
 def names():
-    """Of the instances that are there, running or not."""
+    """Returns the names of the instances that exist, running or not."""
     return sorted(os.path.basename(os.path.dirname(path)) for path in glob.glob(f"{INSTANCES}/*/state.json"))
 
 
@@ -56,7 +57,8 @@ def stored(name):
 
 
 class Instance:
-    """Reads what is stored of the instance; make() stores a new one. Not for threads; lock() keeps other processes out."""
+    """Reads the stored data of the instance; make() stores a new one. Not for threads; lock() keeps other processes
+    out."""
 
     def __init__(self, name):
         if not NAME.fullmatch(name):
@@ -95,7 +97,8 @@ class Instance:
 
     @property
     def mark(self):
-        """Names its bridge, its cgroups and its network's files: short enough for a network device."""
+        """The part of the names of its bridge, its cgroups and its network's files. Short enough for a network
+        device."""
         return mark(self.state["number"])
 
     @property
@@ -129,16 +132,16 @@ class Instance:
         self.store()
 
     def pid(self, name):
-        """Of the process if it runs."""
+        """Returns the pid of the process if it runs."""
         known = self.state["processes"].get(name)
         return known["pid"] if known and started(known["pid"]) == known["started"] else None
 
     def stop(self, name, number=signal.SIGTERM, seconds=5):
-        """Ends it, by SIGKILL where the signal is not enough in time."""
+        """Ends the process, by SIGKILL if the signal does not end it in time."""
         pid = self.pid(name)
         if pid is None:
             return
-        # Not its first thread alone: others may hold its port for a moment longer.
+        # Waits for the whole process: other threads than the first may hold its port for a moment longer.
         whole = os.pidfd_open(pid)
         try:
             for each, limit in ((number, seconds), (signal.SIGKILL, 15)):
@@ -151,11 +154,11 @@ class Instance:
         raise Trouble(f"process {pid} ({name}) does not end, not even by SIGKILL")
 
     def restart(self, name):
-        """Starts a process that has ended again, with the command that it had."""
+        """Starts a process that has ended, with the same command."""
         self.spawn(name, *self.state["processes"][name]["command"])
 
     def wait_for(self, what, check, seconds, process):
-        """Polls until the check holds; the end of the process, or of the time, is a Trouble with its log's last lines."""
+        """Polls until the check holds. The end of the process, or of the time, is a Trouble with its log's last lines."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if check():
@@ -176,12 +179,12 @@ def mark(number):
 
 
 def in_use(number):
-    """Whether something of this machine has the number, perhaps of a cluster of another user."""
+    """Returns whether something of this machine has the number, perhaps a cluster of another user."""
     return os.path.exists(f"/sys/class/net/{mark(number)}") or os.path.exists(f"/run/{mark(number)}")
 
 
 def reap(pid):
-    """A child of this process that ended stays a zombie until it is waited for; others' children are init's."""
+    """Reaps an ended child of this process, which stays a zombie otherwise. Children of others are init's."""
     try:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:

@@ -1,4 +1,5 @@
-"""A volume that all Pods share: what the packages of a pool are installed into, once, and each of its sandboxes reads."""
+"""A volume that all Pods share: the packages of a pool are installed into it once, and each of the pool's sandboxes reads
+them."""
 
 import contextlib
 import os
@@ -14,12 +15,12 @@ from session import NAMESPACE, apply, kubectl, session
 
 @contextlib.contextmanager
 def volume(folder):
-    """The claim of a volume that several Pods can write, which is `shared` in that folder of the only node; with a name that no other has."""
+    """Yields the claim of a volume that several Pods can write: the folder `shared` in that folder of the only node. Its name is unique."""
     place = os.path.join(folder, "shared")
     os.mkdir(place)
     os.chmod(place, 0o777)
     os.chmod(folder, 0o755)
-    # One of before is there until the last Pod that used it has gone.
+    # An earlier claim exists until the last Pod that used it has gone.
     claim = f"shared-{secrets.token_hex(4)}"
     size, name = {"storage": "1Gi"}, f"{NAMESPACE}-{claim}"
     apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},

@@ -1,5 +1,5 @@
-"""What a node changes for the whole machine: settings of the kernel, and folders whose paths are fixed in Kubernetes' programs.
-The first node saves how it was, the last one puts it back."""
+"""The changes of a node to the whole machine: settings of the kernel, and folders whose paths are fixed in Kubernetes'
+programs. The first node saves the old state, the last one restores it."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ FOLDERS = ["/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/var/log/cont
 
 
 def settings():
-    """Those that this kernel has, with their values."""
+    """Returns the settings that this kernel has, with their values."""
     found = {}
     for name in SETTINGS:
         with contextlib.suppress(OSError), open(f"/proc/sys/{name}", encoding="ascii") as file:
@@ -26,7 +26,7 @@ def settings():
 
 
 def save():
-    """Notes how the machine was, unless an earlier node did; makes the folders that lack."""
+    """Saves the machine's state, unless an earlier node did. Makes the missing folders."""
     if not os.path.exists(SAVED):
         made = [path for path in FOLDERS if not os.path.exists(path)]
         with open(SAVED, "w", encoding="ascii") as file:
@@ -36,7 +36,7 @@ def save():
 
 
 def restore():
-    """What cannot be put back is told and left: nothing here may stop a clean-up."""
+    """Restores the saved state. Reports and leaves what cannot be restored: nothing here may stop a clean-up."""
     if not os.path.exists(SAVED):
         return
     with open(SAVED, encoding="ascii") as file:

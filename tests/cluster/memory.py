@@ -1,4 +1,5 @@
-"""Memory of Pods: what the kernel ends for it is told as such, by the agent while it lives, else by the Pod's own status."""
+"""Memory of Pods: processes that the kernel kills for memory are reported as such, by the agent while it lives, otherwise by
+the Pod's status."""
 
 import json
 
@@ -15,7 +16,7 @@ def small_pool(warm=1):
 
 
 def with_ram(pool):
-    """Its Pods have a file system in memory at /ram that only their memory limit bounds."""
+    """Gives its Pods a file system in memory at /ram that only their memory limit bounds."""
     template = {"spec": {"volumes": [{"name": "ram", "emptyDir": {"medium": "Memory"}}],
                          "containers": [{"name": "sandbox", "volumeMounts": [{"name": "ram", "mountPath": "/ram"}]}]}}
     return pool.replace("    allowTags:", f"    podTemplate: {json.dumps(template)}\n    allowTags:")
@@ -23,7 +24,7 @@ def with_ram(pool):
 
 def killed_for_memory():
     """a process of a Pod that the kernel ends for memory is told as oom; the workspace and its neighbour go on, their use is known"""
-    own_cluster("full")  # others may have the kernel end a container at once
+    own_cluster("full")  # on other clusters, the kernel may end a container at once
     with serving(small_pool(warm=2)) as s:
         wait_for("two warm Pods", lambda: ready(s) == 2, 90)
         hungry, neighbour = s.open_workspace()["id"], s.open_workspace()["id"]
@@ -36,7 +37,7 @@ def killed_for_memory():
         again = s.run(hungry, BOMB, timeoutSeconds=60)
         assert again["status"] == "oom", again
         killed = s.run(hungry, "kill -9 $$")
-        assert killed["status"] == "killed", killed  # the kernel's kills were those before
+        assert killed["status"] == "killed", killed  # the kernel's kills were the earlier ones
         assert s.run(hungry, "cat f")["stdout"] == "kept\n"
         used = s.get(f"/v1/workspaces/{hungry}/usage").json
         assert 32 << 20 < used["memoryPeakBytes"] <= 64 << 20 and used["cpuMs"] > 0 and used["processes"] > 0, used
@@ -52,7 +53,7 @@ def ended_for_memory():
         wait_for("a warm Pod", lambda: ready(s) == 1, 90)
         workspace = s.open_workspace()
         path = f"/v1/workspaces/{workspace['id']}"
-        # Files in memory outlive who wrote them: the kernel ends one process after the other, and the agent at last.
+        # Files in memory outlive their writers: the kernel ends one process after the other, and finally the agent.
         begun = s.post(f"{path}/executions", {"command": "sleep 300", "background": True}).json["id"]
 
         def over():

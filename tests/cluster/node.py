@@ -19,7 +19,7 @@ NAME = "localhost"  # every machine resolves it to the loopback, where kubelet l
 
 
 def start(instance):
-    """Until the Node is Ready."""
+    """Starts the node, and waits until it is Ready."""
     if os.geteuid() != 0:
         raise Trouble("a node needs root; without it only `cluster up api` and `up control` can run")
     with locked("instances"):
@@ -55,8 +55,8 @@ def start_containerd(instance):
 
 
 def own_folders(instance):
-    """The script that gives the node its own folders in place of the machine's, then becomes containerd. Mounts of the node stay
-    in its mount namespace, and end with its last process."""
+    """Returns the script that gives the node its own folders in place of the machine's, then becomes containerd. Mounts of the
+    node stay in its mount namespace, and end with its last process."""
     lines = ["mount --make-rshared /"]
     for path in machine.FOLDERS:
         own = f"{instance.folder}/folders{path}"
@@ -66,7 +66,7 @@ def own_folders(instance):
 
 
 def network(instance):
-    """A bridge. Its name and its network's name hold the instance's mark, by which clean-up finds them."""
+    """Makes a bridge. Its name and its network's name contain the instance's mark, by which clean-up finds them."""
     subnet = gateway(instance).rpartition(".")[0] + ".0/24"
     ranges = {"type": "host-local", "dataDir": f"{instance.folder}/cni-addresses", "ranges": [[{"subnet": subnet}]], "routes": [{"dst": "0.0.0.0/0"}]}
     bridge = {"type": "bridge", "bridge": instance.mark, "isGateway": True, "ipMasq": False, "hairpinMode": True, "ipam": ranges}
@@ -93,7 +93,7 @@ def load(instance, path):
 # kubelet
 
 def cgroup_roots(instance):
-    """The folders of the node's cgroups: one in each hierarchy of version 1, or the one of version 2."""
+    """Returns the folders of the node's cgroups: one in each hierarchy of version 1, or the one of version 2."""
     top = "/sys/fs/cgroup"
     if os.path.exists(f"{top}/cgroup.controllers"):
         return [f"{top}/{instance.mark}"]
@@ -115,7 +115,7 @@ def start_kubelet(instance):
         "podPidsLimit": 512,
         "clusterDomain": "cluster.local", "clusterDNS": ["10.96.0.10"], "resolvConf": "/etc/resolv.conf",
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
-        "makeIPTablesUtilChains": False,  # kube-proxy makes those that it needs, where it runs
+        "makeIPTablesUtilChains": False,  # kube-proxy makes the ones that it needs, where it runs
         "featureGates": {"DevicePlugins": False},  # their socket has one place on a machine, and GPUs here are imitated
         "nodeStatusUpdateFrequency": "5s", "syncFrequency": "10s", "serializeImagePulls": False,
         "volumePluginDir": f"{instance.folder}/kubelet/volume-plugins", "containerLogMaxSize": "10Mi",
@@ -163,7 +163,7 @@ state = "{sockets}/state"
 # The end
 
 def stop(instance):
-    """Ends the node and its Pods at once, by what the kernel knows of them: this works after any crash, too."""
+    """Ends the node and its Pods at once, found by the kernel's data: this works after any crash, too."""
     instance.stop("kubelet")
     instance.stop("containerd")
     until(lambda: not end_pods(instance), "the processes of its Pods end")
@@ -182,7 +182,7 @@ def until(check, what, seconds=15):
 
 
 def pods(instance):
-    """Processes in the node's cgroups."""
+    """Returns the processes in the node's cgroups."""
     found = set()
     for root in cgroup_roots(instance):
         for folder, _, _ in os.walk(root):
@@ -192,7 +192,7 @@ def pods(instance):
 
 
 def shims(instance):
-    """containerd's shims of this node: each names the socket."""
+    """Returns containerd's shims of this node: each one's command line has the socket."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
@@ -203,7 +203,8 @@ def shims(instance):
 
 
 def end_pods(instance):
-    """Those that still live. runc freezes a container while it ends it, and a frozen process does not die: its shim may be gone by then."""
+    """Kills processes and shims of Pods, and returns those that still lived. Thaws them first: runc freezes a container while it ends it, a
+    frozen process does not die, and its shim may be gone by then."""
     for root in cgroup_roots(instance):
         for folder, _, files in os.walk(root):
             for name, word in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):
@@ -221,7 +222,7 @@ def kill(pids):
 
 
 def remove_cgroups(instance):
-    """Those that could not be removed yet."""
+    """Removes the cgroups. Returns those that could not be removed yet."""
     left = []
     for root in cgroup_roots(instance):
         for folder, _, _ in os.walk(root, topdown=False):

@@ -1,4 +1,4 @@
-"""Where the test cluster keeps its files, and how its parts say that something cannot be done."""
+"""The places of the test cluster's files, and the errors of its parts."""
 
 import contextlib
 import fcntl
@@ -14,11 +14,11 @@ INSTANCES = os.path.join(CACHE, "instances")
 
 
 class Trouble(Exception):
-    """For the person who runs this: what failed, and what to do about it."""
+    """An error for the person who runs this: what failed, and what to do about it."""
 
 
 def run(*command, **options):
-    """The command's output. Its failure is a Trouble with what it said last."""
+    """Returns the command's output. Its failure is a Trouble with its last output."""
     try:
         done = subprocess.run(command, check=False, **{"capture_output": True, "text": True, **options})
     except FileNotFoundError as error:
@@ -36,7 +36,7 @@ def write(path, text, mode=0o644):
 
 @contextlib.contextmanager
 def locked(name, waiting=None):
-    """Holds CACHE/NAME.lock against other processes; prints `waiting` where another one has it. The file is there as long."""
+    """Holds CACHE/NAME.lock against other processes. Prints `waiting` if another one has it. The file exists only as long."""
     path = os.path.join(CACHE, f"{name}.lock")
     os.makedirs(CACHE, exist_ok=True)
     while True:

@@ -110,7 +110,7 @@ def lines(seconds):
 
 
 def whole(server, execution, seconds):
-    """The execution ended well, and nothing of its output is missing."""
+    """Checks that the execution ended well, and that nothing of its output is missing."""
     path = f"/v1/executions/{execution}"
     wait_for("the execution's end", lambda: server.get(path).json["status"] != "running", seconds + 60)
     done = server.get(path).json
@@ -220,7 +220,7 @@ def shared_history():
         leader.kill9()
         assert r.next_leader(leader) is follower
         same(told(follower), before)
-        # The first one again, which has a database of before and what the other wrote to read.
+        # The first one again. It has an old database, and must read what the other one wrote.
         leader.start(wait=60)
         later = follower.call("POST", f"/v1/workspaces/{living['id']}/executions", {"argv": ["echo", "later"]}, headers=bearer).json
         follower.kill9()
@@ -236,7 +236,7 @@ def same(now, before):
 
 
 def lasting(answer):
-    """What of an answer does not change with the time and the address of asking."""
+    """Returns the parts of an answer that do not change with the time and the address of the request."""
     try:
         told = answer.json
     except ValueError:

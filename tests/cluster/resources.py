@@ -26,7 +26,7 @@ def install_definition():
 
 @contextlib.contextmanager
 def definition(level):
-    """The cluster at this level, with the definition and without objects; neither is there afterwards."""
+    """Runs at this level of the cluster, with the definition and without objects. Removes both afterwards."""
     session.at(level)
     install_definition()
     try:
@@ -37,7 +37,8 @@ def definition(level):
 
 @contextlib.contextmanager
 def following(runtime="fake", args=(), pools=None, account=None):
-    """A server that follows the objects of the tests' namespace, with the rights of the cluster's administrator or of a ServiceAccount."""
+    """Yields a server that follows the objects of the tests' namespace, with the rights of the cluster's administrator or of a
+    ServiceAccount."""
     with tempfile.TemporaryDirectory() as folder:
         config = os.path.join(folder, "kubeconfig")
         write_kubeconfig(session.cluster, config)
@@ -96,7 +97,7 @@ def declared_by_object():
         wait_for("the claim is counted", lambda: pool("web")["status"]["claimed"] == 1, 20)
         server.call("DELETE", f"/v1/workspaces/{workspace['id']}")
 
-        # Out of range: the condition and an event name it, and the spec of before is in force.
+        # Out of range: the condition and an event name it, and the earlier spec stays in force.
         kubectl("scale", "sandboxpool/web", "--replicas=25")
         wait_for("it is refused", lambda: condition("web", "Stalled")["status"] == "True", 20)
         told = condition("web", "Ready")
@@ -109,12 +110,12 @@ def declared_by_object():
         kubectl("wait", "--for=condition=Ready", "sandboxpool/web", "--timeout=30s")
         assert condition("web", "Stalled")["status"] == "False"
 
-        # What the schema knows is refused at once; what only the server knows, by the condition.
+        # Faults that the schema knows are refused at once. The condition reports those that only the server knows.
         assert "action" in refused(lambda: apply_text(pool_yaml(name="other", on_empty="Perhaps")))
         apply_text(pool_yaml(name="ondemand-x"))
         wait_for("a name of the server's is refused", lambda: "ondemand-" in condition("ondemand-x", "Ready")["message"], 20)
 
-        # REST reads it, and leaves it to its object.
+        # REST reads the pool, but only its object may change it.
         answer = server.call("DELETE", "/v1/pools/web")
         assert answer.status == 409 and "kubectl edit sandboxpool web" in answer.body.decode(), answer.body
         assert server.get("/v1/pools/web").status == 200
@@ -167,7 +168,7 @@ def gone_while_away():
                 if not each["metadata"]["deleting"]} == {"kept", "new"}
         wait_for("the change counts", lambda: pool("kept")["status"]["ready"] == 2, 20)
 
-        # The definition goes, and with it the objects; it comes again.
+        # The definition goes, and the objects with it. Then it comes back.
         kubectl("delete", "crd", *CRDS, "--timeout=60s")
         wait_for("no pool is left", lambda: not server.get("/v1/pools").json["items"], 30)
         install_definition()
@@ -219,7 +220,7 @@ def workspace(name, **spec):
 
 
 def claimed(name):
-    """The address, the workspace and the token that its Secret has."""
+    """Returns the address, the workspace and the token in its Secret."""
     kubectl("wait", "--for=condition=Ready", f"workspace/{name}", "--timeout=60s")
     secret = get("secret", get("workspace", name)["status"]["secret"])["data"]
     return [base64.b64decode(secret[key]).decode() for key in ("url", "workspace", "token")]
@@ -245,7 +246,7 @@ def workspace_by_object():
         execution = said.json["id"]
         assert server.get(f"/v1/executions/{execution}", headers=bearer).status == 200
 
-        # Nothing else, of the same tenant or of another.
+        # The token opens nothing else, of the same tenant or of another.
         other = server.open_workspace(pool="shell")["id"]
         for method, path in (("GET", f"/v1/workspaces/{other}"), ("GET", "/v1/workspaces"), ("POST", "/v1/workspaces"), ("POST", "/mcp"),
                              ("GET", "/v1/pools"), ("GET", "/v1/events"), ("POST", "/v1/executions")):
@@ -269,7 +270,7 @@ def workspace_by_object():
 
 @contextlib.contextmanager
 def watched(name):
-    """What `kubectl get ws NAME -w` has shown so far: its phases, each once."""
+    """Yields a function for the phases that `kubectl get ws NAME -w` has shown so far, each once."""
     seen = []
     words = session.cluster.kubectl_command("-n", NAMESPACE, "get", "ws", "-w", "--no-headers")
 
@@ -287,7 +288,8 @@ def watched(name):
 
 
 def secrets_refused():
-    """kubectl does, once the API server has published the fields, seconds after the definition. Until then it drops them."""
+    """Returns whether kubectl refuses secrets. It does once the API server has published the fields, seconds after the
+    definition. Until then it drops them."""
     try:
         apply(workspace("leak", secrets={"A": "b"}))
     except Trouble as trouble:
@@ -305,7 +307,7 @@ def workspaces_that_wait():
         assert "NoPool" in json.dumps(get("workspace", "early")["status"]["conditions"])
         wait_for("it is refused", lambda: "pool" in json.dumps(get("workspace", "wrong")["status"]["conditions"]), 20)
         wait_for("secrets are refused", secrets_refused, 60)
-        # Parts that nobody can read spoil their own object at most.
+        # Unreadable parts spoil only their own object.
         deep = current = {}
         for _ in range(300):
             current["a"] = current = {}

@@ -19,7 +19,7 @@ from session import NAMESPACE, Lacks, apply, get, kubectl, own_cluster, session
 AGENT = "localhost/hearth-agent:test"
 SHELL = "localhost/hearth-shell:test"
 PYTHON = "localhost/hearth-python:test"
-loaded = {}  # by cluster, the project's images that it has
+loaded = {}  # by cluster: the project's images that it has
 
 
 def folder_layer(folder, name):
@@ -30,7 +30,8 @@ def folder_layer(folder, name):
 
 
 def load_images(cluster, *others):
-    """The agent's image, as its users make it from `hearth agent-folder`, the project's shell image, and others of it."""
+    """Loads the agent's image, as its users make it from `hearth agent-folder`, the project's shell image, and others of
+    the project."""
     has = loaded.setdefault(cluster, set())
     if not cluster.can_load():
         raise Lacks("images cannot be brought to its nodes: HEARTH_CLUSTER_LOAD names no command")
@@ -52,7 +53,7 @@ def load_images(cluster, *others):
 
 
 def write_kubeconfig(cluster, path):
-    """Of the cluster, with the tests' namespace as the one of its context."""
+    """Writes a kubeconfig of the cluster, with the tests' namespace in its context."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(cluster.kubectl("config", "view", "--raw", "--flatten", "--minify"))
     subprocess.run([*cluster.kubectl_command()[:1], f"--kubeconfig={path}", "config", "set-context", "--current",
@@ -61,7 +62,7 @@ def write_kubeconfig(cluster, path):
 
 @contextlib.contextmanager
 def serving(pools, args=()):
-    """A server whose Pods are in the tests' namespace; with its end they are gone."""
+    """Yields a server whose Pods are in the tests' namespace. They are gone after its end."""
     cluster = session.at("full")
     load_images(cluster)
     with tempfile.TemporaryDirectory() as folder:
@@ -161,7 +162,7 @@ def cut_connections():
 
 
 def claimed_and_warm(server):
-    """A workspace on a Pod, with a warm one beside it."""
+    """Returns a workspace on a Pod, with a warm Pod beside it."""
     wait_for("a warm Pod", lambda: ready(server) == 1, 90)
     workspace = server.open_workspace()
     wait_for("a warm Pod again", lambda: ready(server) == 1, 90)
@@ -188,7 +189,7 @@ def cordoned_node():
 
 
 def make_fit_node(name):
-    """A node without a kubelet, which says that it is ready; nothing is placed on it."""
+    """Makes a node without a kubelet, which says that it is ready. Nothing is placed on it."""
     apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
            "spec": {"taints": [{"key": "test.hearth.dev/empty", "effect": "NoSchedule"}]}})
     condition = {"type": "Ready", "status": "True", "reason": "Test", "message": "", "lastHeartbeatTime": None, "lastTransitionTime": None}
@@ -205,7 +206,7 @@ def pool_template():
     """Pods get the pool's template: where to run, labels, volumes and devices; a sandbox sees its volume and its device is counted"""
     own_cluster("full")
     [mine, *_] = [each["metadata"]["name"] for each in get("nodes")["items"]]
-    kubectl("delete", "pod", "gpu-1", "gpu-2", "gpu-3", "--ignore-not-found", "--wait=true")  # of another case: they hold devices
+    kubectl("delete", "pod", "gpu-1", "gpu-2", "gpu-3", "--ignore-not-found", "--wait=true")  # of another case, which hold devices
     for each in ("capacity", "allocatable"):
         patch_status(f"/api/v1/nodes/{mine}/status", [{"op": "add", "path": f"/status/{each}/nvidia.com~1gpu", "value": "1"}])
     apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "models"}, "data": {"one": "first"}})
@@ -234,7 +235,7 @@ def pool_template():
 
 
 def opened_with_gpu(server):
-    """A workspace of the pool gpu once a Pod of its present template is ready."""
+    """Returns a workspace of the pool gpu, after a Pod of its present template is ready."""
     answer = server.post("/v1/workspaces", {"pool": "gpu"})
     if answer.status != 201:
         return None
@@ -298,7 +299,7 @@ def examine(config, *more):
 
 
 def use_account(cluster, config, account):
-    """From now on that kubeconfig has the rights of a ServiceAccount of the tests' namespace."""
+    """Gives this kubeconfig the rights of a ServiceAccount of the tests' namespace."""
     command = [*cluster.kubectl_command()[:1], f"--kubeconfig={config}", "config"]
     subprocess.run([*command, "set-credentials", account, f"--token={token_of(account)}"], check=True, capture_output=True)
     subprocess.run([*command, "set-context", "--current", f"--user={account}"], check=True, capture_output=True)
@@ -314,7 +315,7 @@ WRITES = ("POST", "PATCH", "PUT", "DELETE")
 
 
 def writes():
-    """How often everybody has written to the API server, by resource (with its subresource) and verb."""
+    """Returns how often all clients have written to the API server, by resource (with its subresource) and verb."""
     counts = {}
     for line in kubectl("get", "--raw", "/metrics").splitlines():
         if not line.startswith("apiserver_request_total{"):
@@ -327,7 +328,8 @@ def writes():
 
 
 def pod_writes():
-    """How many Pods were created, changed and deleted, by everybody: their status, which only the kubelet writes, apart."""
+    """Returns how many Pods all clients have created, changed and deleted. Their status, which only the kubelet writes, is
+    counted apart."""
     counts = writes()
     return {verb: counts.get(("pods", verb), 0) for verb in WRITES}
 

@@ -31,7 +31,7 @@ def start(instance):
 
 
 def start_proxy(instance):
-    """Without its settings for conntrack, which are read-only in many containers."""
+    """Starts it without its settings for conntrack, which are read-only in many containers."""
     ports = instance.state["ports"]
     instance.spawn("proxy", binaries.path("kube-proxy"), f"--kubeconfig={instance.credentials('proxy')}", "--proxy-mode=iptables",
                    "--cluster-cidr=10.244.0.0/16", f"--hostname-override={node.NAME}", "--conntrack-max-per-core=0",
@@ -40,7 +40,7 @@ def start_proxy(instance):
 
 
 def make_bridge(instance):
-    """The first Pod makes it; socat needs its address."""
+    """Lets a first Pod make the bridge, because socat needs the bridge's address."""
     def has_address():
         done = subprocess.run(["ip", "-4", "-o", "address", "show", "dev", instance.mark], capture_output=True, text=True, check=False)
         return gateway(instance) in done.stdout
@@ -52,7 +52,7 @@ def make_bridge(instance):
 
 
 def chains(table):
-    """Kubernetes' chains of a table of the firewall."""
+    """Returns Kubernetes' chains of a table of the firewall."""
     done = subprocess.run(["iptables-save", "-t", table], capture_output=True, text=True, check=False)
     return sorted(set(re.findall(r"^:(KUBE-[A-Z0-9-]+)", done.stdout, re.MULTILINE)))
 

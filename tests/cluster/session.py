@@ -1,4 +1,4 @@
-"""The one cluster of a run of tests: opened by the first case that needs it, and what cases ask of it."""
+"""The one cluster of a run of tests, which the first case that needs it opens, and helpers for cases."""
 
 import json
 import os
@@ -13,7 +13,7 @@ NAMESPACE = f"hearth-test-{os.getpid()}"
 
 
 class NotOurs(Exception):
-    """The case would change a cluster that is somebody else's."""
+    """The case would change a cluster that belongs to somebody else."""
 
 
 class Lacks(Exception):
@@ -27,10 +27,10 @@ class Session:
         self.cluster = None
         self.level = None
         self.before = None
-        self.crds = set()  # which a cluster that is not ours must lose at the end
+        self.crds = set()  # definitions that a foreign cluster must lose at the end
 
     def at(self, level):
-        """The cluster, at this level or above, with the namespace of these tests."""
+        """Returns the cluster, at this level or above, with the namespace of these tests."""
         levels = found.command().LEVELS
         if self.cluster is None:
             if not found.given():
@@ -45,7 +45,7 @@ class Session:
         return self.cluster
 
     def close(self):
-        """A later case opens a new one."""
+        """Closes the cluster. A later case opens a new one."""
         cluster, self.cluster, self.level = self.cluster, None, None
         if cluster:
             try:
@@ -66,7 +66,7 @@ session = Session()
 
 
 def machine_now():
-    """How the machine is set, and which of the folders that Kubernetes' programs use there are."""
+    """Returns the machine's settings, and which of the folders that Kubernetes' programs use exist."""
     return machine.settings(), [path for path in machine.FOLDERS if os.path.exists(path)]
 
 
@@ -83,7 +83,7 @@ def apply(*objects, **options):
 
 
 def refused(call):
-    """What the refusal says."""
+    """Returns the text of the refusal."""
     try:
         call()
     except Trouble as trouble:
@@ -99,7 +99,7 @@ def own_cluster(level):
 
 
 def full():
-    """A cluster whose Node runs Pods of images.BUSYBOX."""
+    """Returns a cluster whose Node runs Pods of images.BUSYBOX."""
     cluster = session.at("full")
     if not cluster.can_load():
         raise Lacks("HEARTH_CLUSTER_LOAD names no command that loads a docker-archive into the cluster of KUBECONFIG")
@@ -119,7 +119,7 @@ def sandbox(name, command="sleep 600", **more):
 
 
 def pod(name, command, resources=None):
-    """As hardened as sandboxes are, as far as Kubernetes 1.20 has fields for it."""
+    """Returns a Pod as hardened as sandboxes are, as far as Kubernetes 1.20 has fields for it."""
     limits = {"cpu": "200m", "memory": "32Mi", "ephemeral-storage": "16Mi", **(resources or {})}
     return {
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},

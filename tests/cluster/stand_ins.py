@@ -3,10 +3,10 @@
 
     python3 tests/cluster/stand_ins.py CLUSTER [--nodes N] [--pods N]
 
-The cluster (tests/cluster/cluster) needs level `control`. The scheduler gives Pods to these nodes as to any. For each of Hearth's Pods one
-real hearth-agent runs as a process, without a sandbox around it, on an address of the loopback of its own; its Pod's status says what kubelet
-would say. So claims, binds and the API server's work are real, and starting takes a millisecond: nothing measured here tells how fast a node
-is. All agents have the same key. Prints `ready`, and ends all of them on SIGTERM or SIGINT."""
+The cluster (tests/cluster/cluster) needs level `control`. The scheduler gives Pods to these nodes as to any other. For each of Hearth's Pods
+one real hearth-agent runs as a process, without a sandbox around it, on a loopback address of its own; its Pod's status says what kubelet
+would say. So claims, binds and the API server's work are real, but a start takes a millisecond: no measurement here shows the speed of a
+real node. All agents have the same key. Prints `ready`, and ends all of them on SIGTERM or SIGINT."""
 
 import argparse
 import contextlib
@@ -31,7 +31,7 @@ from places import Trouble  # noqa: E402
 
 BUILD = os.environ.get("HEARTH_BUILD", os.path.join(os.path.dirname(os.path.dirname(HERE)), "build", "dev"))
 AGENT = os.path.join(BUILD, "hearth-agent")
-PORT = 7017  # of the agents of Pods
+PORT = 7017  # the port of the agents of Pods
 LISTEN_FD = 3
 WORKERS = 4
 HEARTBEAT = 10
@@ -40,7 +40,7 @@ MERGE = "application/merge-patch+json"
 
 
 class Api:
-    """One connection to the API server, made anew where it broke. Not for threads."""
+    """One connection to the API server, opened again after it broke. Not for threads."""
 
     def __init__(self, cluster):
         pki = f"{cluster.folder}/pki"
@@ -50,7 +50,7 @@ class Api:
         self.connection = None
 
     def open(self, method, path, body=None, kind="application/json"):
-        """The answer, unread. Raises OSError or HTTPException where there is none."""
+        """Returns the unread answer. Raises OSError or HTTPException if there is none."""
         if self.connection is None:
             self.connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE, context=self.context)
         try:
@@ -61,7 +61,7 @@ class Api:
             raise
 
     def call(self, method, path, body=None, kind="application/json"):
-        """The status and the object of the answer; asked twice where a kept connection had ended."""
+        """Returns the status and the object of the answer. Asks twice if a kept connection had ended."""
         for last in (False, True):
             try:
                 answer = self.open(method, path, body, kind)
@@ -79,7 +79,7 @@ class Api:
 
 @contextlib.contextmanager
 def standing_in(cluster, nodes=10, pods=1000):
-    """Such nodes, in a process of their own, while this lasts."""
+    """Runs such nodes in a process of their own, as a context."""
     words = [sys.executable, os.path.abspath(__file__), cluster.name, f"--nodes={nodes}", f"--pods={pods}"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
@@ -95,7 +95,7 @@ def now():
 
 
 class Nodes:
-    """What the cluster knows of the nodes, kept fresh by a thread."""
+    """The state of the nodes in the cluster, kept fresh by a thread."""
 
     def __init__(self, cluster, count, pods):
         self.api, self.names = Api(cluster), [f"stand-in-{number}" for number in range(count)]
@@ -143,7 +143,7 @@ class Agents:
         self.out = os.open(f"{folder}/agents.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def start(self, pod):
-        """Gives the address where it listens."""
+        """Starts an agent. Returns the address where it listens."""
         with self.lock:
             self.count += 1
             number = self.count
@@ -170,7 +170,7 @@ class Agents:
                 os.kill(pid, signal.SIGTERM)
 
     def reap(self):
-        """Tells of those that ended by themselves."""
+        """Reports the agents that ended by themselves."""
         while True:
             try:
                 pid, _ = os.wait()
@@ -199,7 +199,7 @@ class Kubelet:
             threading.Thread(target=self.work, args=(each,), daemon=True).start()
 
     def follow(self):
-        """Never ends; a list and a watch, again from the list where the watch breaks."""
+        """Reads a list and a watch, and starts again from the list when the watch breaks. Never returns."""
         api, path = Api(self.cluster), "/api/v1/pods?labelSelector=hearth.dev/sandbox"
         while True:
             try:
@@ -258,7 +258,7 @@ class Kubelet:
                            "conditions": met, "initContainerStatuses": [begun], "containerStatuses": [runs]}}
 
     def tell_ends(self):
-        """Never ends: an agent that is gone is a container that has ended."""
+        """Reports an agent that is gone as a container that has ended. Never returns."""
         api = Api(self.cluster)
         while True:
             uid = self.agents.ended.get()

@@ -1,4 +1,4 @@
-"""All that a cluster has on this machine outside its own processes' memory: what must be gone after `cluster down`."""
+"""Everything of a cluster on this machine outside its own processes' memory: it must be gone after `cluster down`."""
 
 import glob
 import os
@@ -9,14 +9,14 @@ from instance import started
 
 
 class Traces:
-    """Knows the names that a cluster's things have, also when the cluster has been taken down."""
+    """Knows the names of a cluster's things, also after the cluster has been taken down."""
 
     def __init__(self, instance):
         self.folder, self.sockets, self.mark = instance.folder, instance.sockets, instance.mark
         self.cgroups = node.cgroup_roots(instance)
 
     def found(self):
-        """Kind and name of each trace."""
+        """Returns kind and name of each trace."""
         return sorted([*self.processes(), *self.mounts(), *self.paths(), *self.links(), *self.chains()])
 
     def processes(self):

@@ -109,7 +109,7 @@ def cut_off_leader():
         follower.wait_ready(30)
         assert follower.post("/v1/workspaces", {"pool": "shell"}, headers=key).json["id"] == first["id"]
         hands = [first["sandboxId"]]
-        # The old one still has the warm Pods in its memory, and the agents refuse its number.
+        # The old leader still has the warm Pods in its memory, but the agents refuse its number.
         for server in (follower, leader, follower, leader):
             with contextlib.suppress(OSError):
                 answer = server.post("/v1/workspaces", {"pool": "shell"})

@@ -15,7 +15,7 @@ def strict_object(pairs):
 
 
 def problem_in(path):
-    """(line, what is wrong), or None."""
+    """Returns (line, fault), or None."""
     try:
         with open(path, encoding="utf-8") as file:
             if path.endswith(".json"):

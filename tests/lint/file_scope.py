@@ -10,8 +10,8 @@ import re
 import subprocess
 import sys
 
-INSIDE = "pool/agent/program"  # compiled file by file
-TOGETHER = [r"^tests/bench/program/"]  # and the wings
+INSIDE = "pool/agent/program"  # its files are compiled one by one
+TOGETHER = [r"^tests/bench/program/"]  # besides the wings
 KINDS = ("variable", "struct", "class", "enum", "typedef", "function")
 
 
@@ -26,7 +26,7 @@ def tags(paths):
 
 
 def of_file_scope(paths):
-    """Those in anonymous namespaces, each with the namespaces around it."""
+    """Yields the names in anonymous namespaces, each with the namespaces around it."""
     for tag in tags(paths):
         parts = tag["scope"].split("::")
         around = [part for part in parts if not part.startswith("__anon")]

@@ -10,7 +10,7 @@ CLOSE = re.compile(r"^\}  // (?:inline )?namespace")
 CLASS = re.compile(r"^(?:template.*)?(?:class|struct) (?:HEARTH_\w+(?:\([^)]*\))? )?(?:\[\[\w+\]\] )?(\w+)(?: final)?(?: :.*)? ?\{")
 ALIAS = re.compile(r"^using (\w+) =")
 OUTERMOST = "hearth"
-INSIDE = "pool/agent/program"  # a program of its own, linked with nothing above it
+INSIDE = "pool/agent/program"  # a program of its own, not linked with anything above it
 
 
 def main():

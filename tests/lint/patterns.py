@@ -1,4 +1,4 @@
-"""Words that have no place in this code, each with what to write instead."""
+"""Words that have no place in this code, each with its replacement."""
 
 import re
 import sys
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 class Rule(NamedTuple):
     pattern: str        # a regular expression; may span lines
-    where: str          # a regular expression: the paths it is looked for in
-    unless: str         # the paths it is allowed in; "" for none
+    where: str          # a regular expression: the paths to search
+    unless: str         # the paths where it is allowed; "" for none
     advice: str
 
 
@@ -16,7 +16,7 @@ SERVER = r"^(base|metrics|pool|controller|api)/.*\.(h|cpp)$"
 CODE = r"\.(h|cpp)$"
 SLEEP = r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|\bpoll\s*\(\s*nullptr"
 
-# A thread that sleeps answers nobody and sees no stop. Each place that does has its reason here.
+# A thread that sleeps answers nobody and sees no stop. Each place that sleeps has its reason here.
 SLEEPS = {
     "api/cli/commands/ImageCommand.cpp": "once, in a command: the server's list may be a moment older than the import",
     "api/cli/remote/ExecutionFollower.cpp": "in a command, between tries to reach a server that is away",
@@ -34,7 +34,7 @@ SLEEPS = {
     "pool/sys/Freezer.cpp": "cgroup v1 does not tell when all processes are frozen",
 }
 
-# Looked for in code without its comments and the contents of its strings.
+# Searched in code without its comments and the contents of its strings.
 CODE_RULES = [
     Rule(r"\bstd::(cout|cerr|clog)\b|\bf?printf\s*\(", SERVER,
          r"^(api/cli/|pool/agent/program/|pool/gpu/program/)",
@@ -53,7 +53,7 @@ CODE_RULES = [
     Rule(r"\[=\s*[\],]", CODE, "", "a lambda names what it captures"),
 ]
 
-# Looked for in everything, comments included.
+# Searched in everything, comments included.
 TEXT_RULES = [
     Rule(r"(?<![\w./-])/(work|home/\w+|Users/\w+|root)/(?=\w)", r".", "",
          "a path of one machine; derive it, or let it be configured"),
@@ -67,7 +67,7 @@ TEXT_RULES = [
 
 
 def blank(match):
-    """A comment or a string's inside becomes spaces; lines stay where they are."""
+    """Replaces a comment or the inside of a string by spaces. Lines stay where they are."""
     text = match.group(0)
     hollow = re.sub(r"[^\n]", " ", text)
     return text[0] + hollow[1:-1] + text[-1] if text[0] in "\"'" else hollow

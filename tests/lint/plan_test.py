@@ -1,4 +1,4 @@
-"""What tests/plan.py chooses for names and for changed files, in this checkout."""
+"""The choices of tests/plan.py for names and for changed files, in this checkout."""
 
 import io
 import os

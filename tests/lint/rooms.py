@@ -11,7 +11,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 
 
 def read_table():
-    """What each room may include, in the order of the table, with its line."""
+    """Returns the rooms that each room may include, in the order of the table, with its line."""
     rooms, faults = {}, []
     for number, line in enumerate(open(TABLE, encoding="utf-8"), 1):
         if line.startswith("#") or not line.strip():

@@ -1,5 +1,6 @@
-"""tests/server/seeds/TABLE.md says what shows each row of the seeds' documents: every row is there once, and so is every
-test that it names. A test's name counts for the file before it, up to the next semicolon; without one for seeds_test."""
+"""tests/server/seeds/TABLE.md names the tests for each row of the seeds' documents. Every row must be there once, and
+every named test must exist. A test's name belongs to the file before it, up to the next semicolon; without a file, to
+seeds_test."""
 
 import glob
 import os
@@ -8,7 +9,7 @@ import sys
 
 SEEDS = "tests/server/seeds"
 TABLE = f"{SEEDS}/TABLE.md"
-# The rows of each document, and those that only its code has.
+# The number of rows of each document, and of rows that only its code has.
 ROWS = {"S0": (43, 3), "S1": (62, 3), "S2": (32, 1), "S3": (25, 0)}
 WORD = re.compile(r'(?P<end>;)|(?P<unit>\bunit:)|(?P<folder>\btests/[\w/]+(?:\.mjs)?)|(?P<file>\b(?:[A-Z]\w*Test|\w+_test)\b)'
                   r'|`(?P<code>[a-z]\w*)`|`[^`]*`|"(?P<case>[^"…]*)…?"|(?P<bare>\b[a-z]\w*_\w+\b(?!/))')
@@ -20,14 +21,14 @@ def read(path):
 
 
 def rows_of(cell):
-    """The ids that a first cell names: "S0-05, S0-26 GPU", "S0-41 to S0-43 licence"."""
+    """Yields the ids that a first cell names: "S0-05, S0-26 GPU", "S0-41 to S0-43 licence"."""
     for seed, mark, first, last in re.findall(r"(S\d)-(x?)(\d+)(?: to S\d-(\d+))?", cell):
         for number in range(int(first), int(last or first) + 1):
             yield f"{seed}-{mark}{number}" if mark else f"{seed}-{number:02}"
 
 
 def problems_of(cell, cited):
-    """What a second cell names that is not there; adds to `cited` what it names of seeds_test."""
+    """Yields the names in a second cell that do not exist. Adds its names of seeds_test to `cited`."""
     ours = read(f"{SEEDS}/seeds_test.py")
     folder, text = "", None
     for word in WORD.finditer(cell):
