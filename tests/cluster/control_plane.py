@@ -85,7 +85,7 @@ def start_controllers(instance):
                        f"--cluster-signing-cert-file={pki}/ca.crt", f"--cluster-signing-key-file={pki}/ca.key",
                        "--horizontal-pod-autoscaler-sync-period=5s")
     if instance.pid("scheduler") is None:
-        # As many Pods a second as it can: its own limit is 50 calls a second.
+        # It starts as many Pods a second as it can: its own limit is 50 calls a second.
         instance.spawn("scheduler", binaries.path("kube-scheduler"), *as_user(instance, "scheduler"), "--kube-api-qps=1000", "--kube-api-burst=1000")
 
 
