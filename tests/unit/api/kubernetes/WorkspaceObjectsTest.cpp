@@ -247,7 +247,7 @@ TEST_CASE("a status that names somebody else's workspace is not believed", "[uni
 TEST_CASE("events tell of a claim, of what it waits for and of its end, once each",
           "[unit][resources]") {
     Claims at;
-    const auto objects = at.follow();
+    auto objects = at.follow();
     at.server.put(kWorkspaces, wanting({{"pool", "small"}, {"tenant", "acme"}}));
     REQUIRE(at.reaches("Pending"));
     int looks = 0;
@@ -255,10 +255,12 @@ TEST_CASE("events tell of a claim, of what it waits for and of its end, once eac
     REQUIRE(at.told().size() == 1);
     CHECK_THAT(at.told()[0], Catch::StartsWith("Warning NoPool: ") && Catch::Contains("small"));
 
+    objects.reset();  // else it may get the sandbox first
     at.declareForOne("small", 1s);
     WorkspaceRequest request;
     request.pool = "small";
     const std::string other = at.house->workspaces.create(acme(), request).id;
+    objects = at.follow();
     REQUIRE(at.settled([&] { return at.told().size() == 2; }));
     CHECK_THAT(at.told()[1], Catch::StartsWith("Warning PoolExhausted: "));
     at.settled([&] { return ++looks > 400; });
