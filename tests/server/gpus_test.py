@@ -91,7 +91,7 @@ def leases():
         assert s.call("DELETE", f"/v1/workspaces/{pair['id']}").status == 204
         wait_for("its place", lambda: s.call("PUT", "/v1/quotas/default", {"gpus": 1}).status == 201, 10)
         too_many = s.post("/v1/workspaces", {"gpu": {"count": 2}})
-        assert too_many.status == 422 and "GPUs of 2" in too_many.json["message"], too_many
+        assert too_many.status == 422 and "asks for 2 GPUs" in too_many.json["message"], too_many
 
 
 def one_server():
