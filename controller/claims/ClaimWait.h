@@ -22,8 +22,8 @@ namespace hearth::controller {
 
 /// A claim that waits without a thread. Its owner runs the claim with it (ClaimPatience::wait),
 /// catches MustWait, subscribes, and runs the same claim again once it is due; this object keeps
-/// catches MustWait, subscribes, and runs the same claim again once it is due; this object keeps
 /// the state between the runs. Its destructor leaves the line, and a sandbox already given goes to
+/// the next claim. One run at a time; the rest is thread-safe.
 class ClaimWait {
 public:
     /// The progress of a waiting claim.

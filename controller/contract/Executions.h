@@ -50,7 +50,7 @@ struct ExecutionRequest {
     TimePoint started_at{};
 };
 
-/// Why no copy of an artifact is kept. Lost: its sandbox was lost; Gone: the copy has expired.
+/// Why no copy of an artifact is kept. Lost: its sandbox was lost; Gone: a copy was removed.
 enum class NotKept : std::uint8_t { Quota, DiskFull, Time, Changed, Error, Lost, Gone };
 inline constexpr Texts<NotKept, 7> kNotKept{
     {"quota", "disk full", "time", "changed", "error", "lost", "gone"}};
@@ -149,7 +149,7 @@ public:
     /// dropped), at most `most` bytes; nullopt if there is none yet, or no more when finished.
     virtual std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const = 0;
     /// The result with this number; null past the last one so far. Each result has a place in the
-    /// output: output that is read before the result came before it.
+    /// output: the output after it can be read only once the result can.
     virtual ResultPtr resultAt(std::size_t index) const = 0;
     /// True if read() and resultAt() read the disk. Stays true, and then no more output comes.
     virtual bool readsDisk() const { return false; }
@@ -157,7 +157,7 @@ public:
     /// not block. A call may still be running when the subscription has just ended: it owns what it
     /// touches (base/Subscribers.h). The subscription ends with the returned object.
     virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
-    /// While the returned object lives, a paced program waits until its holder has called read().
+    /// While the returned object lives, a paced program waits for its holder to read() further.
     virtual std::shared_ptr<void> reading() { return nullptr; }
 };
 

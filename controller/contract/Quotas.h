@@ -15,7 +15,7 @@ namespace hearth::controller {
 /// The name of the quota that every tenant without one of its own has.
 inline constexpr const char* kDefaultQuota = "*";
 
-/// Limits of a tenant in all pools together, and its guaranteed share. Absent: no limit.
+/// Limits of a tenant in all pools together, its weight and guarantees. Absent: no limit.
 struct QuotaSpec {
     std::optional<std::uint64_t> workspaces = {};
     std::optional<std::uint64_t> milli_cpu = {};

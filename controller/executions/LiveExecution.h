@@ -33,11 +33,11 @@ public:
         bool paced = false;  ///< its agent waits for unread()
         bool stdin_open = false;
         bool adopted = false;    ///< found again after a restart
-        bool had_ended = false;  ///< found again after a restart, no longer in its context
+        bool had_ended = false;  ///< found after a restart, already ended: not in its context
         std::uint64_t output_limit = 1U << 20U;
         std::uint64_t stdin_bytes = 0;  ///< size of the input given to it
         /// Patterns of its artifacts; empty: none, or, after a restart, the patterns that the
-        /// reports.
+        /// agent reports.
         std::vector<std::string> collect;
         std::optional<ClaimLedger> claim;
         TimePoint requested{};
@@ -109,7 +109,7 @@ public:
     std::string startedAt() const;
     double runSeconds() const;
     double overheadSeconds() const;
-    /// Times of the server's clock; zero if it did not happen. The agent's times are never later.
+    /// Times of the server's clock; zero: did not happen. The agent's times are never in the future.
     struct Times {
         TimePoint started;
         TimePoint first_output;
@@ -187,8 +187,8 @@ private:
     std::shared_ptr<agent::ExecHandle> handle_ HEARTH_GUARDED_BY(mutex_);
     QuotaLedger::Hold quota_ HEARTH_GUARDED_BY(mutex_);
     Subscribers subscribers_;
-    mutable std::uint64_t read_to_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< its foremost reader's
-    int readers_ HEARTH_GUARDED_BY(mutex_) = 0;                    ///< a paced one waits for them
+    mutable std::uint64_t read_to_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< by its foremost reader
+    int readers_ HEARTH_GUARDED_BY(mutex_) = 0;                    ///< a paced run waits for them
     bool paced_ HEARTH_GUARDED_BY(mutex_);
 };
 

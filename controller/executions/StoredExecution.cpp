@@ -15,7 +15,7 @@ namespace {
 
 /// Up to this size, output and results are in the record itself, which is read whole.
 constexpr std::uint64_t kInRecord = 4U << 10U;
-/// About the number of bytes that are read from the journal at a time.
+/// Roughly how many bytes are read from the journal at a time.
 constexpr std::size_t kPiece = 32U << 10U;
 constexpr std::size_t kEntryHead = 13;
 /// The most bytes read at a time when output is copied whole.

@@ -20,7 +20,7 @@ bool keepsApart(const ExecutionView& view);
 std::string executionDocument(const ExecutionView& view);
 /// Returns the output in the order it came, then the results, for the record.
 std::string packedOutput(const Execution& execution);
-/// Puts the same in pieces.
+/// Passes the same to `put` in pieces.
 void putApart(const Execution& execution, const Journal::PutPiece& put);
 /// Reads the data that the functions above made; `journal` must outlive it. Thread-safe. Output
 /// removed from the journal meanwhile is missing, like dropped output. Artifacts that `store`, if

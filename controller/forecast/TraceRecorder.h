@@ -11,7 +11,7 @@ namespace hearth::controller {
 std::string traceLine(WallTime arrival);
 
 /// Appends the arrivals of claims to `<directory>/<pool>.trace`, for `hearth simulate`. Writes to
-/// the page cache only, but not while a claim waits for it.
+/// the page cache only, but must not be called while a claim waits.
 class TraceRecorder {
 public:
     /// An empty directory: nothing is recorded.

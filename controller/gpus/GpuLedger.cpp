@@ -381,7 +381,7 @@ bool GpuLedger::look() {
             if (device.present) {
                 news.push_back({uuid, "gpu.gone", "Gone", "the driver does not show it any more"});
             }
-            // A driver that shows no device at all may only not have answered yet.
+            // A driver that shows no device at all may simply not have answered yet.
             if (device.present || !seen.empty()) gone.push_back(uuid);
             device.present = false;
         }

@@ -26,7 +26,7 @@ constexpr std::string_view kDamaged = ".damaged-";
 constexpr std::string_view kWal = "-wal";
 constexpr std::string_view kSpare = ".spare";
 
-/// A start checks only these tables: executions, their output and kept answers may be gigabytes.
+/// A start checks only these tables: executions, their outputs and their ledger may be gigabytes.
 constexpr std::array kChecked{"PRAGMA quick_check('tokens')",    "PRAGMA quick_check('pools')",
                               "PRAGMA quick_check('meta')",      "PRAGMA quick_check('workspaces')",
                               "PRAGMA quick_check('contexts')",  "PRAGMA quick_check('events')",

@@ -13,7 +13,7 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kRetryWhenFull = std::chrono::seconds(5);
-/// When results wait: how many shares make the limit, and how many limits all tenants may use.
+/// While results wait, a tenant's share is limit / kShares; all shares may use limit * kMostTimes.
 constexpr std::uint64_t kShares = 8;
 constexpr std::uint64_t kMostTimes = 4;
 constexpr std::size_t kPruneSlice = 256;

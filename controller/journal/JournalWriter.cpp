@@ -16,7 +16,7 @@ constexpr auto kFirstWriteDelay = std::chrono::milliseconds(20);
 constexpr auto kLastWriteDelay = std::chrono::seconds(5);
 /// The tries of an item that fails although the disk accepts other items.
 constexpr unsigned kTries = 3;
-/// Items of this size wait while the disk has only its reserve left, which other state needs.
+/// Items of at least this size wait while the disk has only its reserve, which other state needs.
 constexpr std::size_t kLarge = 64U << 10U;
 /// How many bytes of `alone` items are written before the queue is read again.
 constexpr std::size_t kRound = 4U << 20U;
@@ -243,7 +243,7 @@ void JournalWriter::done(Item& item, bool durable) {
         }
     }
     uncount(item);
-    if (durable && item.refused) {  // the disk accepts refused items again, so retry the others
+    if (durable && item.refused) {  // an item put aside was written, so retry the others
         aside_again_ = {};
         if (!aside_.empty()) aside_again_.later();
     }

@@ -36,7 +36,7 @@ public:
         bool alone = false;
         std::string tenant;  ///< its owner; empty: none
         unsigned tries = 0;
-        bool refused = false;  ///< the disk refused it before
+        bool refused = false;  ///< it was put aside before
     };
     /// Writes all items or, if it throws, none. Error(DiskFull) and Error(Unavailable) mean that
     /// the disk may accept them later.
@@ -112,12 +112,12 @@ private:
     Mutex mutex_;
     Condition tried_some_;
     Items queue_ HEARTH_GUARDED_BY(mutex_);
-    bool blocked_ HEARTH_GUARDED_BY(mutex_) = false;  // the disk refused the first of queue_
+    bool blocked_ HEARTH_GUARDED_BY(mutex_) = false;  // the first of queue_ waits to be retried
     std::uint64_t added_ HEARTH_GUARDED_BY(mutex_) = 0;
     std::uint64_t tried_ HEARTH_GUARDED_BY(mutex_) = 0;
     // Used by the thread only:
     FairLine<Item> line_;  ///< `alone`, and not tried since it was added or put aside
-    Items aside_;          ///< `alone`, and refused by the disk
+    Items aside_;          ///< `alone`; failed, or held back for the reserve; tried again later
     Backoff queue_again_;
     Backoff aside_again_;
     /// The smallest size that the disk refused since aside_ was empty.

@@ -44,7 +44,7 @@ public:
     void lead(Database& database, std::uint64_t term);
     /// begin() and append() stand before and after the changes of a leader's transaction;
     /// committed() follows its commit. The next leader knows each committed change. If the
-    /// transaction fails, others may know its changes, so the next one makes them. Both throw
+    /// transaction fails, others may know its changes, so the next one repeats them. Both throw
     /// Error(DiskFull) and Error(Unavailable). One thread at a time.
     void begin(Database& database);
     void append(Database& database, std::string changes);

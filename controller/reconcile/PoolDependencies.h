@@ -21,7 +21,7 @@ public:
 
     /// Updates both conditions; reads the secrets' files, and reveals no value.
     void tell(const PoolSpec& spec, PoolStatus& status) const;
-    /// Logs what is lacking now, if `before` lacked nothing or lacked it for another reason.
+    /// Logs each thing that is lacking now, if `before` had it or lacked it for another reason.
     void logNews(const std::string& pool, const PoolStatus& before, const PoolStatus& now) const;
 
 private:

@@ -235,7 +235,7 @@ void ExecutionService::kill(const Principal& who, const std::string& id) {
     try {
         signal(who, id, "KILL");
     } catch (const Error& e) {
-        if (e.code() != ErrorCode::Conflict) throw;  // it ended meanwhile: that is the purpose
+        if (e.code() != ErrorCode::Conflict) throw;  // Conflict: it ended meanwhile, as requested
     }
 }
 

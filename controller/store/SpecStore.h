@@ -28,7 +28,7 @@ public:
 
     enum class Mode { Create, Replace, CreateOrReplace };
     /// `if_match`: the required present resource version. An equal spec changes nothing. Errors:
-    /// Conflict, NotFound, PreconditionFailed. `created` is set to true for a new pool.
+    /// Conflict, NotFound, PreconditionFailed. `created`: set to whether the pool is new.
     PoolPtr put(Pool pool, Mode mode, std::optional<std::int64_t> if_match, bool& created);
     /// Marks the pool for deletion; the reconciler calls erase() when its sandboxes are gone.
     void markDeleting(const std::string& name);

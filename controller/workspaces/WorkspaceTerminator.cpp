@@ -92,7 +92,7 @@ void WorkspaceTerminator::countKills(Workspace& workspace) {
 }
 
 bool WorkspaceTerminator::ranOutOfMemory(const pool::SandboxId& sandbox) {
-    if (!runtime_.inCluster()) return false;  // usage() suffices there, and this costs more
+    if (!runtime_.inCluster()) return false;  // on a machine usage() tells it, and costs less
     const std::optional<pool::SandboxInfo> info = runtime_.find(sandbox);
     return info && info->out_of_memory;
 }

@@ -71,7 +71,7 @@ struct AuthorizedCall::Transfer {
     std::string fields = {};
     std::size_t head_bytes = 0;
     std::string beginning = {};  ///< of the body, until it can be judged
-    std::chrono::steady_clock::time_point quiet_since = {};  ///< silence of the service since then
+    std::chrono::steady_clock::time_point quiet_since = {};  ///< when the service's silence began
     bool told = false;
     bool chunked = false;
     bool framed = true;

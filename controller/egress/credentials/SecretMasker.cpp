@@ -14,7 +14,7 @@ char upper(char c) {
     return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
 }
 
-/// True if a secret, as text, may contain this byte.
+/// True if a spelled secret may contain this byte.
 bool isOfText(char c) {
     const auto byte = static_cast<unsigned char>(c);
     return (byte >= 0x20 && byte != 0x7F) || (byte >= '\t' && byte <= '\r') || byte == 0;
@@ -45,7 +45,7 @@ void SecretMasker::add(std::string_view part) {
     parts_.push_back(out);
 }
 
-/// True if the last character of the part has arrived.
+/// True if the whole part has arrived: its last character ends at `end`.
 bool SecretMasker::Part::step(const std::vector<Spelling>& spellings, std::size_t end) {
     std::uint64_t here = 0;
     for (const Spelling& one : spellings) {

@@ -51,7 +51,7 @@ private:
     Poco::ThreadPool threads_;
     Mutex mutex_;
     TenantPlaces places_;
-    /// One queue per tenant, never empty.
+    /// One queue per tenant that has waiting work; no queue is empty.
     std::list<std::deque<Task>> waiting_ HEARTH_GUARDED_BY(mutex_);
     bool stopping_ HEARTH_GUARDED_BY(mutex_) = false;
 };

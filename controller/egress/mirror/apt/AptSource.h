@@ -17,8 +17,8 @@ struct AptSource {
     std::vector<std::string> components;
     /// The path in the image of the keyring that apt checks the archive's signature with.
     std::string keyring;
-    /// True if the operator named no keyring: if the image lacks the usual one, apt trusts the
-    /// archive without it.
+    /// True if the operator named no keyring and the URL is https: if the image lacks the usual
+    /// keyring, apt trusts the archive without it.
     bool keyring_optional = false;
     /// apt checks no signature; keyring is empty.
     bool trusted = false;
