@@ -109,7 +109,7 @@ public:
     std::string startedAt() const;
     double runSeconds() const;
     double overheadSeconds() const;
-    /// Times of the server's clock; zero: did not happen. The agent's times are never in the future.
+    /// Times of the server's clock; zero: did not happen. An agent's time is never in the future.
     struct Times {
         TimePoint started;
         TimePoint first_output;

@@ -20,7 +20,7 @@ constexpr double kMeritKept = 0.9995;
 constexpr double kMostMerit = 50;
 /// The aim, as a share of the objective, so that chance does not exceed it.
 constexpr double kAim = 0.85;
-/// The share is remembered for this many allowed misses; kMissesPerStep ones change leave() e-fold.
+/// The share is remembered for this many allowed misses; kMissesPerStep of them: leave() * e.
 constexpr double kMissesKept = 300;
 /// Misses that a pool is assumed to have had at first, so it begins careful.
 constexpr double kMissesAtFirst = 10;

@@ -20,7 +20,7 @@ public:
     virtual ~Dialer() = default;
 
     /// Returns a connected, non-blocking socket with TCP_NODELAY. Blocks while resolving (as long
-    /// as the resolver takes) and connecting (10 s for each of at most 4 addresses). Throws Refused.
+    /// as the resolver takes) and connecting (10 s each, at most 4 addresses). Throws Refused.
     virtual Fd dial(const NetworkPolicy& policy, const Destination& destination) const;
 
     /// The addresses that a connection may be made to. None is left out: one denied address refuses
