@@ -58,7 +58,7 @@ private:
         bool array = false;
         std::size_t begin = 0;
         std::string key = {};                       ///< the next member's key
-        bool left_out = false;                      ///< skips the next member
+        bool left_out = false;                      ///< the next member is skipped
         std::unordered_set<std::string> keys = {};  ///< filled only for an object with many
     };
     static constexpr std::size_t kFewKeys = 16;

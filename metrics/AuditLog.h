@@ -32,9 +32,9 @@ struct AuditEntry {
     std::string trace_id;
 };
 
-/// A LineFile with a line of JSON per entry. Equal denials (same status, caller, reason and route)
-/// give one line per second, with their number, so that refused callers cannot fill the disk.
-/// Thread-safe.
+/// A LineFile with a line of JSON per entry. Of equal denials (401 or 429, the same
+/// caller, reason and route) one line per second is written, with their number, so that refused
+/// callers cannot fill the disk. Thread-safe.
 class AuditLog {
 public:
     static constexpr mode_t kMode = 0600;

@@ -33,7 +33,7 @@ public:
     std::vector<Line> after(std::uint64_t id, std::size_t most) const;
     /// The id after which `most` lines remain.
     std::uint64_t before(std::size_t most) const;
-    /// Like Subscribers::add(), but called from a separate thread: a logging one may hold any lock.
+    /// Like Subscribers::add(). A separate thread calls `changed`: a logging one may hold any lock.
     std::shared_ptr<void> subscribe(std::function<void()> changed);
 
 private:

@@ -159,7 +159,7 @@ Metrics::Metrics()
       tokens_stale_(
           HEARTH_FAMILY(
               BuildGauge, "tokens_file_stale",
-              "1 while the file of --config cannot be read: its previous tokens stay in force")
+              "1 while the file of --config cannot be used: its previous tokens stay in force")
               .Add({})),
       audit_(HEARTH_FAMILY(BuildCounter, "audit_entries_total",
                            "Entries of the audit log: written, failed and tried again, or lost")),

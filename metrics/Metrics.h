@@ -103,7 +103,7 @@ public:
     void httpWorkers(std::string_view listener, double count);
     /// The number of these that are answering now: each of them counts itself.
     prometheus::Gauge& httpWorkersBusy(std::string_view listener);
-    /// Set if the tokens in force differ from the file of --config, which is invalid.
+    /// True if the tokens in force are not those of the file of --config, which cannot be used.
     void tokensStale(bool stale);
     /// An entry of the audit log; `result`: written, failed (tried again), lost.
     void audit(std::string_view result);

@@ -19,7 +19,7 @@ struct HelperOptions {
     std::string program;  ///< its path
     std::string library = "libnvidia-ml.so.1";
     std::string cuda = "libcuda.so.1";
-    std::optional<uid_t> uid = {};  ///< from root: the user it becomes, with `gid`
+    std::optional<uid_t> uid = {};  ///< started by root, it becomes this user, with `gid`
     gid_t gid = 0;
     std::chrono::milliseconds process_wait{10'000};  ///< of a scrub, for other processes to end
 };

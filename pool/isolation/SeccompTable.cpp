@@ -324,7 +324,7 @@ constexpr std::uint32_t kCold = 20;         // MADV_COLD
 constexpr std::uint32_t kPageOut = 21;      // MADV_PAGEOUT
 constexpr std::uint32_t kMergeable = 12;    // MADV_MERGEABLE, as kSetMemoryMerge
 // All flags except RWF_HIPRI, DSYNC, SYNC and APPEND: NOWAIT shows whether a page is cached,
-// DONTCACHE looks without a trace. Callers have a fallback for file systems without them.
+// DONTCACHE looks without a trace. Answered as by a file system that lacks them: callers fall back.
 constexpr std::uint32_t kFlagsOfCache = ~0x17U;
 // Programs of the kernel's packet filter count against one budget of the whole machine
 // (net.core.bpf_jit_limit): when it is used up, no sandbox can be started anywhere.
@@ -379,7 +379,7 @@ constexpr std::array kRefusedOfMark = std::to_array<Refused>({
     {"prlimit64", 0, kSelf, kDifferent},
     {"prlimit64", 1, kFileLocks},
     {"setrlimit", 0, kFileLocks},
-    // The last filter that may be installed is the one that refuses more.
+    // The last filter that can be installed is this one, which refuses any further filter.
     {"seccomp", 0, kSetModeFilter},
     {"prctl", 0, kSetSeccomp},
 });

@@ -30,7 +30,7 @@ public:
 
     /// Makes and starts a sandbox. On failure nothing of it is left.
     void create(const CreateRequest& request, int listen);
-    /// Ends a sandbox and removes everything of it; none is fine. Throws if something resists.
+    /// Ends a sandbox and removes all of it; a missing one is fine. Throws if something resists.
     void destroy(const SandboxId& id);
     /// Limits a sandbox to less than it was made with. The kernel's present limits are the bound,
     /// so nothing is ever widened, whatever was asked before: Error(Forbidden). Error(NotFound) if

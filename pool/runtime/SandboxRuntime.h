@@ -22,7 +22,7 @@ inline constexpr auto kLookAgain = std::chrono::seconds(2);
 /// One sandbox as a runtime finds it, possibly after a restart of the server.
 struct SandboxInfo {
     SandboxId id;
-    bool alive = false;     ///< its first process (the agent) runs, or is being started right now
+    bool alive = false;     ///< its first process (the agent) runs, or will: it is being started
     bool listening = true;  ///< its agent accepts connections
     bool out_of_memory = false;  ///< it has ended because the kernel ended all of it for memory
     std::string trouble = {};    ///< why it does not listen, for an operator; often empty

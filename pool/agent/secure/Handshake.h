@@ -34,7 +34,7 @@
 /// message, so it reaches the server in the Pod's status, which only the kubelet writes. An agent
 /// that starts again finds no key and ends; its Pod is not used again.
 ///
-/// Remaining risks: the owner of the node, the API server or the server's key controls the sandbox;
+/// Remaining risks: control of the node, the API server or the server's key gives the sandbox;
 /// a tenant can keep its own agent busy, and others out of its own sandbox.
 namespace hearth::agent::secure {
 

@@ -7,10 +7,10 @@
 
 namespace hearth::pool::gpu {
 
-/// The options that the server's helper passes to each program it starts.
+/// The options of the server's helper, which starts the programs.
 struct SpawnerOptions {
-    std::vector<std::string> arguments;  ///< come after the command
-    int socket = 3;                      ///< its connection to the server: see GpuHelper.h
+    std::vector<std::string> arguments;  ///< each program gets them after its command
+    int socket = 3;                      ///< the helper's connection to the server: see GpuHelper.h
 };
 
 /// Starts this program again for each request, until the server's end of the socket closes; then

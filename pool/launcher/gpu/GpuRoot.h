@@ -12,7 +12,7 @@ struct GpuRootPlaces {
     std::string tree;             ///< the image, shared by all its sandboxes, never written to
     std::string scratch;          ///< an empty folder; a small file system is mounted there
     std::string view;             ///< mount point of the sandbox's root
-    std::uint32_t uid_first = 0;  ///< this root may write to the view until it is sealed
+    std::uint32_t uid_first = 0;  ///< the sandbox's root: it may write to the view until sealed
 };
 
 /// Mounts an image as the root of one sandbox, in the caller's mount namespace, with the places

@@ -13,7 +13,7 @@ namespace hearth::pool::docker {
 /// as the volume is filled. One volume per instance and version of the agent. Thread-safe.
 class AgentVolume {
 public:
-    /// `instance` is a name of launcher::Names; `inside` is the folder with the agent, named after
+    /// `instance` is the name of an Instance; `inside` is the folder with the agent, named after
     /// its content. `engine` must outlive it.
     AgentVolume(EngineClient& engine, const std::string& instance, std::string inside);
 

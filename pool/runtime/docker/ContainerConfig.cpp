@@ -19,7 +19,7 @@ constexpr std::uint64_t kBytesPerInode = 16'384;
 constexpr std::uint64_t kFewestInodes = 1024;
 constexpr int kOomScore = 900;  // the agent sets a higher one for its children
 
-/// Docker's own list begins with noexec; the last word counts.
+/// Docker's own options come first, noexec among them; the last one counts, so exec is set.
 std::string tmpfs(std::uint64_t bytes, const std::string& more) {
     return "rw,exec,nosuid,nodev,size=" + std::to_string(bytes) +
            ",nr_inodes=" + std::to_string(std::max(bytes / kBytesPerInode, kFewestInodes)) + "," +

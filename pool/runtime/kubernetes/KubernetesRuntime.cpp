@@ -37,7 +37,7 @@ Error refusal(const KubeError& error) {
     Error told(ours ? ErrorCode::InvalidSpec : ErrorCode::Unavailable,
                "the API server did not create the Pod: " + error.text());
     if (error.kind == KubeErrorKind::Forbidden) {
-        told.hint("a quota of the namespace may be full, or the server's role may miss a verb");
+        told.hint("a quota of the namespace may be full, or the server's role may lack a verb");
     }
     return told;
 }
@@ -251,7 +251,7 @@ void KubernetesRuntime::destroy(const SandboxId& id) {
     std::erase_if(ended_, [&](const auto& one) { return now - one.second > kShownWithin; });
     const auto made = made_.find(id);
     if (made != made_.end()) made_.erase(made);
-    // The watch still shows it, or will show its creation; so nobody ends it again.
+    // Until the watch shows the end, this hides the Pod, so nobody ends it again.
     ended_[id] = now;
 }
 

@@ -109,7 +109,7 @@ private:
 
     mutable Mutex mutex_;
     std::function<void(const SandboxId&)> news_ HEARTH_GUARDED_BY(mutex_);
-    /// Sandboxes made since this runtime began, with the time; none once the watch has shown them.
+    /// Sandboxes made since this runtime began; with the time until the watch has shown them.
     std::map<SandboxId, std::optional<TimePoint>> made_ HEARTH_GUARDED_BY(mutex_);
     /// Destroyed sandboxes, with the time, until the watch reports it.
     std::map<SandboxId, TimePoint> ended_ HEARTH_GUARDED_BY(mutex_);

@@ -49,7 +49,7 @@ Json resources(const SandboxSpec& spec, const std::vector<std::string>& devices)
     Json least{{"cpu", milli(std::min(idle, limits.milli_cpu))},
                {"memory", bytes(limits.memory_bytes)}};
     if (spec.storage == Storage::Disk) {
-        // The kubelet counts both volumes and the logs that it writes.
+        // The kubelet counts both volumes and the containers' logs.
         const std::uint64_t disk = limits.workspace_bytes + limits.tmp_bytes + (16U << 20U);
         most["ephemeral-storage"] = bytes(disk);
     }

@@ -12,9 +12,9 @@ namespace hearth::agent {
 /// as it may and returns true; `own` is its score in either case. For PID 1.
 bool sinkOomScore(std::string& own);
 
-/// Raises the oom_score_adj of every process in `proc`, which is /proc, except its own, so that the
-/// kernel's out-of-memory killer takes a tenant before the agent. Returns how many scores it has
-/// raised.
+/// Raises the oom_score_adj of every process in `proc` (/proc) that is below the tenants' least,
+/// except the agent's, so that the kernel's out-of-memory killer takes a tenant before the agent.
+/// Returns how many scores it has raised.
 int raiseOomScores(const Settings& settings, const std::string& proc);
 
 /// Calls raiseOomScores() once a second while `on`, if the kernel keeps no floor. On the loop's

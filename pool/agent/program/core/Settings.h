@@ -67,7 +67,7 @@ inline constexpr const char* kWorkspace = "/workspace";
 /// the program is done (`--help`, bad flags).
 int readSettings(int argc, char** argv, Settings& settings);
 
-/// Returns the directory for `cwd` of a request: below the workspace if relative.
+/// Returns the directory for `cwd` of a request: below the workspace (`root`) if relative.
 std::string workingDirectory(const Settings& settings, std::string_view cwd);
 
 /// Reads at most `limit` bytes of a regular file; false if there is none or it is larger.

@@ -504,7 +504,7 @@ void Execution::tick(std::int64_t now_ns) {
     if (kill_ns_ > 0 && now_ns >= kill_ns_) {
         kill_ns_ = killProcesses(settings_, mark_, label_) > 0 ? now_ns + kKillAgainNs : 0;
         if (kill_ns_ > 0 && --kill_rounds_ <= 0) {
-            // Something forks faster than this. As PID 1 it may kill all processes of the sandbox.
+            // A process forks faster than the kills. As PID 1 the agent may kill the whole sandbox.
             if (settings_.init) kill(-1, SIGKILL);
             kill_ns_ = now_ns + 1'000 * kMs;
         }

@@ -204,7 +204,7 @@ private:
     std::int64_t held_until_ns_ = INT64_MAX;  ///< output waits for the end until then
     bool held_ = false;
     bool paused_ = false;  ///< pace() has taken its pipes out of the loop
-    bool alone_ = false;   ///< its process says that no other has its output open
+    bool alone_ = false;   ///< its process says that no other can have its output open
     int status_ = 0;
     rusage usage_{};
     std::string report_;

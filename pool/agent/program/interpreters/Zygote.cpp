@@ -31,7 +31,7 @@ constexpr std::int64_t kBurstNs = 10'000 * kMs;
 constexpr std::size_t kMaxComplaints = 2'000;
 
 /// Interpreters run files in their user's home when they start, and the tenant owns these: the
-/// zygote gets an empty home, and the true one in HEARTH_HOME.
+/// zygote gets a home that does not exist, and the true one in HEARTH_HOME.
 std::vector<std::string> awayFromHome(std::vector<std::string> env) {
     constexpr std::string_view kHome = "HOME=";
     for (std::string& entry : env) {

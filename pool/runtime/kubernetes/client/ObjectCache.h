@@ -71,7 +71,7 @@ public:
     /// Null if there is none.
     KubeObject get(const std::string& key) const;
     std::vector<KubeObject> list() const;
-    /// Returns objects that the index has under `value`. Throws std::out_of_range if it is unknown.
+    /// Returns the index's objects for `value`. Throws std::out_of_range for an unknown index.
     std::vector<KubeObject> find(const std::string& index, const std::string& value) const;
     std::size_t size() const;
     /// True after the first replace().
