@@ -99,7 +99,7 @@ void CarriedConnection::lost() {
 }
 
 void CarriedConnection::tick(AgentConnection&, std::uint32_t stream) {
-    stream_ = stream;  // another stream's tick may come before start() knows the number
+    stream_ = stream;  // a tick for another stream may come before start() sets it
     const bool wanted = !begun_ || !outbound_.empty() || cut_at_;
     if (!wanted) return;  // another stream of this connection asked for it
     begun_ = true;
