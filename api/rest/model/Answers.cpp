@@ -31,7 +31,7 @@ Schema ledgerSchema() {
             Schema::oneOf(controller::kClaimSources.all())
                 .describe(
                     "Warm: a sandbox was ready; queued: the claim waited in line for one that was "
-                    "in use or being made; cold: the sandbox was made for this claim"))
+                    "in use or being made; cold: the sandbox was made after the request"))
         .optional("pullMs", Schema::number().describe("Pulling its image from a registry"))
         .optional("unpackMs", Schema::number().describe("Making its image ready"))
         .optional("createMs", Schema::number().describe("Cold: making the sandbox"))
