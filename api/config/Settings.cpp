@@ -252,8 +252,8 @@ const std::vector<SettingRow>& settings() {
          "A directory with the files key and agent-key (32 random bytes each), the same for all "
          "replicas"},
         {"owner", "KIND/NAME", "owner", plain(&C::owner, Shape::Text), "",
-         "The cluster object that owns the Pods and takes them with it, such as "
-         "deployments.apps/hearth"},
+         "The cluster object that owns the Pods, such as deployments.apps/hearth; they are deleted "
+         "with it"},
         {"lease", "NAME", "lease", plain(&C::lease, Shape::Text), "",
          "The Lease by which the replicas in a cluster choose their leader"},
         {"shared-volume", "DIR", "sharedVolume.dir", plain(&C::shared_volume, Shape::Path), "",
@@ -270,7 +270,7 @@ const std::vector<SettingRow>& settings() {
         {"gpu-library", "FILE", "gpuLibrary", plain(&C::gpu_library, Shape::Text, kLibrary),
          "libnvidia-ml.so.1", "NVIDIA's management library; none: do not look for GPUs"},
         {"cuda-library", "FILE", "cudaLibrary", plain(&C::cuda_library, Shape::Text, kLibrary),
-         "libcuda.so.1", "CUDA's driver library, which scrubs GPUs"},
+         "libcuda.so.1", "CUDA's driver library, used to scrub GPUs"},
         {"cdi-folders", "DIR", "cdiFolders", plain(&C::cdi_folders, Shape::Paths),
          "/etc/cdi,/var/run/cdi",
          "Folders of CDI files, which say what a container with a GPU needs; a later folder wins"},

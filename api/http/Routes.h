@@ -59,7 +59,7 @@ public:
     std::vector<std::string> allowed(std::string_view raw_path) const;
 
     /// Calls the handler and names the route in the response. An unknown path throws
-    /// Error(NotFound); an unknown method is answered 405 with Allow, OPTIONS 204 with Allow.
+    /// Error(NotFound); a method that the path lacks gets 405 with Allow, OPTIONS 204 with Allow.
     Response handle(Request& request) const;
 
     const std::vector<Route>& routes() const { return routes_; }

@@ -59,7 +59,7 @@ public:
     /// Returns whether the status was written. Sets `trouble` to the failure, or clears it; logs a
     /// new failure.
     bool writeStatus(const Json& object, const Json& status, std::string& trouble);
-    /// Writes events. Conditions are authoritative, so a failed event is only logged.
+    /// Writes events until one fails, which is only logged: the conditions are the truth.
     void tell(const std::vector<Json>& events);
     /// Creates any object in the namespace. Returns the failure; "" if the object exists now.
     std::string create(const pool::kubernetes::KubeResource& resource, const Json& object);
@@ -70,7 +70,7 @@ public:
 private:
     pool::kubernetes::ReflectorOptions following();
     void worker(const std::stop_token& stop);
-    /// Returns changed objects, and once a second all objects, each time from another one on: so no
+    /// Returns changed objects, and once a second all, beginning with another one each time: so no
     /// object is always the last if not all can be served at once.
     std::vector<std::string> nextNames(const std::stop_token& stop);
     void sync(const std::string& name);

@@ -57,7 +57,7 @@ int getOne(const Invocation& call, const Kind& kind) {
     return kOk;
 }
 
-/// Calls `on_event` for each event that comes from now on, until it returns false.
+/// Calls `on_event` for each kept or new event with an id above `since`, until it returns false.
 void followEvents(Remote& remote, std::uint64_t since,
                   const std::function<bool(const Json&)>& on_event) {
     http::ClientRequest request;

@@ -180,7 +180,7 @@ Finding checkRuntimeClasses(kube::KubernetesClient& client,
     const kube::KubeResult<kube::ObjectPage> all =
         client.list({.group = "node.k8s.io", .plural = "runtimeclasses"}, {}, kClusterPatience);
     if (!all && wanted.empty()) {
-        return allRight("runtime classes", "the server may not list them, and no pool names one");
+        return allRight("runtime classes", "they cannot be listed, but no pool names one");
     }
     if (!all) {
         return {

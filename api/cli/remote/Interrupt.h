@@ -11,9 +11,9 @@
 
 namespace hearth::cli {
 
-/// While it lives, SIGINT and SIGTERM kill the followed execution, over its own connection; a
-/// second signal, or one before the server has named the execution, ends the program. Construct it
-/// before other threads start: it blocks the signals in the constructing thread.
+/// While it lives, SIGINT and SIGTERM kill the followed execution, by a request on a connection of
+/// this object; a second signal, or one before the server has named the execution, ends the
+/// program. Construct it before other threads start: it blocks the signals in their creator.
 class Interrupt {
 public:
     explicit Interrupt(const Remote& remote);

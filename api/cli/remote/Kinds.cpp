@@ -128,7 +128,7 @@ void checkFilters(const Kind& kind, const Options& options, bool one) {
         if (!typed(options, flag.name)) continue;
         if (one) {
             throw UsageError("--" + flag.name + " chooses from a list",
-                             "leave it out, or the name");
+                             "leave out the flag or the name");
         }
         if (findFilter(kind, flag.name) != nullptr) continue;
         throw UsageError("--" + flag.name + " does not apply to " + kind.many,

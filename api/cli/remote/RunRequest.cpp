@@ -314,7 +314,7 @@ std::string found(const FindWorkspace& find, const std::string& word) {
 RunRequest makeRunRequest(const Options& options, const FindWorkspace& find) {
     const auto workspace = options.get("workspace");
     if (workspace) refuseBesideWorkspace(options);
-    options.duration("timeout");  // else `run -i -t SCRIPT` would take the script for it
+    options.duration("timeout");  // `run -i -t SCRIPT` takes the script for it: refused here
     for (const char* folder : {"out", "save-results"}) refuseNoFolder(options, folder);
     RunRequest request = newRequest(workspace ? found(find, *workspace) : "");
     whatToRun(options, request);

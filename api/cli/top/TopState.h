@@ -61,7 +61,7 @@ public:
     bool sortBy(const std::string& column);
     void filterBy(std::string text) { filter_ = std::move(text); }
 
-    /// `page`: the rows of the chosen list that fit on the screen.
+    /// `page`: the number of rows of the chosen list that fit on the screen.
     TopAction press(const KeyPress& pressed, const Overview& seen, std::size_t page, WallTime now);
     /// Shows a remark in the last line, until the next key.
     void say(std::string text) { message_ = std::move(text); }

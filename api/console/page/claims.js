@@ -66,7 +66,7 @@ async function look() {
 export function startClaims() {
     onEvent((event) => {
         if (event.type !== "workspace.created" || byWorkspace.has(event.resource)) return;
-        // The latest are enough for a picture, of the past as of a burst.
+        // The latest are enough for a picture, both of past claims and of a burst.
         waiting.push(event.resource);
         if (waiting.length > (Date.now() - Date.parse(event.time) > NEW_MS ? 20 : 4)) waiting.shift();
         timer ||= setTimeout(look, 50);

@@ -12,7 +12,7 @@ let prefix = false;
 
 function on() { return localStorage.getItem(KEY) !== "off"; }
 
-/** Elements in which typing is no shortcut. */
+/** True in elements that take typed text: there a key is no shortcut. */
 function typing(target) {
     return target.closest("input, textarea, select, [contenteditable], .terminal-room, dialog") !== null;
 }

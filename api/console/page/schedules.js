@@ -26,7 +26,7 @@ function fieldOf(text, least, most, words = []) {
     return found;
 }
 
-/** True if a cron line fires in a minute { minute, hour, day, month, weekday }, as the server reads it. */
+/** Returns a predicate: true if the cron line, read as by the server, fires in { minute, hour, day, month, weekday }. */
 export function cronOf(line) {
     const fields = (NAMED[line] ?? line).trim().split(/\s+/);
     const [minutes, hours, days] = [fieldOf(fields[0], 0, 59), fieldOf(fields[1], 0, 23), fieldOf(fields[2], 1, 31)];

@@ -4,7 +4,7 @@ namespace hearth::api {
 
 namespace {
 
-/// Browsers send Sec-Fetch-Site with requests that change something; new ones send Origin, too.
+/// True for a change that Sec-Fetch-Site marks as a foreign page's; new browsers send Origin, too.
 bool sentByForeignPage(const RequestHead& head) {
     if (head.method == "GET" || head.method == "HEAD" || head.method == "OPTIONS") return false;
     const auto* site = head.find("Sec-Fetch-Site");

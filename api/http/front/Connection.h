@@ -107,7 +107,7 @@ struct Connection {
     bool peer_may_send = false;  ///< closing must wait until the client has seen the answer
     std::string output;
     std::size_t output_at = 0;
-    std::unique_ptr<AccessEntry> access;  ///< the answer under way; null: no line is due
+    std::unique_ptr<AccessEntry> access;  ///< log line of the answer under way; null: none is due
     std::shared_ptr<void> output_bytes;   ///< counts a long `output` for its tenant
     std::shared_ptr<DetachedStream> stream;
     std::shared_ptr<void> stream_place;  ///< for `stream`, taken before it is made

@@ -57,7 +57,7 @@ public:
     /// The number of bytes that the kernel took.
     std::uint64_t sent() const;
 
-    /// The right to it has ended: lapsed() is true from now on, for the time when it is ended.
+    /// Call before the stream is ended because the right to it has ended: lapsed() is then true.
     void lapse() { lapsed_ = true; }
     enum class State { Open, Done, Broken };
     /// Writes the bytes that the socket takes. Calls onDrained if due.

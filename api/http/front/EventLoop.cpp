@@ -498,7 +498,7 @@ void EventLoop::close(Connection& connection) {
     owned->tellAccess(core_.options.access, false);
     owned->leaveStream();
     if (owned->stream) cutOff(owned->stream);
-    owned.reset();  // a reader of the count sees it go together with its client
+    owned.reset();  // before the count falls, so that whoever sees that finds it closed
     core_.connections.store(connections_.size());
 }
 

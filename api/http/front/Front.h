@@ -55,7 +55,7 @@ struct FrontOptions {
     std::size_t waits = 1024;  ///< suspended requests
     std::size_t waits_of_tenant = 512;
     std::uint64_t waiting_bytes_of_tenant = 256U << 20U;  ///< the bodies of suspended requests
-    std::uint64_t unread_bytes_of_tenant = 256U << 20U;   ///< untaken long answers
+    std::uint64_t unread_bytes_of_tenant = 256U << 20U;   ///< long answers that were not taken
     std::size_t queue = 1024;                             ///< complete heads that wait for a worker
     std::size_t eager_body =
         16U << 10U;  ///< bodies up to this size are read before a worker is used
@@ -67,13 +67,13 @@ struct FrontOptions {
     Millis head_time{5'000};
     Millis keep_alive{75'000};
     Millis body_time{5'000};               ///< plus size / body_rate
-    Millis body_stall{10'000};             ///< a body without a byte for so long ends
+    Millis body_stall{10'000};             ///< ends a body that brings no byte for so long
     std::uint64_t body_rate = 64U << 10U;  ///< bytes a second that a client must reach
     /// If all places are taken: a client that takes nothing for so long is closed first, and one
     /// that was accepted so recently and has sent no request yet is closed last.
     Millis unread{250};
     Millis fresh{1'000};
-    Millis write_stall{30'000};  ///< a write or stream without progress for so long ends
+    Millis write_stall{30'000};  ///< ends a write or stream that makes no progress for so long
     Millis linger{2};            ///< how long a worker waits for the next request
     Millis drain{5'000};         ///< how long stop() lets work under way finish
 };

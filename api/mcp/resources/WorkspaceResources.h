@@ -13,8 +13,8 @@ struct FileUri {
 /// Error(InvalidArgument) if its path is badly encoded.
 std::optional<FileUri> fileOf(const std::string& uri);
 
-/// `workspace://{id}`, its `/logs` (its executions, each with part of its output) and its
-/// `/files/{path}` (a file's bytes, or a directory's entries). Only open workspaces are listed.
+/// `workspace://{id}`, its `/logs` (executions with the end of their output, unless it is long) and
+/// its `/files/{path}` (a file's bytes, a directory's entries). Only open workspaces are listed.
 class WorkspaceResources final : public ResourceSource {
 public:
     explicit WorkspaceResources(const controller::Services& services) : services_(services) {}

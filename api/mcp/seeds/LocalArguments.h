@@ -13,7 +13,7 @@ namespace hearth::mcp::seeds {
 /// server answers such a call with a URL; the stdio bridge, which runs where the disk is, copies.
 struct LocalArgument {
     enum class Direction { Put, Get };  ///< into the sandbox, out of it
-    enum class Kind { File, Tree };     ///< a tree's URL takes a tar: …/archive
+    enum class Kind { File, Tree };     ///< a tree is moved as a tar: …/archive
     std::string_view seed;
     std::string_view tool;
     std::string_view argument;

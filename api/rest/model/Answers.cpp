@@ -36,7 +36,7 @@ Schema ledgerSchema() {
         .optional("unpackMs", Schema::number().describe("Making its image ready"))
         .optional("createMs", Schema::number().describe("Cold: making the sandbox"))
         .optional("warmMs", Schema::number().describe("Cold: waiting for its agent"))
-        .required("queueMs", Schema::number().describe("The rest of the wait"))
+        .required("queueMs", Schema::number().describe("The wait for other work, in addition"))
         .required("pickMs", Schema::number())
         .required("bindMs", Schema::number())
         .required("totalMs", Schema::number())

@@ -19,7 +19,7 @@ Schema labelsSchema();
 
 /// Fields of POST /v1/workspaces.
 Schema workspaceRequestSchema();
-/// Fields of POST /v1/workspaces with `count`, for several workspaces at once;
+/// Fields of POST /v1/workspaces:batch: the same with `count`, for several workspaces at once;
 /// workspacePatchSchema() has the fields of PATCH /v1/workspaces/{workspace}.
 Schema workspacesRequestSchema();
 Schema workspacePatchSchema();

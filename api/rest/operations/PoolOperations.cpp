@@ -160,7 +160,7 @@ Operations drainOperations(const Services& services) {
     Operations all;
     Operation one("POST", "/v1/pools/{pool}/drain", "drainPool", "End every sandbox of a pool",
                   "Pools");
-    one.description = "Also the claimed ones. The pool stays declared and is refilled afterwards.";
+    one.description = "Ends claimed ones, too. The pool stays declared and is refilled afterwards.";
     one.role = Role::Operator;
     one.answers = {{200, "How many were ended", endedSchema(), {}}};
     one.problems = {ErrorCode::NotFound};

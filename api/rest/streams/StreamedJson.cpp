@@ -12,7 +12,7 @@ namespace {
 /// The limits of one answer's turn, before another answer has its turn.
 constexpr int kPiecesInTurn = 8;
 constexpr auto kTurn = std::chrono::milliseconds(5);
-/// A shorter answer is sent whole, with its length.
+/// An answer up to about this size is sent whole, with its length.
 constexpr std::size_t kShort = 128U << 10U;
 
 }  // namespace
