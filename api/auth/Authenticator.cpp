@@ -9,7 +9,7 @@
 namespace hearth::auth {
 namespace {
 
-/// Tokens from issuers are long because they contain groups.
+/// The longest accepted token; tokens from issuers are long because they contain groups.
 constexpr std::size_t kLongestToken = 8192;
 
 /// The token68 alphabet of RFC 6750.

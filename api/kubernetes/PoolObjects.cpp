@@ -8,7 +8,7 @@
 namespace hearth::kubernetes {
 namespace {
 
-/// The least time between writes of one status: of conditions, and of counts (each claim).
+/// The least time between writes of a status: of conditions; of counts (each claim changes them).
 constexpr auto kCalm = std::chrono::seconds(1);
 constexpr auto kCountsCalm = std::chrono::seconds(5);
 /// The least time between two rounds of events about one pool.
