@@ -249,7 +249,7 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
 ClaimLedger Claimer::ledgerOf(const Wanted& wanted, const pool::Member& member,
                               const Times& times) {
     ClaimLedger ledger;
-    // A member made after the request came was made for it: that is a cold start.
+    // A member made after the request came makes this a cold start.
     const bool cold = member.created_at > times.begin;
     const double waited = toMillis(times.picked - times.asked);
     const bool queued = times.picked - times.asked > kInLine;

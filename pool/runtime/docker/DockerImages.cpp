@@ -92,11 +92,11 @@ std::string DockerImages::tagOf(const image::Image& layout) {
     return requireRepository(layout.name) + ":" + layout.digest.substr(kDigestAt, kDigits);
 }
 
-std::optional<DockerImages::SandboxPaths> DockerImages::namesOf(const std::string& reference,
-                                                                TimePoint until) {
+std::optional<DockerImages::ImageNames> DockerImages::namesOf(const std::string& reference,
+                                                              TimePoint until) {
     const auto found = engine_.find("/images/" + percentEncode(reference) + "/json", until);
     if (!found) return std::nullopt;
-    SandboxPaths names;
+    ImageNames names;
     names.id = found->at("Id").get<std::string>();
     names.tags = textsOf(*found, "RepoTags");
     names.digests = textsOf(*found, "RepoDigests");
@@ -127,7 +127,7 @@ std::optional<std::string> DockerImages::ready(const std::string& name, TimePoin
 
 std::optional<std::string> DockerImages::lookUp(const std::string& name, TimePoint until,
                                                 bool may_load) {
-    std::optional<SandboxPaths> names;
+    std::optional<ImageNames> names;
     std::optional<image::Image> layout;
     if (hasLayout(name)) {
         layout = layouts_.find(name);
@@ -141,7 +141,7 @@ std::optional<std::string> DockerImages::lookUp(const std::string& name, TimePoi
     if (layout) {
         std::optional<std::string> id = loaded(*layout, until);
         if (!id && !may_load) return std::nullopt;
-        names = SandboxPaths{id ? *std::move(id) : resolveLayout(*layout, until), {}, {}};
+        names = ImageNames{id ? *std::move(id) : resolveLayout(*layout, until), {}, {}};
     }
     if (!names) {
         throw Error(ErrorCode::NotFound, "there is no image \"" + name + "\"")
@@ -234,7 +234,7 @@ std::vector<std::string> DockerImages::ready(TimePoint until) {
 bool DockerImages::same(const std::string& image, const std::string& wanted, TimePoint until) {
     if (image == wanted || sameReference(image, wanted)) return true;
     if (const auto layout = layoutOf(image); layout && layout->is(wanted)) return true;
-    std::optional<SandboxPaths> names;
+    std::optional<ImageNames> names;
     {
         const MutexLock lock(mutex_);
         if (const auto seen = seen_.find(image); seen != seen_.end()) names = seen->second;
@@ -253,7 +253,7 @@ bool DockerImages::same(const std::string& image, const std::string& wanted, Tim
 }
 
 std::optional<KnownImage> DockerImages::known(const std::string& wanted, TimePoint until) {
-    std::optional<SandboxPaths> names;
+    std::optional<ImageNames> names;
     if (!hasLayout(wanted)) {
         names = namesOf(wanted, until);
         if (!names && image::isDigest(wanted)) {

@@ -58,7 +58,7 @@ public:
 
 private:
     /// The names that an image has in the daemon.
-    struct SandboxPaths {
+    struct ImageNames {
         std::string id;
         std::vector<std::string> tags;     ///< "python:3.9-slim"
         std::vector<std::string> digests;  ///< "python@sha256:…"
@@ -67,7 +67,7 @@ private:
     bool hasLayout(const std::string& name) const;
     std::optional<image::Image> layoutOf(const std::string& name) const;
     static std::string tagOf(const image::Image& layout);
-    std::optional<SandboxPaths> namesOf(const std::string& reference, TimePoint until);
+    std::optional<ImageNames> namesOf(const std::string& reference, TimePoint until);
     std::optional<std::string> idOf(const std::string& reference, TimePoint until);
     /// Finds the id of the image that has this digest in a registry.
     std::optional<std::string> idOfDigest(const std::string& digest, TimePoint until);
@@ -90,7 +90,7 @@ private:
     std::atomic<bool> stopping_{false};
     Mutex mutex_;
     /// By the pools' names for them.
-    std::map<std::string, SandboxPaths> seen_ HEARTH_GUARDED_BY(mutex_);
+    std::map<std::string, ImageNames> seen_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::pool::docker
