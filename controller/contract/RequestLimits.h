@@ -12,7 +12,7 @@ namespace hearth::controller {
 
 /// The most labels that one workspace may have.
 inline constexpr std::size_t kMostLabels = 64;
-/// Of an agent's 64 KiB for labels and note, the most bytes for labels, name and sealed part.
+/// The share of an agent's 64 KiB for labels and note that labels, name and sealed part may take.
 inline constexpr std::size_t kMostTold = 56U << 10U;
 /// Escaping makes a JSON text at most this many times as long.
 inline constexpr std::size_t kMostEscaped = 6;
