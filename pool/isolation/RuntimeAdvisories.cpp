@@ -18,7 +18,7 @@ struct Hole {
 };
 
 const std::vector<Hole>& holes() {
-    static const std::vector<Hole> kHoles{
+    static const std::vector<Hole> table{
         {"CVE-2024-21626", {{1, 1, 12, kFinal}}, "1.1.5+ds1-1+deb12u1"},
         {"CVE-2024-45310", {{1, 1, 14, kFinal}, {1, 2, 0, kFinal}}, nullptr},
         {"CVE-2025-31133", {{1, 2, 8, kFinal}, {1, 3, 3, kFinal}, {1, 4, 0, kFinal}}, nullptr},
@@ -26,7 +26,7 @@ const std::vector<Hole>& holes() {
         {"CVE-2025-52881", {{1, 2, 8, kFinal}, {1, 3, 3, kFinal}, {1, 4, 0, kFinal}}, nullptr},
         {"CVE-2026-41579", {{1, 4, 3, kFinal}, {1, 5, 0, kFinal}}, nullptr},
     };
-    return kHoles;
+    return table;
 }
 
 /// True if fixed in its own release line, or newer than every line that needed the fix.
