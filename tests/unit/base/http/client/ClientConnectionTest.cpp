@@ -1,11 +1,10 @@
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <catch2/catch.hpp>
 
 #include "base/http/client/ClientConnection.h"
+#include "tests/support/Listener.h"
 
 using namespace hearth;
 using namespace hearth::http;
@@ -21,19 +20,11 @@ int option(const ClientConnection& connection, int level, int name) {
 
 /// A socket that listens on this machine, and its address.
 struct Listening {
-    Listening() : fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        sockaddr_in where{};
-        where.sin_family = AF_INET;
-        where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof where;
-        auto* const address = reinterpret_cast<sockaddr*>(&where);
-        REQUIRE(::bind(fd.get(), address, size) == 0);
-        REQUIRE(::listen(fd.get(), 4) == 0);
-        REQUIRE(::getsockname(fd.get(), address, &size) == 0);
+    Listening() {
         endpoint.name = endpoint.host = "127.0.0.1";
-        endpoint.port = ntohs(where.sin_port);
+        endpoint.port = listener.port();
     }
-    Fd fd;
+    test::Listener listener;
     Endpoint endpoint;
 };
 
