@@ -182,6 +182,7 @@ PrivilegedSetup prepare(const cli::ServeConfig& config, const RuntimeFactory* gi
     }
     ground.runtime = factory.prepare(config, ground.instance, account);
     ground.gpus = prepareGpus(config, ground.instance);
+    controller::widenFileTable();
     if (root) {
         controller::becomeAccount(account, ground.runtime->group());
     } else {

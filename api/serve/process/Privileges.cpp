@@ -1,15 +1,18 @@
 #include "api/serve/process/Privileges.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "api/serve/process/ServerFilter.h"
 #include "base/Error.h"
+#include "base/Fd.h"
 #include "pool/sys/Capabilities.h"
 
 namespace hearth::controller {
@@ -51,6 +54,16 @@ void raiseFileLimit() {
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) throwErrno("getrlimit");
     limit.rlim_cur = limit.rlim_max;
     if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) throwErrno("setrlimit");
+}
+
+void widenFileTable() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) throwErrno("getrlimit");
+    const rlim_t last = std::min(limit.rlim_cur, kFileTable) - 1;
+    const Fd any(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    // The table keeps its size when the highest descriptor is closed again.
+    const Fd highest(::fcntl(any.get(), F_DUPFD_CLOEXEC, static_cast<int>(last)));
+    if (!highest) throwErrno("fcntl");
 }
 
 }  // namespace hearth::controller

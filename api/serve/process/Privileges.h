@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <optional>
@@ -27,5 +28,14 @@ void stayAsWeAre();
 
 /// Raises the limit of open files to its maximum, because each sandbox and client needs some.
 void raiseFileLimit();
+
+/// Number of descriptors that widenFileTable() makes room for; 8 bytes each.
+inline constexpr rlim_t kFileTable = 16'384;
+/// Makes the table of descriptors large enough for many sandboxes and clients, within the limit of
+/// open files. Otherwise the kernel doubles it whenever it is full, and in a process with several
+/// threads the thread that opens the file then waits for an RCU grace period (expand_files in
+/// fs/file.c): 10 ms were measured in a claim. Call while the process has one thread, after the
+/// other processes were forked.
+void widenFileTable();
 
 }  // namespace hearth::controller
