@@ -19,8 +19,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <thread>
 
 #include "base/Error.h"
 #include "base/Ids.h"
@@ -49,6 +51,10 @@ constexpr int kTurnsForLock = 10;
 constexpr int kLockTurnMs = 20;
 /// After this time an operation no longer yields to others, since somebody may wait for it.
 constexpr auto kGivesWay = milliseconds(150);
+/// Number of operations that yield at a time. They leave one processor free, because even a group
+/// that yields makes others wait: the kernel owes it a small share, and pays up to a tick at once.
+const std::size_t kYielding = std::max(std::thread::hardware_concurrency(), 2U) - 1;
+constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
 /// Exit status of a child that has reported a failure to the server.
 constexpr int kAnsweredFailure = 2;
 
@@ -269,18 +275,20 @@ void Launcher::accept(Job job) {
 
 void Launcher::startJobs() {
     std::vector<Underway> underway;
-    for (const auto& [pid, item] : running_)
-        underway.push_back({&item.job.request.body, item.killed});
+    for (const auto& [pid, item] : running_) {
+        underway.push_back({&item.job.request.body, item.killed, yields(item.job)});
+    }
     // Operations on one sandbox keep their order; operations on others may overtake.
     std::set<SandboxId> passed;
     for (auto it = waiting_.begin(); it != waiting_.end();) {
         const SandboxId* id = sandboxOf(it->request.body);
         const bool behind = id != nullptr && passed.contains(*id);
-        if (!behind && mayStart(it->request.body, underway)) {
+        const std::size_t yielding = yields(*it) ? kYielding : kAnyNumber;
+        if (!behind && mayStart(it->request.body, underway, yielding)) {
             Job job = std::move(*it);
             it = waiting_.erase(it);
             if (const Running* begun = start(std::move(job))) {
-                underway.push_back({&begun->job.request.body, false});
+                underway.push_back({&begun->job.request.body, false, yields(begun->job)});
             }
         } else {
             if (id != nullptr) passed.insert(*id);
@@ -431,14 +439,19 @@ void Launcher::killLate() {
     }
 }
 
+bool Launcher::yields(const Job& job) const {
+    return !hurried_ && rulesOf(job.request.body).behind;
+}
+
 void Launcher::hurryLate() {
     const Time now = std::chrono::steady_clock::now();
     const auto late = [&](const Job& job) {
         return rulesOf(job.request.body).behind && now - job.accepted >= kGivesWay;
     };
-    background_->hurry(closing_ || std::any_of(waiting_.begin(), waiting_.end(), late) ||
-                       std::any_of(running_.begin(), running_.end(),
-                                   [&](const auto& item) { return late(item.second.job); }));
+    hurried_ = closing_ || std::any_of(waiting_.begin(), waiting_.end(), late) ||
+               std::any_of(running_.begin(), running_.end(),
+                           [&](const auto& item) { return late(item.second.job); });
+    background_->hurry(hurried_);
 }
 
 void Launcher::collectImages() {
@@ -473,10 +486,12 @@ int Launcher::nextTimeout() const {
     const auto earlier = [&next](Time at) {
         if (!next || at < *next) next = at;
     };
+    for (const Job& job : waiting_) {
+        if (yields(job)) earlier(job.accepted + kGivesWay);
+    }
     for (const auto& [pid, item] : running_) {
         if (!item.killed) earlier(item.deadline);
-        const Time late = item.job.accepted + kGivesWay;
-        if (rulesOf(item.job.request.body).behind && now < late) earlier(late);
+        if (yields(item.job)) earlier(item.job.accepted + kGivesWay);
     }
     if (!next) return -1;
     const auto left = std::chrono::ceil<milliseconds>(*next - now).count();

@@ -57,6 +57,8 @@ private:
     void killLate();
     /// Makes work that nobody waits for give way to requests, but not for long.
     void hurryLate();
+    /// True if the job gives way to requests now.
+    bool yields(const Job& job) const;
     /// Begins to remove unused trees when it is time; in a child, without an answer.
     void collectImages();
     int nextTimeout() const;
@@ -76,6 +78,7 @@ private:
     std::map<pid_t, Running> running_;
     /// Made by this launcher and not yet ordered to be destroyed: a sweep never takes these.
     std::set<SandboxId> born_;
+    bool hurried_ = false;  ///< an operation has given way for long enough; now none does
     std::optional<Time> closing_;
     Time collect_at_{};  // at once
     pid_t collector_ = -1;

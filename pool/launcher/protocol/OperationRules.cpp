@@ -95,20 +95,23 @@ const SandboxId* sandboxOf(const RequestBody& body) {
     return std::visit(SandboxOf{}, body);
 }
 
-bool mayStart(const RequestBody& body, const std::vector<Underway>& underway) {
+bool mayStart(const RequestBody& body, const std::vector<Underway>& underway,
+              std::size_t yielding) {
     if (underway.size() >= kMostProcesses) return false;
     const OperationRules rules = rulesOf(body);
     const SandboxId* id = sandboxOf(body);
     std::size_t taken = 0;
+    std::size_t others_yield = 0;
     for (const Underway& other : underway) {
         const SandboxId* busy = sandboxOf(*other.body);
         if (id != nullptr && busy != nullptr && *id == *busy) return false;
         // A killed operation that does not end hangs in the kernel: others may take its place.
         if (other.killed) continue;
+        if (other.yields) ++others_yield;
         if (rules.alone && other.body->index() == body.index()) return false;
         if (rulesOf(*other.body).slot == rules.slot) ++taken;
     }
-    return taken < places(rules.slot);
+    return taken < places(rules.slot) && others_yield < yielding;
 }
 
 std::vector<std::string> operationNames() {

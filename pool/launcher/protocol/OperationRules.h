@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -42,9 +43,11 @@ const SandboxId* sandboxOf(const RequestBody& body);
 struct Underway {
     const RequestBody* body = nullptr;
     bool killed = false;  ///< its deadline has passed, and it does not end
+    bool yields = false;  ///< it yields to requests now
 };
-/// True if an operation may be begun beside these.
-bool mayStart(const RequestBody& body, const std::vector<Underway>& underway);
+/// True if an operation may be begun beside these, of which fewer than `yielding` must yield.
+bool mayStart(const RequestBody& body, const std::vector<Underway>& underway,
+              std::size_t yielding = std::numeric_limits<std::size_t>::max());
 /// The names of all operations.
 std::vector<std::string> operationNames();
 

@@ -174,6 +174,18 @@ TEST_CASE("an operation that was killed and hangs gives its place to others", "[
     CHECK_FALSE(mayStart(DestroyRequest{kOne}, sick));
 }
 
+TEST_CASE("operations that yield to requests leave room, and delay no others", "[unit][launcher]") {
+    const RequestBody create = CreateRequest{newId("sb_"), {}};
+    std::vector<Underway> underway{{&create, false, true}};
+    CHECK(mayStart(DestroyRequest{kOne}, underway, 2));
+    CHECK_FALSE(mayStart(DestroyRequest{kOne}, underway, 1));
+    CHECK(mayStart(NarrowRequest{kOne}, underway));  // it does not yield
+    underway.front().yields = false;                 // it has given way for long enough
+    CHECK(mayStart(DestroyRequest{kOne}, underway, 1));
+    underway.front() = {&create, true, true};  // it hangs
+    CHECK(mayStart(DestroyRequest{kOne}, underway, 1));
+}
+
 TEST_CASE("no sort of operation waits in the launcher for another", "[unit][launcher]") {
     const auto slotOf = [](const RequestBody& body) { return rulesOf(body).slot; };
     CHECK(slotOf(NarrowRequest{}) == Slot::Narrow);
