@@ -1,9 +1,9 @@
+#include "controller/contract/ClaimLedger.h"
+
 #include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <string_view>
-
-#include "controller/contract/Workspaces.h"
 
 namespace hearth::controller {
 

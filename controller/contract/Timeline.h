@@ -8,8 +8,8 @@
 
 #include "base/Json.h"
 #include "base/host/HostPressure.h"
+#include "controller/contract/ClaimLedger.h"
 #include "controller/contract/Principal.h"
-#include "controller/contract/Workspaces.h"
 
 namespace hearth::controller {
 
