@@ -1,18 +1,31 @@
 #include "api/rest/gate/IdempotencyCache.h"
 
+#include <iterator>
+
 #include "base/Error.h"
 #include "base/ScopeExit.h"
 
 namespace hearth::rest {
 
-void IdempotencyCache::forgetOld(const std::string& tenant) {
+void IdempotencyCache::forgetOld(Made& made) {
     const TimePoint now = clock_.now();
-    std::list<Key>& made = order_[tenant];
-    while (!made.empty()) {
-        const auto oldest = kept_.find(made.front());
-        if (made.size() <= kMost && oldest->second.until > now) return;
+    while (!made.keys.empty()) {
+        const auto oldest = kept_.find(made.keys.front());
+        const bool fits = made.keys.size() <= kMost && made.bytes <= kMostBytes;
+        if (fits && oldest->second.until > now) return;
+        made.bytes -= oldest->second.body.size();
         kept_.erase(oldest);
-        made.pop_front();
+        made.keys.pop_front();
+    }
+}
+
+void IdempotencyCache::forgetAbsent() {
+    const TimePoint now = clock_.now();
+    if (now - looked_ < kKeep) return;
+    looked_ = now;
+    for (auto at = made_.begin(); at != made_.end();) {
+        forgetOld(at->second);
+        at = at->second.keys.empty() ? made_.erase(at) : std::next(at);
     }
 }
 
@@ -22,7 +35,8 @@ api::Response IdempotencyCache::answer(const std::string& tenant, const std::str
     const Key key{tenant, scope};
     {
         const MutexLock lock(mutex_);
-        forgetOld(tenant);
+        forgetAbsent();
+        forgetOld(made_[tenant]);
         const auto [at, fresh] = kept_.try_emplace(key);
         Kept& kept = at->second;
         if (!fresh) {
@@ -51,7 +65,8 @@ api::Response IdempotencyCache::answer(const std::string& tenant, const std::str
         kept_.erase(key);
     });
     api::Response response = make();
-    if (const auto* body = std::get_if<std::string>(&response.body)) {
+    const auto* body = std::get_if<std::string>(&response.body);
+    if (body != nullptr && body->size() <= kMostBytes) {
         const MutexLock lock(mutex_);
         Kept& kept = kept_[key];
         kept.made = true;
@@ -60,7 +75,10 @@ api::Response IdempotencyCache::answer(const std::string& tenant, const std::str
         kept.headers = response.headers;
         kept.body = *body;
         kept.until = clock_.now() + kKeep;
-        order_[tenant].push_back(key);
+        Made& made = made_[tenant];
+        made.keys.push_back(key);
+        made.bytes += body->size();
+        forgetOld(made);
     }
     return response;
 }

@@ -14,13 +14,14 @@ namespace hearth::rest {
 
 /// Answers, by Idempotency-Key, of creations that the services themselves do not remember
 /// (tokens, pools, links, packages). They are kept in memory for kKeep, the latest kMost of each
-/// tenant; a restart forgets them. For workspaces, executions and contexts the services keep
-/// their own, stronger promises. Failures are not kept: a request that failed may be sent again.
-/// Thread-safe.
+/// tenant and kMostBytes in all of them; a restart forgets them. A longer answer is not kept. For
+/// workspaces, executions and contexts the services keep their own, stronger promises. Failures are
+/// not kept: a request that failed may be sent again. Thread-safe.
 class IdempotencyCache {
 public:
     static constexpr std::chrono::minutes kKeep{60};
     static constexpr std::size_t kMost = 1000;
+    static constexpr std::size_t kMostBytes = 1U << 20U;
 
     explicit IdempotencyCache(const Clock& clock) : clock_(clock) {}
 
@@ -42,13 +43,21 @@ private:
         TimePoint until;
     };
     using Key = std::pair<std::string, std::string>;  ///< tenant, scope
-    void forgetOld(const std::string& tenant) HEARTH_REQUIRES(mutex_);
+    /// A tenant's kept answers, oldest first.
+    struct Made {
+        std::list<Key> keys;
+        std::size_t bytes = 0;
+    };
+    /// Forgets what is too old or too much.
+    void forgetOld(Made& made) HEARTH_REQUIRES(mutex_);
+    /// The same for every tenant, because some never come back; at most once in kKeep.
+    void forgetAbsent() HEARTH_REQUIRES(mutex_);
 
     const Clock& clock_;
     Mutex mutex_;
     std::map<Key, Kept> kept_ HEARTH_GUARDED_BY(mutex_);
-    /// By tenant, oldest first.
-    std::map<std::string, std::list<Key>> order_ HEARTH_GUARDED_BY(mutex_);
+    std::map<std::string, Made> made_ HEARTH_GUARDED_BY(mutex_);  ///< by tenant
+    TimePoint looked_ HEARTH_GUARDED_BY(mutex_);                  ///< at all tenants
 };
 
 }  // namespace hearth::rest

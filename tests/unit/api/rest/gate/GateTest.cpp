@@ -104,6 +104,28 @@ TEST_CASE("a key is free again when its request failed, and taken while it is un
     CHECK(headerOf(replays.answer("t", "s", "f", works), "Idempotency-Replayed").empty());
 }
 
+TEST_CASE("kept answers of one tenant have a limit in bytes", "[unit][rest]") {
+    ManualClock clock;
+    rest::IdempotencyCache replays(clock);
+    const auto of = [&](const std::string& key, std::size_t size) {
+        const api::Response response = replays.answer("t", key, "f", [&] {
+            api::Response made;
+            made.body = std::string(size, 'x');
+            return made;
+        });
+        return headerOf(response, "Idempotency-Replayed") == "true";
+    };
+    constexpr std::size_t kHalf = rest::IdempotencyCache::kMostBytes / 2;
+    of("first", kHalf);
+    of("second", kHalf);
+    CHECK(of("first", kHalf));
+    of("third", 1);
+    CHECK(of("second", kHalf));
+    CHECK_FALSE(of("first", kHalf));  // the oldest had to go
+    CHECK_FALSE(of("large", 2 * kHalf + 1));
+    CHECK_FALSE(of("large", 2 * kHalf + 1));  // it is not kept
+}
+
 TEST_CASE("pages follow one another whatever comes and goes between them", "[unit][rest]") {
     const auto first = page({{"limit", 2}}, {"d", "a", "c", "b"});
     CHECK(first.items == std::vector<std::string>{"a", "b"});
