@@ -13,13 +13,25 @@ broker::NetworkPolicy networkPolicy(const WorkspaceFacts& facts) {
     return policy;
 }
 
+namespace {
+
+/// Returns the end of its lifetime as its agent reports it, but never later than the pool allows: a
+/// tenant who has taken over the agent could report none.
+TimePoint believedEnd(const WorkspaceFacts& facts, TimePoint reported) {
+    if (facts.max_lifetime.count() == 0) return reported;
+    const TimePoint latest = facts.created_at + facts.max_lifetime;
+    return reported == TimePoint{} ? latest : std::min(reported, latest);
+}
+
+}  // namespace
+
 Workspace::Workspace(WorkspaceFacts facts, std::shared_ptr<agent::AgentClient> agent,
                      std::map<std::string, std::string> labels, const agent::Deadlines& deadlines,
                      TimePoint last_active)
     : facts_(std::move(facts)),
       agent_(std::move(agent)),
       labels_(std::move(labels)),
-      expires_at_(deadlines.expires_at),
+      expires_at_(believedEnd(facts_, deadlines.expires_at)),
       idle_timeout_(deadlines.idle_timeout),
       last_active_(last_active) {}
 
@@ -137,7 +149,7 @@ TimePoint Workspace::lastWrite(TimePoint now) const {
 
 void Workspace::deadlines(TimePoint expires_at, std::chrono::milliseconds idle_timeout) {
     const MutexLock lock(mutex_);
-    expires_at_ = expires_at;
+    expires_at_ = believedEnd(facts_, expires_at);
     idle_timeout_ = idle_timeout;
 }
 

@@ -127,7 +127,7 @@ public:
     TimePoint lastWrite(TimePoint now) const;
     /// Work in progress in it: executions and transfers.
     unsigned running() const;
-    /// Records deadlines that the agent has acknowledged.
+    /// Records deadlines that the agent has acknowledged; the end is at most the pool's maximum.
     void deadlines(TimePoint expires_at, std::chrono::milliseconds idle_timeout);
     /// Makes all changes or none: throws Error(InvalidArgument) for more labels than allowed.
     void relabel(const std::map<std::string, std::optional<std::string>>& changes);

@@ -130,6 +130,18 @@ TEST_CASE("a lifetime ends a workspace whatever runs in it", "[unit][controller]
     CHECK(ws->beginEnd(EndReason::Lifetime, kStart + 90s));
 }
 
+TEST_CASE("an agent cannot report a later end than the pool allows", "[unit][controller]") {
+    const auto most = [](WorkspaceFacts& facts) { facts.max_lifetime = 60s; };
+    const auto ws = workspace(0ms, 0ms, most);  // it reports none
+    CHECK(ws->nextDue() == kStart + 60s);
+    ws->deadlines(kStart + 1h, 0ms);
+    CHECK(ws->nextDue() == kStart + 60s);
+    ws->deadlines(TimePoint{}, 0ms);
+    CHECK(ws->due(kStart + 60s) == EndReason::Lifetime);
+    ws->deadlines(kStart + 30s, 0ms);
+    CHECK(ws->nextDue() == kStart + 30s);
+}
+
 TEST_CASE("without deadlines a workspace is never due", "[unit][controller]") {
     const auto ws = workspace(0ms);
     CHECK_FALSE(ws->due(kStart + 1000h));
