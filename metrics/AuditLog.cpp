@@ -1,6 +1,11 @@
 #include "metrics/AuditLog.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -10,10 +15,38 @@ namespace hearth::metrics {
 namespace {
 
 constexpr std::size_t kLongestText = 256;
+constexpr std::ptrdiff_t kNetworkBytes = 8;
 
 Json textOf(const std::string& text) {
     return text.empty() ? Json(nullptr)
                         : Json(toUtf8(std::string_view(text).substr(0, kLongestText)));
+}
+
+bool isDenial(int status) {
+    return status == 401 || status == 403 || status == 429;
+}
+
+/// Returns the address; in IPv6 its network of 64 bits, because one client owns all of that.
+std::string networkOf(const std::string& peer) {
+    in6_addr address{};
+    if (::inet_pton(AF_INET6, peer.c_str(), &address) != 1 || IN6_IS_ADDR_V4MAPPED(&address)) {
+        return peer;
+    }
+    std::fill(std::begin(address.s6_addr) + kNetworkBytes, std::end(address.s6_addr), 0);
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    ::inet_ntop(AF_INET6, &address, text.data(), text.size());
+    return std::string(text.data()) + "/64";
+}
+
+/// Returns the key that equal denials share: without the object, which a caller may choose.
+std::string kindOf(const AuditEntry& denial) {
+    std::string kind = std::to_string(denial.status);
+    for (const std::string& part :
+         {networkOf(denial.peer), denial.tenant, denial.token, denial.reason, denial.surface,
+          denial.operation, denial.method, denial.route}) {
+        kind.append("\n").append(part);
+    }
+    return kind;
 }
 
 }  // namespace
@@ -32,7 +65,6 @@ AuditLog::AuditLog(std::string path, const Clock& clock, Log& log, Metrics& metr
             clock, log) {}
 
 std::string AuditLog::line(const AuditEntry& entry, WallTime when, std::uint64_t more) {
-    const bool denied = entry.status == 401 || entry.status == 403 || entry.status == 429;
     Json out = Json::object();
     out["time"] = formatRfc3339(when);
     out["surface"] = entry.surface;
@@ -44,7 +76,7 @@ std::string AuditLog::line(const AuditEntry& entry, WallTime when, std::uint64_t
     out["role"] = textOf(entry.role);
     out["token"] = textOf(entry.token);
     out["peer"] = textOf(entry.peer);
-    out["decision"] = denied ? "denied" : entry.status < 400 ? "allowed" : "failed";
+    out["decision"] = isDenial(entry.status) ? "denied" : entry.status < 400 ? "allowed" : "failed";
     out["status"] = entry.status;
     out["errorCode"] = textOf(entry.error_code);
     if (!entry.reason.empty()) out["reason"] = textOf(entry.reason);
@@ -54,30 +86,50 @@ std::string AuditLog::line(const AuditEntry& entry, WallTime when, std::uint64_t
     return dumpJson(out);
 }
 
-bool AuditLog::folded(const AuditEntry& entry, std::uint64_t& more) {
-    constexpr std::size_t kMostKinds = 1'000;
-    constexpr auto kOneIn = std::chrono::seconds(1);
-    if (entry.status != 401 && entry.status != 429) return false;
-    const MutexLock lock(mutex_);
-    if (denials_.size() >= kMostKinds) denials_.clear();
-    const auto [at, first] =
-        denials_.try_emplace(std::to_string(entry.status) + " " + entry.peer + " " + entry.token +
-                             " " + entry.reason + " " + entry.route);
-    Denials& denials = at->second;
-    const TimePoint now = clock_.now();
-    if (!first && now - denials.written_at < kOneIn) {
-        ++denials.more;
-        return true;
+void AuditLog::record(const AuditEntry& entry) {
+    if (!enabled()) return;
+    const WallTime when = clock_.wall();
+    if (!isDenial(entry.status)) {
+        file_.add(line(entry, when) + "\n");
+        return;
     }
-    denials.written_at = now;
-    more = std::exchange(denials.more, 0);
-    return false;
+    const Due due = fold(entry, when);
+    for (const Denials& old : due.evicted) {
+        file_.add(line(old.last, old.last_at, old.more - 1) + "\n");
+    }
+    if (due.now) file_.add(line(entry, when, due.more) + "\n");
 }
 
-void AuditLog::record(const AuditEntry& entry) {
-    std::uint64_t more = 0;
-    if (!enabled() || folded(entry, more)) return;
-    file_.add(line(entry, clock_.wall(), more) + "\n");
+AuditLog::Due AuditLog::fold(const AuditEntry& denial, WallTime when) {
+    constexpr auto kOneIn = std::chrono::seconds(1);
+    std::string kind = kindOf(denial);
+    const TimePoint now = clock_.now();
+    Due due;
+    const MutexLock lock(mutex_);
+    if (const auto known = by_kind_.find(kind); known != by_kind_.end()) {
+        Denials& denials = *known->second;
+        if (now - denials.written_at < kOneIn) {
+            ++denials.more;
+            denials.last = denial;
+            denials.last_at = when;
+            return due;
+        }
+        denials.written_at = now;
+        due.more = std::exchange(denials.more, 0);
+        denials_.splice(denials_.end(), denials_, known->second);
+    } else {
+        if (denials_.size() >= kMostKinds) {
+            by_kind_.erase(denials_.front().kind);
+            due.evicted.splice(due.evicted.end(), denials_, denials_.begin());
+            if (due.evicted.front().more == 0) due.evicted.clear();
+        }
+        Denials& denials = denials_.emplace_back();
+        denials.kind = std::move(kind);
+        denials.written_at = now;
+        by_kind_.emplace(denials.kind, std::prev(denials_.end()));
+    }
+    due.now = true;
+    return due;
 }
 
 }  // namespace hearth::metrics

@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "base/Clock.h"
 #include "base/Mutex.h"
@@ -32,12 +34,14 @@ struct AuditEntry {
     std::string trace_id;
 };
 
-/// A LineFile with a line of JSON per entry. Of equal denials (401 or 429, the same
-/// caller, reason and route) one line per second is written, with their number, so that refused
-/// callers cannot fill the disk. Thread-safe.
+/// A LineFile with a line of JSON per entry. Of equal denials (401, 403 or 429, the same caller,
+/// reason and operation) one line per second is written, with their number, so that refused callers
+/// cannot fill the disk. Thread-safe.
 class AuditLog {
 public:
     static constexpr mode_t kMode = 0600;
+    /// Kinds of denials that are remembered; one more evicts the kind written least recently.
+    static constexpr std::size_t kMostKinds = 1'000;
 
     /// An empty `path` records nothing. Throws system_error if the file cannot be opened now.
     AuditLog(std::string path, const Clock& clock, Log& log, Metrics& metrics);
@@ -51,16 +55,28 @@ public:
     static std::string line(const AuditEntry& entry, WallTime when, std::uint64_t more = 0);
 
 private:
+    /// Equal denials.
     struct Denials {
-        TimePoint written_at;
-        std::uint64_t more = 0;
+        std::string kind{};
+        TimePoint written_at{};
+        std::uint64_t more = 0;  ///< skipped since the last line
+        AuditEntry last{};       ///< the last one skipped
+        WallTime last_at{};
     };
-    /// True if this denial gets no line now; else `more` is the number skipped since the last line.
-    bool folded(const AuditEntry& entry, std::uint64_t& more);
+    /// The lines that a denial causes.
+    struct Due {
+        bool now = false;              ///< its own
+        std::uint64_t more = 0;        ///< equal ones skipped since the last line
+        std::list<Denials> evicted{};  ///< at most one kind, with a count to write
+    };
+    /// Counts the denial, or remembers its kind.
+    Due fold(const AuditEntry& denial, WallTime when);
 
     const Clock& clock_;
     Mutex mutex_;
-    std::map<std::string, Denials> denials_ HEARTH_GUARDED_BY(mutex_);  ///< by caller, place, kind
+    std::list<Denials> denials_ HEARTH_GUARDED_BY(mutex_);  ///< least recently written first
+    /// The keys are views of the kinds in the list.
+    std::map<std::string_view, std::list<Denials>::iterator> by_kind_ HEARTH_GUARDED_BY(mutex_);
     LineFile file_;
 };
 

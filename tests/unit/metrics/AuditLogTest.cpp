@@ -136,14 +136,77 @@ TEST_CASE("the same denial over and over is one line a second, which counts the 
     AuditEntry other = entry("", 401);
     other.peer = "192.0.2.9";
     audit.record(other);
-    for (int i = 0; i < 3; ++i) audit.record(entry("ws_1", 403));
+    for (int i = 0; i < 3; ++i) audit.record(entry("ws_" + std::to_string(i), 403));
     clock.advance(std::chrono::seconds(1));
     audit.record(entry("", 401));
+    audit.record(entry("ws_9", 403));
     REQUIRE(audit.flush(kPatience));
     const auto lines = entriesIn(ground.file);
-    REQUIRE(lines.size() == 6);
+    REQUIRE(lines.size() == 5);
     CHECK_FALSE(lines[0].contains("more"));
     CHECK(lines[1]["peer"] == "192.0.2.9");
     CHECK(lines[2]["status"] == 403);
-    CHECK(lines[5]["more"] == 999);
+    CHECK(lines[3]["more"] == 999);
+    CHECK(lines[4]["resource"] == "ws_9");
+    CHECK(lines[4]["more"] == 2);
+}
+
+TEST_CASE("denials of other operations and other callers are lines of their own", "[unit][audit]") {
+    Ground ground;
+    ManualClock clock;
+    AuditLog audit(ground.file.string(), clock, ground.log, ground.metrics);
+    AuditEntry one = entry("", 403);
+    one.token = "tok_a";
+    for (int i = 0; i < 2; ++i) audit.record(one);
+    one.operation = "tools/call run";
+    for (int i = 0; i < 2; ++i) audit.record(one);
+    one.token = "tok_b";
+    for (int i = 0; i < 2; ++i) audit.record(one);
+    one.tenant = "blue";
+    for (int i = 0; i < 2; ++i) audit.record(one);
+    REQUIRE(audit.flush(kPatience));
+    CHECK(entriesIn(ground.file).size() == 4);
+}
+
+TEST_CASE("all addresses of one IPv6 network of 64 bits count as one caller", "[unit][audit]") {
+    Ground ground;
+    ManualClock clock;
+    AuditLog audit(ground.file.string(), clock, ground.log, ground.metrics);
+    AuditEntry one = entry("", 401);
+    for (const char* peer : {"2001:db8:0:1::1", "2001:db8:0:1::2",
+                             "2001:db8:0:1:ffff::", "2001:db8:0:2::1", "192.0.2.1", "192.0.2.2"}) {
+        one.peer = peer;
+        audit.record(one);
+    }
+    REQUIRE(audit.flush(kPatience));
+    const auto lines = entriesIn(ground.file);
+    REQUIRE(lines.size() == 4);
+    CHECK(lines[0]["peer"] == "2001:db8:0:1::1");
+    CHECK(lines[1]["peer"] == "2001:db8:0:2::1");
+}
+
+TEST_CASE("one kind of denials too many evicts the oldest one, which loses no count",
+          "[unit][audit]") {
+    Ground ground;
+    ManualClock clock;
+    AuditLog audit(ground.file.string(), clock, ground.log, ground.metrics);
+    const auto denied = [&](std::size_t kind, const std::string& resource) {
+        AuditEntry one = entry(resource, 401);
+        one.reason = "kind " + std::to_string(kind);
+        audit.record(one);
+    };
+    for (const char* resource : {"first", "second", "third"}) denied(0, resource);
+    for (std::size_t kind = 1; kind < AuditLog::kMostKinds; ++kind) denied(kind, "");
+    REQUIRE(audit.flush(kPatience));
+    REQUIRE(entriesIn(ground.file).size() == AuditLog::kMostKinds);
+    denied(AuditLog::kMostKinds, "");
+    denied(AuditLog::kMostKinds - 1, "");  // still known: no line
+    REQUIRE(audit.flush(kPatience));
+    const auto lines = entriesIn(ground.file);
+    REQUIRE(lines.size() == AuditLog::kMostKinds + 2);
+    const Json& evicted = lines[AuditLog::kMostKinds];
+    CHECK(evicted["reason"] == "kind 0");
+    CHECK(evicted["resource"] == "third");
+    CHECK(evicted["more"] == 1);
+    CHECK_FALSE(lines.back().contains("more"));
 }
