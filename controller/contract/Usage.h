@@ -19,6 +19,7 @@ struct UsageSums {
     std::uint64_t memory_kib_secs = 0;  ///< KiB in use times seconds
     std::uint64_t egress_bytes = 0;     ///< both ways
 
+    /// A sum that would pass INT64_MAX stays there.
     UsageSums& operator+=(const UsageSums& more);
 };
 

@@ -1,13 +1,17 @@
 #include "controller/usage/UsageBook.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdint>
 
 namespace hearth::controller {
 namespace {
 
 constexpr std::int64_t kHourMs = 3600LL * 1000;
 constexpr const char* kUntil = "usage.until";
+/// The largest number that a row holds: sums stop there.
+constexpr std::int64_t kMost = INT64_MAX;
 constexpr std::size_t kRowBytes = 128;
 constexpr auto kReadYourWrites = std::chrono::seconds(1);
 
@@ -20,11 +24,13 @@ void put(Database& database, std::int64_t hour, const std::string& tenant, const
     Statement(database,
               "INSERT INTO usage (hour, tenant, pool, claims, sandbox_ms, cpu_us, gpu_ms, "
               "memory_kib_secs, egress_bytes) VALUES (?,?,?,?,?,?,?,?,?) "
-              "ON CONFLICT (tenant, hour, pool) DO UPDATE SET claims = claims + excluded.claims, "
-              "sandbox_ms = sandbox_ms + excluded.sandbox_ms, cpu_us = cpu_us + excluded.cpu_us, "
-              "gpu_ms = gpu_ms + excluded.gpu_ms, "
-              "memory_kib_secs = memory_kib_secs + excluded.memory_kib_secs, "
-              "egress_bytes = egress_bytes + excluded.egress_bytes")
+              "ON CONFLICT (tenant, hour, pool) DO UPDATE SET "
+              "claims = min(claims + excluded.claims, ?10), "
+              "sandbox_ms = min(sandbox_ms + excluded.sandbox_ms, ?10), "
+              "cpu_us = min(cpu_us + excluded.cpu_us, ?10), "
+              "gpu_ms = min(gpu_ms + excluded.gpu_ms, ?10), "
+              "memory_kib_secs = min(memory_kib_secs + excluded.memory_kib_secs, ?10), "
+              "egress_bytes = min(egress_bytes + excluded.egress_bytes, ?10)")
         .bind(hour)
         .bind(tenant)
         .bind(pool)
@@ -34,22 +40,28 @@ void put(Database& database, std::int64_t hour, const std::string& tenant, const
         .bind(static_cast<std::int64_t>(sums.gpu_ms))
         .bind(static_cast<std::int64_t>(sums.memory_kib_secs))
         .bind(static_cast<std::int64_t>(sums.egress_bytes))
+        .bind(kMost)
         .run();
 }
 
 std::uint64_t unsignedAt(const Statement& row, int column) {
-    return static_cast<std::uint64_t>(row.integer(column));
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, row.integer(column)));
+}
+
+void grow(std::uint64_t& sum, std::uint64_t by) {
+    constexpr auto kTop = static_cast<std::uint64_t>(kMost);
+    sum = by > kTop || sum > kTop - by ? kTop : sum + by;
 }
 
 }  // namespace
 
 UsageSums& UsageSums::operator+=(const UsageSums& more) {
-    claims += more.claims;
-    sandbox_ms += more.sandbox_ms;
-    cpu_us += more.cpu_us;
-    gpu_ms += more.gpu_ms;
-    memory_kib_secs += more.memory_kib_secs;
-    egress_bytes += more.egress_bytes;
+    grow(claims, more.claims);
+    grow(sandbox_ms, more.sandbox_ms);
+    grow(cpu_us, more.cpu_us);
+    grow(gpu_ms, more.gpu_ms);
+    grow(memory_kib_secs, more.memory_kib_secs);
+    grow(egress_bytes, more.egress_bytes);
     return *this;
 }
 
@@ -118,11 +130,13 @@ std::vector<UsageRow> UsageBook::read(const std::string& tenant, const UsageQuer
     }
     journal_.read(tenant, [&](Database& database) {
         Statement rows(
-            database, std::string("SELECT tenant, pool, sum(claims), sum(sandbox_ms), sum(cpu_us), "
-                                  "sum(gpu_ms), sum(memory_kib_secs), sum(egress_bytes) FROM usage "
-                                  "WHERE ") +
-                          (tenant.empty() ? "" : "tenant = ? AND ") +
-                          "hour BETWEEN ? AND ? GROUP BY tenant, pool");
+            // Unlike sum(), total() cannot overflow; as an integer, it ends at kMost.
+            database,
+            std::string("SELECT tenant, pool, total(claims), total(sandbox_ms), total(cpu_us), "
+                        "total(gpu_ms), total(memory_kib_secs), total(egress_bytes) FROM usage "
+                        "WHERE ") +
+                (tenant.empty() ? "" : "tenant = ? AND ") +
+                "hour BETWEEN ? AND ? GROUP BY tenant, pool");
         if (!tenant.empty()) rows.bind(tenant);
         rows.bind(first).bind(last);
         while (rows.step()) {

@@ -1,6 +1,7 @@
 #include "controller/workspaces/UsageMeter.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "controller/workspaces/SandboxUse.h"
@@ -15,11 +16,19 @@ constexpr auto kLongestLook = std::chrono::seconds(5);
 constexpr std::uint64_t kKiB = 1024;
 /// An ended workspace is forgotten after this time if its sandbox was gone before its end.
 constexpr auto kForgotten = std::chrono::minutes(30);
+/// A limit allows processor time for this much longer than has passed: looks are not on time.
+constexpr std::uint64_t kCpuRoomMs = 10'000;
 constexpr const char* kOtherTenants = "other";
 
 std::uint64_t millis(TimePoint::duration d) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(
         0, std::chrono::duration_cast<std::chrono::milliseconds>(d).count()));
+}
+
+/// Returns the product; the largest number if it is above that.
+std::uint64_t product(std::uint64_t a, std::uint64_t b) {
+    std::uint64_t out = 0;
+    return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
 }
 
 }  // namespace
@@ -42,7 +51,11 @@ UsageMeter::Known& UsageMeter::known(const WorkspaceFacts& facts) {
     known.tenant = facts.tenant;
     known.pool = facts.pool;
     known.gpus = facts.gpus.size();
-    known.until = facts.created_at;
+    known.milli_cpu = facts.limits.milli_cpu;
+    known.memory_bytes = facts.limits.memory_bytes;
+    known.until = std::max(facts.created_at, TimePoint());
+    known.cpu_until = known.until;
+    known.cpu_room_us = product(known.milli_cpu, kCpuRoomMs);
     known.cpu_ns = facts.cpu_before_ns;
     const bool ours = facts.cpu_before_ns.has_value();
     const WallTime counted = std::min(counted_before_.value_or(WallTime()), history_.clock.wall());
@@ -81,7 +94,7 @@ void UsageMeter::advance(Known& known, std::optional<std::uint64_t> egress_bytes
     const std::uint64_t passed = known.ended ? 0 : millis(now - known.until);
     UsageSums sums{.sandbox_ms = passed,
                    .gpu_ms = passed * known.gpus,
-                   .memory_kib_secs = known.memory_kib.value_or(0) * passed / 1000};
+                   .memory_kib_secs = product(known.memory_kib.value_or(0), passed) / 1000};
     if (!known.memory_kib) known.unseen_ms += passed;
     known.until += std::chrono::milliseconds(passed);
     if (egress_bytes && *egress_bytes > known.egress_bytes) {
@@ -91,14 +104,33 @@ void UsageMeter::advance(Known& known, std::optional<std::uint64_t> egress_bytes
     add(known, sums);
 }
 
-void UsageMeter::countUse(Known& known, const pool::SandboxUsage& usage) {
+void UsageMeter::countCpu(Known& known, std::uint64_t cpu_ns) {
+    // What is left of earlier looks lasts for the room only: idle time is not saved up.
+    const TimePoint now = history_.clock.now();
+    const std::uint64_t kept = std::min(known.cpu_room_us, product(known.milli_cpu, kCpuRoomMs));
+    const std::uint64_t earned = product(known.milli_cpu, millis(now - known.cpu_until));
+    known.cpu_room_us = earned > UINT64_MAX - kept ? UINT64_MAX : kept + earned;
+    known.cpu_until = std::max(known.cpu_until, now);
     // For a sandbox found after a restart, its earlier use is not known.
-    const std::uint64_t before = known.cpu_ns.value_or(usage.cpu_ns);
-    if (usage.cpu_ns > before) add(known, {.cpu_us = (usage.cpu_ns - before) / 1000});
-    known.cpu_ns = std::max(before, usage.cpu_ns);
-    known.memory_kib = usage.memory_bytes / kKiB;
+    const std::uint64_t before = known.cpu_ns.value_or(cpu_ns);
+    known.cpu_ns = std::max(before, cpu_ns);
+    if (cpu_ns <= before) return;
+    std::uint64_t grown_us = (cpu_ns - before) / 1000;
+    if (known.milli_cpu > 0 && grown_us > known.cpu_room_us) {
+        // The rest is counted when the limit allows it, if later looks still report it.
+        grown_us = known.cpu_room_us;
+        known.cpu_ns = before + grown_us * 1000;
+    }
+    known.cpu_room_us -= std::min(grown_us, known.cpu_room_us);
+    add(known, {.cpu_us = grown_us});
+}
+
+void UsageMeter::countUse(Known& known, const pool::SandboxUsage& usage) {
+    countCpu(known, usage.cpu_ns);
+    const std::uint64_t most = known.memory_bytes > 0 ? known.memory_bytes : UINT64_MAX;
+    known.memory_kib = std::min(usage.memory_bytes, most) / kKiB;
     const std::uint64_t unseen = std::exchange(known.unseen_ms, 0);
-    if (unseen > 0) add(known, {.memory_kib_secs = *known.memory_kib * unseen / 1000});
+    if (unseen > 0) add(known, {.memory_kib_secs = product(*known.memory_kib, unseen) / 1000});
 }
 
 std::optional<pool::SandboxUsage> UsageMeter::usageOf(

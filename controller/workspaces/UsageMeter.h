@@ -40,9 +40,13 @@ private:
         std::string tenant;
         std::string pool;
         std::uint64_t gpus = 0;
-        TimePoint until{};                          ///< its time is counted up to here
-        std::optional<std::uint64_t> cpu_ns{};      ///< counted so far; none: earlier use unknown
-        std::uint64_t egress_bytes = 0;             ///< counted so far
+        std::uint64_t milli_cpu = 0;            ///< its limit; 0: unknown
+        std::uint64_t memory_bytes = 0;         ///< its limit; 0: unknown
+        TimePoint until{};                      ///< its time is counted up to here
+        std::optional<std::uint64_t> cpu_ns{};  ///< counted so far; none: earlier use unknown
+        TimePoint cpu_until{};                  ///< cpu_room_us has grown up to here
+        std::uint64_t cpu_room_us = 0;          ///< what its limit allows beyond what is counted
+        std::uint64_t egress_bytes = 0;         ///< counted so far
         std::optional<std::uint64_t> memory_kib{};  ///< at the last look; none: no look yet
         std::uint64_t unseen_ms = 0;                ///< counted before the first look at its memory
         bool ended = false;
@@ -62,7 +66,10 @@ private:
     /// a client waits.
     void write(WallTime now);
     std::string classOf(const std::string& tenant) const;
+    /// Counts no more than its limits allow: an agent in a cluster may report anything.
     void countUse(Known& known, const pool::SandboxUsage& usage) HEARTH_REQUIRES(mutex_);
+    /// Counts the processor time up to this total, as far as its limit allows it now.
+    void countCpu(Known& known, std::uint64_t cpu_ns) HEARTH_REQUIRES(mutex_);
     void add(const Known& known, const UsageSums& sums) HEARTH_REQUIRES(mutex_);
     std::optional<pool::SandboxUsage> usageOf(const pool::SandboxId& sandbox,
                                               const std::shared_ptr<agent::AgentClient>& agent);

@@ -145,9 +145,11 @@ Json FakeAgent::usage() const {
     Json told{
         {"diskTotal", files_.capacity()}, {"diskUsed", files_.used()}, {"processes", running()}};
     if (group_->agents_tell) {
+        const std::uint64_t set = group_->memory_bytes;
+        const std::uint64_t memory = set > 0 ? set : (1U << 20U) + files_.used();
         told["group"] = {{"cpuNs", group_->cpu_ns.load()},
-                         {"memoryBytes", (1U << 20U) + files_.used()},
-                         {"memoryPeakBytes", (1U << 20U) + files_.used()},
+                         {"memoryBytes", memory},
+                         {"memoryPeakBytes", memory},
                          {"oomKills", group_->oom_kills.load()}};
     }
     return told;

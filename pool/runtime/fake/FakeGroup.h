@@ -9,7 +9,8 @@ namespace hearth::pool {
 struct FakeGroup {
     std::atomic<std::uint64_t> oom_kills = 0;
     std::atomic<std::uint64_t> cpu_ns = 0;
-    std::atomic<bool> agents_tell = false;  ///< as the agents of Pods do
+    std::atomic<std::uint64_t> memory_bytes = 0;  ///< 0: as much as its files and 1 MiB
+    std::atomic<bool> agents_tell = false;        ///< as the agents of Pods do
 };
 
 }  // namespace hearth::pool

@@ -133,7 +133,9 @@ std::optional<SandboxUsage> FakeRuntime::used(const SandboxId& id) {
         usage.cpu_ns = group_->cpu_ns;
         // The count of a dead sandbox stays, as in a control group that is not removed yet.
         if (!agent->alive()) return usage.oom_kills > 0 ? std::optional(usage) : std::nullopt;
-        usage.memory_bytes = usage.memory_peak_bytes = (1U << 20U) + agent->diskUsed();
+        const std::uint64_t memory = group_->memory_bytes;
+        usage.memory_bytes = memory > 0 ? memory : (1U << 20U) + agent->diskUsed();
+        usage.memory_peak_bytes = usage.memory_bytes;
         usage.processes = 1 + agent->running();
         return usage;
     });

@@ -75,6 +75,8 @@ public:
     void setCpu(std::chrono::nanoseconds used) {
         group_->cpu_ns = static_cast<std::uint64_t>(used.count());
     }
+    /// Sets the memory that each sandbox reports; 0: as much as its files and 1 MiB.
+    void setMemory(std::uint64_t bytes) { group_->memory_bytes = bytes; }
     /// Makes narrow() find this much memory in use from now on, instead of the value of usage().
     void useMemory(std::uint64_t bytes);
     /// Makes freeze() fail from now on; planes that begin later know it.

@@ -76,6 +76,73 @@ TEST_CASE("in a cluster a workspace's use is what its agent tells, without its s
     CHECK(used().sandbox_ms == 15'000);
 }
 
+TEST_CASE("an agent that reports more than its sandbox's limits is counted at the limits",
+          "[unit][controller]") {
+    Ground ground;
+    ground.runtime.beCluster();
+    House house(ground);
+    house.declare("p", pulledSpec(1));
+    REQUIRE(house.filled("p", 1));
+    static_cast<void>(house.workspaces.create(house.who, House::request()));
+    const auto used = [&] {
+        UsageQuery query;
+        query.since = ground.clock.wall() - 1h;
+        return house.usage_reports.report(house.who, query).at(0).sums;
+    };
+    const pool::SandboxLimits limits = pulledSpec().limits;
+    REQUIRE(limits.milli_cpu == 1000);
+    const std::uint64_t limit_kib = limits.memory_bytes / 1024;
+    ground.runtime.setCpu(24h);
+    ground.runtime.setMemory(1ULL << 62U);
+    ground.manual.advance(10s);
+    house.usage.look();
+    CHECK(used().cpu_us == 20'000'000);  // with ten seconds of room, once
+    CHECK(used().memory_kib_secs == limit_kib * 10);
+    ground.manual.advance(5s);
+    house.usage.look();
+    CHECK(used().cpu_us == 25'000'000);
+    CHECK(used().memory_kib_secs == limit_kib * 15);
+    // One wrong report does not hide the right ones after it.
+    ground.runtime.setCpu(26s);
+    ground.manual.advance(5s);
+    house.usage.look();
+    CHECK(used().cpu_us == 26'000'000);
+}
+
+TEST_CASE("time without work is not saved up for a report of much work", "[unit][controller]") {
+    Metered filled;
+    House& house = filled.house;
+    static_cast<void>(house.workspaces.create(house.who, House::request()));
+    for (int i = 0; i < 10; ++i) {
+        filled.manual.advance(10s);
+        house.usage.look();
+    }
+    filled.runtime.setCpu(1h);
+    filled.manual.advance(10s);
+    house.usage.look();
+    CHECK(filled.used(house.who).cpu_us == 20'000'000);
+}
+
+TEST_CASE("sums of use end at the largest number, in memory, on disk and in reports",
+          "[unit][controller]") {
+    Metered filled;
+    UsageBook& book = filled.house.usage.book();
+    const UsageSums huge{.cpu_us = UINT64_MAX, .memory_kib_secs = UINT64_MAX / 2};
+    constexpr auto kMost = static_cast<std::uint64_t>(INT64_MAX);
+    for (int hour = 0; hour < 2; ++hour) {
+        for (int i = 0; i < 2; ++i) {
+            book.add("default", "p", huge);
+            book.add("default", "p", huge);
+            book.write(filled.clock.wall());
+        }
+        filled.manual.advance(1h);
+    }
+    book.add("default", "p", huge);
+    const UsageSums sums = filled.used(filled.house.who);
+    CHECK(sums.cpu_us == kMost);
+    CHECK(sums.memory_kib_secs == kMost);
+}
+
 TEST_CASE("a workspace that ends before anybody looks is counted, too", "[unit][controller]") {
     Metered filled;
     House& house = filled.house;
