@@ -10,20 +10,22 @@
 
 namespace hearth {
 
-/// A line in which tenants take turns in the order in which they came: per turn, as many items as
-/// the tenant's weight; within a tenant, first come, first served. Not thread-safe.
+/// A line in which tenants take turns in the order in which they came: per turn, items that cost
+/// as much as the tenant's weight; within a tenant, first come, first served. A tenant whose items
+/// cost more skips later turns for it. Not thread-safe.
 template <typename T>
 class FairLine {
 public:
-    /// `weight`: the tenant's weight from now on; at least 1.
-    void push(const std::string& tenant, T item, std::size_t weight = 1) {
+    /// `weight`: the tenant's weight from now on; at least 1. `cost`: at least 1.
+    void push(const std::string& tenant, T item, std::size_t weight = 1, std::size_t cost = 1) {
         ++size_;
-        if (Queue* queue = find(tenant)) {
-            queue->items.push_back(std::move(item));
-            queue->weight = weight;
-        } else {
-            queues_.push_back({tenant, {std::move(item)}, weight});
+        Queue* queue = find(tenant);
+        if (queue == nullptr) {
+            queues_.push_back({tenant, {}, weight});
+            queue = &queues_.back();
         }
+        queue->weight = weight;
+        queue->items.push_back({std::move(item), cost});
     }
 
     bool empty() const { return size_ == 0; }
@@ -34,7 +36,7 @@ public:
     }
 
     /// The next item. The line must not be empty.
-    const T& next() const { return queues_.front().items.front(); }
+    const T& next() const { return queues_.front().items.front().item; }
     T pop() {
         return *popIf([](const std::string&) { return true; });
     }
@@ -43,7 +45,8 @@ public:
     template <typename May>
     const T* nextIf(const May& may) const {
         for (const Queue& each : queues_) {
-            if (may(each.tenant, each.items.front())) return &each.items.front();
+            const T& first = each.items.front().item;
+            if (may(each.tenant, first)) return &first;
         }
         return nullptr;
     }
@@ -53,14 +56,16 @@ public:
         const auto queue = std::find_if(queues_.begin(), queues_.end(),
                                         [&](const Queue& each) { return may(each.tenant); });
         if (queue == queues_.end()) return std::nullopt;
-        std::optional<T> item = std::move(queue->items.front());
+        std::optional<T> item = std::move(queue->items.front().item);
+        queue->served += queue->items.front().cost;
         queue->items.pop_front();
         --size_;
         if (queue->items.empty()) {
             queues_.erase(queue);
-        } else if (++queue->served >= queue->weight) {
+        } else if (queue->served >= queue->weight) {
             endTurn(queue);
         }
+        skipPaid();
         return item;
     }
 
@@ -70,7 +75,8 @@ public:
         const auto queue = std::find_if(queues_.begin(), queues_.end(),
                                         [&](const Queue& each) { return each.tenant == tenant; });
         if (queue == queues_.end()) return false;
-        const auto at = std::find(queue->items.begin(), queue->items.end(), item);
+        const auto at = std::find_if(queue->items.begin(), queue->items.end(),
+                                     [&](const Entry& each) { return each.item == item; });
         if (at == queue->items.end()) return false;
         const bool its_turn = queue == queues_.begin() && at == queue->items.begin();
         queue->items.erase(at);
@@ -80,6 +86,7 @@ public:
         } else if (its_turn) {
             endTurn(queue);
         }
+        skipPaid();
         return true;
     }
 
@@ -91,7 +98,7 @@ public:
             queues_.begin(), queues_.end(),
             [](const Queue& a, const Queue& b) { return a.items.size() < b.items.size(); });
         if (most == queues_.end() || of(tenant) + 1 >= most->items.size()) return std::nullopt;
-        T item = std::move(most->items.back());
+        T item = std::move(most->items.back().item);
         most->items.pop_back();
         --size_;
         return item;
@@ -101,17 +108,26 @@ public:
     std::size_t before(const std::string& tenant, const T& item) const {
         const Queue* own = find(tenant);
         if (own == nullptr) return 0;
-        const auto at = std::find(own->items.begin(), own->items.end(), item);
-        const auto rounds = static_cast<std::size_t>(at - own->items.begin());
-        std::size_t count = rounds;
-        const std::size_t turns = (own->served + rounds) / own->weight;
+        std::size_t count = 0;
+        std::size_t cost = own->served;
+        for (const Entry& each : own->items) {
+            if (each.item == item) break;
+            ++count;
+            cost += each.cost;
+        }
+        const std::size_t turns = cost / own->weight;
         bool ahead = true;
         for (const Queue& each : queues_) {
             if (&each == own) {
                 ahead = false;
             } else {
                 const std::size_t most = (turns + (ahead ? 1 : 0)) * each.weight;
-                count += std::min(each.items.size(), most - std::min(most, each.served));
+                std::size_t spent = each.served;
+                for (const Entry& entry : each.items) {
+                    if (spent >= most) break;
+                    ++count;
+                    spent += entry.cost;
+                }
             }
         }
         return count;
@@ -120,20 +136,30 @@ public:
     template <typename Visit>
     void each(const Visit& visit) const {
         for (const Queue& queue : queues_) {
-            for (const T& item : queue.items) visit(item);
+            for (const Entry& entry : queue.items) visit(entry.item);
         }
     }
 
 private:
+    struct Entry {
+        T item;
+        std::size_t cost = 1;
+    };
     struct Queue {
         std::string tenant;
-        std::deque<T> items;  ///< never empty
+        std::deque<Entry> items;  ///< never empty
         std::size_t weight = 1;
-        std::size_t served = 0;  ///< in its present turn; less than its weight
+        std::size_t served = 0;  ///< the cost in its present turn, and what it had too much before
     };
     void endTurn(const typename std::list<Queue>::iterator& queue) {
-        queue->served = 0;
+        queue->served -= std::min(queue->served, queue->weight);
         queues_.splice(queues_.end(), queues_, queue);
+    }
+    /// Passes over the turns that tenants had in advance.
+    void skipPaid() {
+        while (!queues_.empty() && queues_.front().served >= queues_.front().weight) {
+            endTurn(queues_.begin());
+        }
     }
     const Queue* find(const std::string& tenant) const {
         for (const Queue& queue : queues_) {

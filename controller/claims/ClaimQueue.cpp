@@ -29,6 +29,7 @@ struct ClaimQueue::Waiter : std::enable_shared_from_this<Waiter> {
     std::shared_ptr<void> place;  ///< while it is in line
     bool in_line = true;
     bool displaced = false;
+    TimePoint::duration blocked{};      ///< how long it held up other tenants
     std::vector<pool::Member> members;  ///< empty, or one for each workspace
     StoppableCondition wake;
     Subscribers subscribers;
@@ -157,7 +158,7 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
             (*displaced)->displaced = true;
             (*displaced)->place.reset();
         }
-        line.push(claimant.tenant, waiter, quotas_.weightOf(claimant.tenant));
+        line.push(claimant.tenant, waiter, quotas_.weightOf(claimant.tenant), workspaces.size());
         tellDepth(pool.name);
         if (claimant.scene != nullptr) {
             claimant.scene->place =
@@ -192,8 +193,9 @@ std::vector<pool::Member> ClaimQueue::settle(const Pool& pool, const Claimant& c
     remove(waiter.shared_from_this());
     std::vector<pool::Member> members = std::exchange(waiter.members, {});
     if (claimant.patience.stop.stop_requested()) {
-        std::vector<WaiterPtr> served;
-        if (giveBackAll(members)) served = serve(pool.name);
+        giveBackAll(members);
+        // Also without members: the claim may have held up others.
+        const std::vector<WaiterPtr> served = serve(pool.name);
         lock.unlock();
         tell(served);
         work_.add({WorkKind::Pool, pool.name});  // the pool may be ending or redeclared
@@ -234,7 +236,8 @@ void ClaimQueue::leave(const WaiterPtr& waiter) {
         const std::vector<pool::Member> members = std::exchange(waiter->members, {});
         if (members.empty() && !stood) return;
         metrics_.claimCancelled(waiter->pool);
-        if (giveBackAll(members)) served = serve(waiter->pool);
+        giveBackAll(members);
+        served = serve(waiter->pool);  // also without members: it may have held up others
     }
     tell(served);
     work_.add({WorkKind::Pool, waiter->pool});  // the reconciler counts waiting claims
@@ -245,9 +248,30 @@ void ClaimQueue::remove(const WaiterPtr& waiter) {
     waiter->in_line = false;
     Line& line = lines_[waiter->pool];
     line.waiters.erase(waiter->tenant, waiter);
+    line.left(waiter, clock_.now());
     if (line.waiters.empty()) line.served_at = {};
     waiter->place.reset();
     tellDepth(waiter->pool);
+}
+
+void ClaimQueue::Line::blockedBy(const WaiterPtr& waiter, TimePoint now) {
+    if (blocker == waiter) return;
+    if (blocker) blocker->blocked += now - blocked_since;
+    blocker = waiter;
+    blocked_since = now;
+}
+
+void ClaimQueue::Line::left(const WaiterPtr& waiter, TimePoint now) {
+    if (blocker == waiter) blockedBy(nullptr, now);
+    std::erase_if(yielding, [&](const auto& each) { return each.second <= now; });
+    if (waiter->blocked <= TimePoint::duration::zero()) return;
+    TimePoint& until = yielding[waiter->tenant];
+    until = std::max(until, now + waiter->blocked);
+}
+
+bool ClaimQueue::Line::yields(const std::string& tenant, TimePoint now) const {
+    const auto found = yielding.find(tenant);
+    return found != yielding.end() && now < found->second;
 }
 
 void ClaimQueue::tellDepth(const std::string& pool) {
@@ -273,9 +297,14 @@ std::vector<pool::Member> ClaimQueue::take(const std::string& pool, const std::s
 
 ClaimQueue::WaiterPtr ClaimQueue::nextOf(const std::string& pool, const Line& line) const {
     const FloorRule floors(warm_, quotas_, pool);
+    const TimePoint now = clock_.now();
+    const auto yields = [&](const std::string& tenant, const WaiterPtr& waiter) {
+        return waiter->workspaces.size() > 1 && line.yields(tenant, now);
+    };
     const auto may = [&](const std::string& tenant, const WaiterPtr& waiter) {
         const std::size_t count = waiter->workspaces.size();
-        if (count > line.most && count > warm_.counts(pool).ready) return false;
+        const bool passed = count > line.most || yields(tenant, waiter);
+        if (passed && count > warm_.counts(pool).ready) return false;
         return floors.none() || floors.leavesOthers(tenant, count, waiter->max_members);
     };
     const WaiterPtr* found = nullptr;
@@ -284,14 +313,17 @@ ClaimQueue::WaiterPtr ClaimQueue::nextOf(const std::string& pool, const Line& li
             return floors.under(tenant) && may(tenant, waiter);
         });
     }
+    if (found == nullptr && !line.yielding.empty()) {
+        found = line.waiters.nextIf([&](const std::string& tenant, const WaiterPtr& waiter) {
+            return !yields(tenant, waiter) && may(tenant, waiter);
+        });
+    }
     if (found == nullptr) found = line.waiters.nextIf(may);
     return found == nullptr ? nullptr : *found;
 }
 
-bool ClaimQueue::giveBackAll(const std::vector<pool::Member>& members) {
-    bool any = false;
-    for (const pool::Member& member : members) any = warm_.giveBack(member.id) || any;
-    return any;
+void ClaimQueue::giveBackAll(const std::vector<pool::Member>& members) {
+    for (const pool::Member& member : members) warm_.giveBack(member.id);
 }
 
 void ClaimQueue::offer(const std::string& pool) {
@@ -308,12 +340,19 @@ std::vector<ClaimQueue::WaiterPtr> ClaimQueue::serve(const std::string& pool) {
     const auto found = lines_.find(pool);
     if (found == lines_.end()) return served;
     Line& line = found->second;
+    WaiterPtr blocker;
     while (!line.waiters.empty()) {
         const WaiterPtr next = nextOf(pool, line);
         if (!next) break;
         // A claim of several holds none while it waits: it stays first in line until all are ready.
         next->members = take(pool, next->tenant, next->workspaces);
-        if (next->members.empty()) break;
+        if (next->members.empty()) {
+            const bool others = line.waiters.size() > line.waiters.of(next->tenant);
+            if (others && next->workspaces.size() > 1 && warm_.counts(pool).ready > 0) {
+                blocker = next;
+            }
+            break;
+        }
         line.waiters.popIf([&](const std::string& tenant) { return tenant == next->tenant; });
         next->in_line = false;
         next->place.reset();
@@ -329,6 +368,7 @@ std::vector<ClaimQueue::WaiterPtr> ClaimQueue::serve(const std::string& pool) {
         line.served_at = line.waiters.empty() ? TimePoint{} : now;
         served.push_back(next);
     }
+    line.blockedBy(blocker, clock_.now());
     return served;
 }
 

@@ -27,8 +27,9 @@ namespace hearth::controller {
 /// Admits claims to a pool: at once while a sandbox is ready, else in line as the spec's onEmpty
 /// says. Tenants take turns in a line and share a full one: a new claim of a tenant with fewer
 /// displaces the newest claim of the tenant with most. A tenant that has less of a pool than its
-/// quota guarantees comes first, and other tenants' guarantees are kept free. A claim with a
-/// ClaimWait waits in line without a thread. Thread-safe; outlives every ClaimWait.
+/// quota guarantees comes first, and other tenants' guarantees are kept free. A claim of several
+/// holds up others until enough are ready; if it leaves unserved, its tenant's next ones do not for
+/// as long. A claim with a ClaimWait waits without a thread. Thread-safe; outlives every ClaimWait.
 class ClaimQueue {
 public:
     /// How many claims may stand in all lines (TenantPlaces).
@@ -102,6 +103,16 @@ private:
         TimePoint served_at{};               ///< the last time, while others waited
         std::optional<double> every_secs{};  ///< moving average of the time between two of them
         Arrivals arrivals{};
+        WaiterPtr blocker{};        ///< the claim of several that now holds up other tenants
+        TimePoint blocked_since{};  ///< if there is a blocker
+        /// The tenants whose claims of several hold up nobody, and until when. Few: only one claim
+        /// blocks at a time, and its tenant is listed no longer than it did.
+        std::map<std::string, TimePoint> yielding{};
+
+        void blockedBy(const WaiterPtr& waiter, TimePoint now);
+        /// Notes that the waiter leaves unserved.
+        void left(const WaiterPtr& waiter, TimePoint now);
+        bool yields(const std::string& tenant, TimePoint now) const;
     };
 
     /// Takes a place in the pool's line, or throws the refusal.
@@ -121,13 +132,12 @@ private:
                                    const std::vector<std::string>& workspaces)
         HEARTH_REQUIRES(mutex_);
     /// The next waiter whose turn it is. Null if every one must leave the free sandboxes to other
-    /// tenants, or needs more than there can be.
+    /// tenants, or needs more than there can be, or yields.
     WaiterPtr nextOf(const std::string& pool, const Line& line) const HEARTH_REQUIRES(mutex_);
     /// Sums up the sandboxes of the claims in line that count; `counts` gets how many each needs.
     std::size_t countNeeded(const std::string& pool,
                             bool (*counts)(std::size_t count, const Line& line)) const;
-    /// Returns true if one of them is ready for other claims.
-    bool giveBackAll(const std::vector<pool::Member>& members) HEARTH_REQUIRES(mutex_);
+    void giveBackAll(const std::vector<pool::Member>& members) HEARTH_REQUIRES(mutex_);
     /// Takes the waiter out of its line.
     void remove(const WaiterPtr& waiter) HEARTH_REQUIRES(mutex_);
     /// Reports that the line has become longer or shorter.

@@ -86,3 +86,21 @@ TEST_CASE("a tenant that may not have its turn is passed over and keeps its plac
     CHECK_FALSE(line.popIf(not_a));
     CHECK(popped(line) == std::vector<int>{1, 3});
 }
+
+TEST_CASE("an item counts as its cost in its tenant's turns", "[unit][controller]") {
+    FairLine<int> line;
+    line.push("a", 1, 1, 3);
+    line.push("a", 2);
+    for (const int b : {3, 4, 5, 6}) line.push("b", b);
+    const std::vector<int> order = popped(line);
+    CHECK(order == std::vector<int>{1, 3, 4, 5, 2, 6});
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        CHECK(line.before(order[i] < 3 ? "a" : "b", order[i]) == i);
+    }
+    FairLine<int> weighted;
+    weighted.push("a", 1, 4, 2);
+    weighted.push("a", 2, 4, 2);
+    weighted.push("a", 3, 4);
+    weighted.push("b", 4);
+    CHECK(popped(weighted) == std::vector<int>{1, 2, 4, 3});
+}

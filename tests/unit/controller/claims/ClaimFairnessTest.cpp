@@ -155,3 +155,64 @@ TEST_CASE("two claims of several do not deadlock, and one that leaves gives up i
     CHECK(q.run("u", second, 3).size() == 3);
     CHECK(q.warm.counts("p").ready == 1);
 }
+
+TEST_CASE("a claim of several costs its tenant as many turns", "[unit][controller][quota]") {
+    SharedLine q;
+    const auto two = std::make_shared<ClaimWait>();
+    const auto one = std::make_shared<ClaimWait>();
+    std::vector<std::shared_ptr<ClaimWait>> others;
+    CHECK(q.run("t", two, 2).empty());
+    CHECK(q.run("t", one).empty());
+    for (int i = 0; i < 3; ++i) {
+        others.push_back(std::make_shared<ClaimWait>());
+        CHECK(q.run("u", others.back()).empty());
+    }
+    q.makeReady(4);
+    CHECK(two->due());
+    CHECK(others[0]->due());
+    CHECK(others[1]->due());
+    CHECK_FALSE(one->due());
+    q.makeReady(1);
+    CHECK(one->due());
+    CHECK_FALSE(others[2]->due());
+}
+
+TEST_CASE("claims of several, one after another, do not hold up other tenants for ever",
+          "[unit][controller][quota]") {
+    SharedLine q;
+    const auto first = std::make_shared<ClaimWait>();
+    const auto second = std::make_shared<ClaimWait>();
+    const auto other = std::make_shared<ClaimWait>();
+    const auto late = std::make_shared<ClaimWait>();
+    const auto last = std::make_shared<ClaimWait>();
+    q.makeReady(2);
+    CHECK(q.run("t", first, 3).empty());
+    q.clock.advance(30s);
+    CHECK(q.run("u", other).empty());  // held up from now on
+    q.clock.advance(25s);
+    CHECK(q.run("t", second, 3).empty());
+    q.clock.advance(5s);
+    CHECK(codeOf([&] { q.run("t", first, 3); }) == ErrorCode::PoolExhausted);
+    CHECK(q.run("u", other).size() == 1);
+    CHECK(q.run("v", late).size() == 1);  // the second claim of several lets it pass
+    q.makeReady(1);
+    CHECK_FALSE(second->due());
+    // After as long a time as its tenant held up others, it has its turn again.
+    q.clock.advance(30s);
+    CHECK(q.run("w", last).empty());
+    q.makeReady(2);
+    CHECK(q.run("t", second, 3).size() == 3);
+    CHECK_FALSE(last->due());
+}
+
+TEST_CASE("the claims that one of several held up are served when it hangs up",
+          "[unit][controller][quota]") {
+    SharedLine q;
+    auto three = std::make_shared<ClaimWait>();
+    const auto other = std::make_shared<ClaimWait>();
+    q.makeReady(2);
+    CHECK(q.run("t", three, 3).empty());
+    CHECK(q.run("u", other).empty());
+    three.reset();
+    CHECK(other->due());
+}
