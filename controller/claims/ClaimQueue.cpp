@@ -144,8 +144,9 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
         if (!patience.waits && !patience.wait && !hopeless && !fails && !full) {
             throw MustWait("a sandbox of pool " + pool.name);
         }
-        of_pool.arrivals.claims += workspaces.size();
-        of_pool.arrivals.missed += workspaces.size();
+        // A refused claim of several counts as one: repeating it must not inflate the forecast.
+        ++of_pool.arrivals.claims;
+        ++of_pool.arrivals.missed;
         metrics_.poolExhausted(pool.name);
         if (barred_) throw *barred_;
         if (hopeless) refuseDegraded(pool, claimant);
@@ -158,6 +159,8 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
             (*displaced)->displaced = true;
             (*displaced)->place.reset();
         }
+        of_pool.arrivals.claims += workspaces.size() - 1;
+        of_pool.arrivals.missed += workspaces.size() - 1;
         line.push(claimant.tenant, waiter, quotas_.weightOf(claimant.tenant), workspaces.size());
         tellDepth(pool.name);
         if (claimant.scene != nullptr) {

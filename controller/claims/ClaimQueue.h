@@ -86,7 +86,8 @@ public:
     /// The same, except claims of several that need more than can be ready at once.
     std::size_t needed(const std::string& pool) const;
 
-    /// Claims that came to a pool in its lifetime, and the ones that found no ready sandbox.
+    /// Claims that came to a pool in its lifetime, and the ones that found no ready sandbox. A
+    /// claim of several counts as so many, but as one if it was refused without a wait.
     struct Arrivals {
         std::uint64_t claims = 0;
         std::uint64_t missed = 0;

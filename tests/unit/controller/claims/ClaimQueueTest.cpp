@@ -422,3 +422,21 @@ TEST_CASE("a claim knows its place, and how long it takes where that can be told
     REQUIRE(later.estimate);
     CHECK(*later.estimate == std::chrono::seconds(7 * later.place));
 }
+
+TEST_CASE("a refused claim of several counts as one in the forecast", "[unit][controller]") {
+    Claimants q;
+    const auto claim = [&](const std::shared_ptr<ClaimWait>& wait) {
+        q.queue.acquireAll(q.pool, {"", "t", {.waits = false, .wait = wait}}, {"a", "b", "c"});
+    };
+    const auto wait = std::make_shared<ClaimWait>();
+    q.pool.spec.on_empty = OnEmpty::Fail;
+    for (int i = 0; i < 2; ++i) {
+        CHECK(codeOf([&] { claim(wait); }) == ErrorCode::PoolExhausted);
+    }
+    CHECK(q.queue.arrivals("p").claims == 2);
+    CHECK(q.queue.arrivals("p").missed == 2);
+    q.pool.spec.on_empty = OnEmpty::Queue;
+    CHECK_THROWS_AS(claim(wait), MustWait);
+    CHECK(q.queue.arrivals("p").claims == 5);
+    CHECK(q.queue.arrivals("p").missed == 5);
+}
