@@ -13,12 +13,12 @@ namespace {
 constexpr std::uint64_t kOutput = 1U << 20U;
 /// The most of a text in an outcome, which the tenant's own program may have written; one error
 /// stands beside each package.
-constexpr std::size_t kMostText = 2'000;
+constexpr std::size_t kMostOutcomeText = 2'000;
 
 std::string shortTextAt(const Json& object, const char* key) {
     std::string text = textAt(object, key);
-    if (text.size() <= kMostText) return text;
-    text.resize(kMostText);
+    if (text.size() <= kMostOutcomeText) return text;
+    text.resize(kMostOutcomeText);
     return toUtf8(text) + "…";
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kHourMs = 3600LL * 1000;
 constexpr const char* kUntil = "usage.until";
 /// The largest number that a row holds: sums stop there.
-constexpr std::int64_t kMost = INT64_MAX;
+constexpr std::int64_t kLargestSum = INT64_MAX;
 constexpr std::size_t kRowBytes = 128;
 constexpr auto kReadYourWrites = std::chrono::seconds(1);
 
@@ -40,7 +40,7 @@ void put(Database& database, std::int64_t hour, const std::string& tenant, const
         .bind(static_cast<std::int64_t>(sums.gpu_ms))
         .bind(static_cast<std::int64_t>(sums.memory_kib_secs))
         .bind(static_cast<std::int64_t>(sums.egress_bytes))
-        .bind(kMost)
+        .bind(kLargestSum)
         .run();
 }
 
@@ -49,7 +49,7 @@ std::uint64_t unsignedAt(const Statement& row, int column) {
 }
 
 void grow(std::uint64_t& sum, std::uint64_t by) {
-    constexpr auto kTop = static_cast<std::uint64_t>(kMost);
+    constexpr auto kTop = static_cast<std::uint64_t>(kLargestSum);
     sum = by > kTop || sum > kTop - by ? kTop : sum + by;
 }
 
@@ -130,7 +130,7 @@ std::vector<UsageRow> UsageBook::read(const std::string& tenant, const UsageQuer
     }
     journal_.read(tenant, [&](Database& database) {
         Statement rows(
-            // Unlike sum(), total() cannot overflow; as an integer, it ends at kMost.
+            // Unlike sum(), total() cannot overflow; as an integer, it ends at kLargestSum.
             database,
             std::string("SELECT tenant, pool, total(claims), total(sandbox_ms), total(cpu_us), "
                         "total(gpu_ms), total(memory_kib_secs), total(egress_bytes) FROM usage "

@@ -105,7 +105,7 @@ void UsageMeter::advance(Known& known, std::optional<std::uint64_t> egress_bytes
 }
 
 void UsageMeter::countCpu(Known& known, std::uint64_t cpu_ns) {
-    // What is left of earlier looks lasts for the room only: idle time is not saved up.
+    // The rest of earlier looks lasts for the room only: idle time is not saved up.
     const TimePoint now = history_.clock.now();
     const std::uint64_t kept = std::min(known.cpu_room_us, product(known.milli_cpu, kCpuRoomMs));
     const std::uint64_t earned = product(known.milli_cpu, millis(now - known.cpu_until));
