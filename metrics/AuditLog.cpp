@@ -38,12 +38,12 @@ std::string networkOf(const std::string& peer) {
     return std::string(text.data()) + "/64";
 }
 
-/// Returns the key that equal denials share: without the object, which a caller may choose.
+/// Returns the key that equal denials share: without object and operation, which a caller may
+/// choose, such as the name of a tool in a URL.
 std::string kindOf(const AuditEntry& denial) {
     std::string kind = std::to_string(denial.status);
-    for (const std::string& part :
-         {networkOf(denial.peer), denial.tenant, denial.token, denial.reason, denial.surface,
-          denial.operation, denial.method, denial.route}) {
+    for (const std::string& part : {networkOf(denial.peer), denial.tenant, denial.token,
+                                    denial.reason, denial.surface, denial.method, denial.route}) {
         kind.append("\n").append(part);
     }
     return kind;

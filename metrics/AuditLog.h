@@ -35,7 +35,7 @@ struct AuditEntry {
 };
 
 /// A LineFile with a line of JSON per entry. Of equal denials (401, 403 or 429, the same caller,
-/// reason and operation) one line per second is written, with their number, so that refused callers
+/// reason and route) one line per second is written, with their number, so that refused callers
 /// cannot fill the disk. Thread-safe.
 class AuditLog {
 public:

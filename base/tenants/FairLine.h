@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <deque>
 #include <list>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,7 +22,7 @@ public:
         ++size_;
         Queue* queue = find(tenant);
         if (queue == nullptr) {
-            queues_.push_back({tenant, {}, weight});
+            queues_.push_back({tenant, {}, weight, takeDebt(tenant)});
             queue = &queues_.back();
         }
         queue->weight = weight;
@@ -61,7 +62,7 @@ public:
         queue->items.pop_front();
         --size_;
         if (queue->items.empty()) {
-            queues_.erase(queue);
+            remove(queue);
         } else if (queue->served >= queue->weight) {
             endTurn(queue);
         }
@@ -82,7 +83,7 @@ public:
         queue->items.erase(at);
         --size_;
         if (queue->items.empty()) {
-            queues_.erase(queue);
+            remove(queue);
         } else if (its_turn) {
             endTurn(queue);
         }
@@ -155,6 +156,20 @@ private:
         queue->served -= std::min(queue->served, queue->weight);
         queues_.splice(queues_.end(), queues_, queue);
     }
+    /// Removes a queue without items. What it had too much counts if its tenant comes again while
+    /// others are in line.
+    void remove(const typename std::list<Queue>::iterator& queue) {
+        if (queue->served > queue->weight) debts_[queue->tenant] = queue->served - queue->weight;
+        queues_.erase(queue);
+        if (queues_.empty()) debts_.clear();
+    }
+    std::size_t takeDebt(const std::string& tenant) {
+        const auto found = debts_.find(tenant);
+        if (found == debts_.end()) return 0;
+        const std::size_t debt = found->second;
+        debts_.erase(found);
+        return debt;
+    }
     /// Passes over the turns that tenants had in advance.
     void skipPaid() {
         while (!queues_.empty() && queues_.front().served >= queues_.front().weight) {
@@ -171,7 +186,8 @@ private:
         return const_cast<Queue*>(std::as_const(*this).find(tenant));
     }
 
-    std::list<Queue> queues_;  ///< the next group comes first
+    std::list<Queue> queues_;                   ///< the next group comes first
+    std::map<std::string, std::size_t> debts_;  ///< of tenants that are not in line
     std::size_t size_ = 0;
 };
 

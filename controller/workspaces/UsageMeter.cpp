@@ -53,7 +53,8 @@ UsageMeter::Known& UsageMeter::known(const WorkspaceFacts& facts) {
     known.gpus = facts.gpus.size();
     known.milli_cpu = facts.limits.milli_cpu;
     known.memory_bytes = facts.limits.memory_bytes;
-    known.until = std::max(facts.created_at, TimePoint());
+    // After a restart, an agent tells both the limits and the time.
+    known.until = std::clamp(facts.created_at, TimePoint(), history_.clock.now());
     known.cpu_until = known.until;
     known.cpu_room_us = product(known.milli_cpu, kCpuRoomMs);
     known.cpu_ns = facts.cpu_before_ns;

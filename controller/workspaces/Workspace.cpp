@@ -15,10 +15,13 @@ broker::NetworkPolicy networkPolicy(const WorkspaceFacts& facts) {
 
 namespace {
 
-/// Returns the end of its lifetime as its agent reports it, but never later than the pool allows: a
-/// tenant who has taken over the agent could report none.
+/// Returns the end of its lifetime as its agent reports it, but never later than its facts allow: a
+/// tenant who has taken over the agent could report none. (After a restart of the server, the facts
+/// are the agent's, too.)
 TimePoint believedEnd(const WorkspaceFacts& facts, TimePoint reported) {
-    if (facts.max_lifetime.count() == 0) return reported;
+    const bool bounded =
+        facts.max_lifetime.count() > 0 && facts.max_lifetime < TimePoint::max() - facts.created_at;
+    if (!bounded) return reported;
     const TimePoint latest = facts.created_at + facts.max_lifetime;
     return reported == TimePoint{} ? latest : std::min(reported, latest);
 }

@@ -449,8 +449,9 @@ void Launcher::hurryLate() {
         return rulesOf(job.request.body).behind && now - job.accepted >= kGivesWay;
     };
     hurried_ = closing_ || std::any_of(waiting_.begin(), waiting_.end(), late) ||
-               std::any_of(running_.begin(), running_.end(),
-                           [&](const auto& item) { return late(item.second.job); });
+               std::any_of(running_.begin(), running_.end(), [&](const auto& item) {
+                   return !item.second.killed && late(item.second.job);
+               });
     background_->hurry(hurried_);
 }
 

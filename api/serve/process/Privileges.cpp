@@ -56,14 +56,13 @@ void raiseFileLimit() {
     if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) throwErrno("setrlimit");
 }
 
-void widenFileTable() {
+void widenFileTable() noexcept {
     rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) throwErrno("getrlimit");
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
     const rlim_t last = std::min(limit.rlim_cur, kFileTable) - 1;
     const Fd any(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    // The table keeps its size when the highest descriptor is closed again.
+    // The table keeps its size when this one is closed again. If it fails, the table grows later.
     const Fd highest(::fcntl(any.get(), F_DUPFD_CLOEXEC, static_cast<int>(last)));
-    if (!highest) throwErrno("fcntl");
 }
 
 }  // namespace hearth::controller

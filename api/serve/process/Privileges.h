@@ -36,6 +36,6 @@ inline constexpr rlim_t kFileTable = 16'384;
 /// threads the thread that opens the file then waits for an RCU grace period (expand_files in
 /// fs/file.c): 10 ms were measured in a claim. Call while the process has one thread, after the
 /// other processes were forked.
-void widenFileTable();
+void widenFileTable() noexcept;
 
 }  // namespace hearth::controller

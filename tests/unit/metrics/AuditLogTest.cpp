@@ -151,15 +151,19 @@ TEST_CASE("the same denial over and over is one line a second, which counts the 
     CHECK(lines[4]["more"] == 2);
 }
 
-TEST_CASE("denials of other operations and other callers are lines of their own", "[unit][audit]") {
+TEST_CASE("denials on other routes and of other callers are lines of their own", "[unit][audit]") {
     Ground ground;
     ManualClock clock;
     AuditLog audit(ground.file.string(), clock, ground.log, ground.metrics);
     AuditEntry one = entry("", 403);
     one.token = "tok_a";
     for (int i = 0; i < 2; ++i) audit.record(one);
-    one.operation = "tools/call run";
-    for (int i = 0; i < 2; ++i) audit.record(one);
+    one.route = "/mcp";
+    // The operation may be a name out of the request: it makes no other line.
+    for (int i = 0; i < 2; ++i) {
+        one.operation = "tools/call " + std::to_string(i);
+        audit.record(one);
+    }
     one.token = "tok_b";
     for (int i = 0; i < 2; ++i) audit.record(one);
     one.tenant = "blue";

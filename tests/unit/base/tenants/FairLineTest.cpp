@@ -104,3 +104,19 @@ TEST_CASE("an item counts as its cost in its tenant's turns", "[unit][controller
     weighted.push("b", 4);
     CHECK(popped(weighted) == std::vector<int>{1, 2, 4, 3});
 }
+
+TEST_CASE("a tenant that leaves the line and comes back still owes its turns",
+          "[unit][controller]") {
+    FairLine<int> line;
+    line.push("a", 1, 1, 3);
+    for (const int b : {2, 3, 4}) line.push("b", b);
+    CHECK(line.pop() == 1);
+    line.push("a", 5);
+    CHECK(popped(line) == std::vector<int>{2, 3, 4, 5});
+    // An empty line forgets: nobody had to wait for that turn.
+    line.push("a", 1, 1, 3);
+    CHECK(line.pop() == 1);
+    line.push("a", 2);
+    line.push("b", 3);
+    CHECK(popped(line) == std::vector<int>{2, 3});
+}
