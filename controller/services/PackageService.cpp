@@ -11,6 +11,9 @@ namespace hearth::controller {
 namespace {
 
 constexpr std::uint64_t kOutput = 1U << 20U;
+/// The exit statuses by which a shell tells that a program is missing, or cannot be run.
+constexpr int kNoProgram = 127;
+constexpr int kNotRunnable = 126;
 /// The most of a text in an outcome, which the tenant's own program may have written; one error
 /// stands beside each package.
 constexpr std::size_t kMostOutcomeText = 2'000;
@@ -52,7 +55,8 @@ PackagesView PackageService::viewOf(const Execution& execution,
     } else {
         view.status = PackagesStatus::Failed;
         if (view.error.empty()) {
-            view.error = seen.exit_code == 127 || seen.exit_code == 126
+            const int status = seen.exit_code.value_or(0);
+            view.error = status == kNoProgram || status == kNotRunnable
                              ? "the image has no python3, which manages packages"
                              : "the package manager ended without an outcome";
         }

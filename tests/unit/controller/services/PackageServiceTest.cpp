@@ -11,7 +11,7 @@ using namespace hearth::controller;
 namespace {
 
 PackagesView viewOf(const std::string& outcome, const std::vector<std::string>& names) {
-    test::FakeExecution execution;
+    hearth::test::FakeExecution execution;
     execution.state.status = ExecutionStatus::Failed;
     execution.state.stdout_bytes = outcome;
     return PackageService::viewOf(execution, names);
