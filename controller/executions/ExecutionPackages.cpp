@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t kMostPackagesTold = 256;
 constexpr std::size_t kMostName = 300;
-constexpr std::size_t kMostText = 2'000;
 constexpr std::size_t kMostSaid = 8'000;
 
 /// Returns the package manager: the language's, else chosen by the form of the names.
@@ -20,16 +19,6 @@ PackageManager managerOf(const std::string& language) {
     const std::string_view canonical = pool::canonicalLanguage(language);
     if (canonical == "python") return PackageManager::Pip;
     return canonical == "javascript" ? PackageManager::Npm : PackageManager::Auto;
-}
-
-std::string textOf(const Json& value, std::size_t most) {
-    if (!value.is_string()) return "";
-    return toUtf8(std::string_view(value.get_ref<const std::string&>()).substr(0, most));
-}
-
-std::string textIn(const Json& object, const char* key, std::size_t most) {
-    const auto found = object.find(key);
-    return found == object.end() ? "" : textOf(*found, most);
 }
 
 /// Returns the members of `told[key]` that are texts, or objects with a text `inner`.
@@ -40,8 +29,8 @@ std::map<std::string, std::string> textsIn(const Json& told, const char* key,
     if (found == told.end() || !found->is_object()) return texts;
     for (const auto& [name, value] : found->items()) {
         if (name.size() > kMostName || texts.size() >= kMostPackagesTold) continue;
-        std::string text =
-            value.is_object() ? textIn(value, inner, kMostName) : textOf(value, kMostName);
+        std::string text = value.is_object() ? outcomeText(value, inner, kMostName)
+                                             : outcomeText(*found, name.c_str(), kMostName);
         if (!text.empty()) texts.emplace(toUtf8(name), std::move(text));
     }
     return texts;
@@ -49,7 +38,7 @@ std::map<std::string, std::string> textsIn(const Json& told, const char* key,
 
 std::string lastLineOf(std::string text) {
     while (!text.empty() && text.back() == '\n') text.pop_back();
-    return toUtf8(text.substr(text.rfind('\n') + 1).substr(0, kMostText));
+    return toUtf8(text.substr(text.rfind('\n') + 1).substr(0, kMostOutcomeText));
 }
 
 }  // namespace
@@ -98,8 +87,8 @@ RunPackages readPackages(const agent::Prepared& prepared) {
     }
     packages.installed = textsIn(*told, "packages", "version");
     packages.not_installed = textsIn(*told, "unknown");
-    packages.error = textIn(*told, "error", kMostText);
-    packages.said = textIn(*told, "said", kMostSaid);
+    packages.error = outcomeText(*told, "error");
+    packages.said = outcomeText(*told, "said", kMostSaid);
     return packages;
 }
 

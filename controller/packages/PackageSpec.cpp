@@ -104,6 +104,12 @@ std::optional<Json> packagesOutcome(std::string output) {
     return std::nullopt;
 }
 
+std::string outcomeText(const Json& object, const char* key, std::size_t most) {
+    const auto found = object.find(key);
+    if (found == object.end() || !found->is_string()) return "";
+    return toUtf8(std::string_view(found->get_ref<const std::string&>()).substr(0, most));
+}
+
 std::optional<std::string> wrongSpec(const std::string& spec, PackageManager manager) {
     const bool sound =
         spec.size() <= kMaxSpec && ((manager != PackageManager::Npm && isPipSpec(spec)) ||

@@ -21,6 +21,11 @@ inline constexpr Texts<PackageManager, 3> kPackageManagers{{"auto", "pip", "npm"
 inline constexpr const char* kPackagesProgram = "/.hearth/packages/packages.py";
 /// The program's report, in the last line of `output`; nullopt if there is none.
 std::optional<Json> packagesOutcome(std::string output);
+/// The usual `most` of a text in a report, in bytes.
+inline constexpr std::size_t kMostOutcomeText = 2'000;
+/// The text at `key` of a part of a report, at most `most` bytes of it, as valid UTF-8; empty if
+/// there is none. A program of the tenant may have written it.
+std::string outcomeText(const Json& object, const char* key, std::size_t most = kMostOutcomeText);
 /// The fault of a specifier, or nullopt. Only names and versions in an index are valid: no options,
 /// no URLs, no paths, no version control (PEP 508; npm's name@range).
 std::optional<std::string> wrongSpec(const std::string& spec, PackageManager manager);

@@ -14,16 +14,6 @@ constexpr std::uint64_t kOutput = 1U << 20U;
 /// The exit statuses by which a shell tells that a program is missing, or cannot be run.
 constexpr int kNoProgram = 127;
 constexpr int kNotRunnable = 126;
-/// The most of a text in an outcome, which the tenant's own program may have written; one error
-/// stands beside each package.
-constexpr std::size_t kMostOutcomeText = 2'000;
-
-std::string shortTextAt(const Json& object, const char* key) {
-    std::string text = textAt(object, key);
-    if (text.size() <= kMostOutcomeText) return text;
-    text.resize(kMostOutcomeText);
-    return toUtf8(text) + "…";
-}
 
 }  // namespace
 
@@ -42,14 +32,14 @@ PackagesView PackageService::viewOf(const Execution& execution,
     if (seen.status == ExecutionStatus::Timeout) view.error = "it took too long and was ended";
     if (seen.status == ExecutionStatus::Oom) view.error = "the workspace's memory is used up";
     if (const std::optional<Json> outcome = packagesOutcome(seen.stdout_bytes)) {
-        if (view.error.empty()) view.error = shortTextAt(*outcome, "error");
+        if (view.error.empty()) view.error = outcomeText(*outcome, "error");
         const auto packages = outcome->find("packages");
         if (packages != outcome->end() && packages->is_object()) {
             for (const auto& [name, told] : packages->items()) {
                 if (!told.is_object()) continue;
                 view.packages[name] = {
                     kPackageStages.find(textAt(told, "state")).value_or(PackageStage::Failed),
-                    shortTextAt(told, "version"), shortTextAt(told, "error")};
+                    outcomeText(told, "version"), outcomeText(told, "error")};
             }
         }
     } else {
