@@ -23,9 +23,11 @@ import time
 import xml.etree.ElementTree as xml
 
 import plan
+import reasons
 import second_try
 
 DEFAULT_TIMEOUT = 900
+MOST_LINES = 200  # of the output of a program that dies; a sanitizer's report begins some 150 before its end
 SUFFIX = os.environ.get("HEARTH_TEST_SUFFIX", "")  # of each name: what a program that runs twice ran on
 
 
@@ -87,7 +89,7 @@ def run(command, timeout):
         except (OSError, xml.ParseError):
             results = []
         if status != 0 and not any(result == "fail" for result, _, _ in results):
-            results.append(("fail", name, "\n".join([ending] + lines[-30:])))
+            results.append(("fail", name, "\n".join([ending] + lines[-MOST_LINES:])))
         if status == 0 and not results:
             results.append(("fail", name, "ran no test"))
         skips = [line.strip()[5:] for line in lines if line.strip().startswith("SKIP ")]
@@ -109,6 +111,7 @@ def run_again(stage, command, timeout, results):
         if alone and all(kind == "pass" for kind, _, _ in run([program, only([name])], timeout)):
             print(f"\nFAILED, THEN PASSED ALONE: {name}\n{text}\n", flush=True)
             second_try.report(stage, " ".join(name.split()) + SUFFIX)
+            reasons.tell(stage, " ".join(name.split()) + SUFFIX, reasons.of_output(text))
             result = "pass"
         again.append((result, name, text))
     return again
@@ -139,6 +142,7 @@ def main():
             lines.append(f"{result} {stage} {name}\n")
             if result == "fail":
                 print(f"\nFAILED: {name}\n{text}\n", flush=True)
+                reasons.tell(stage, name, reasons.of_output(text))
             elif result == "skip":
                 print(f"    skipped: {name}", flush=True)
     if "HEARTH_TEST_RESULTS" in os.environ:

@@ -64,7 +64,7 @@ FILES = [
     (r"^helm/", "cluster"),
     (r"^tests/server/faults/", "server/faults"),
     (r"^tests/server/harness\.py$", "kernel server crash security"),
-    (r"^tests/second_try\.py$", "unit server/start"),
+    (r"^tests/(second_try|reasons)\.py$", "unit server/start"),
     (r"^tests/server/mcp/conformance/", "server/conformance"),
     (r"^tests/server/mcp/", "server/mcp/clients"),
     (r"^tests/server/run$", "server"),

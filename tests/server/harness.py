@@ -24,6 +24,7 @@ import urllib.parse
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.append(os.path.join(REPO, "tests"))
+import reasons  # noqa: E402
 import second_try  # noqa: E402
 
 BUILD = os.environ.get("HEARTH_BUILD", os.path.join(REPO, "build", "dev"))
@@ -811,7 +812,7 @@ def run_all(stage, tests):
             record("skip", stage, f"{name} ({why})")
             continue
         begin = time.monotonic()
-        if passes(test) or passes_again(test, stage, name):
+        if passes(test, stage, name) or passes_again(test, stage, name):
             record("pass", stage, name)
         else:
             record("fail", stage, name)
@@ -820,17 +821,18 @@ def run_all(stage, tests):
     return failed
 
 
-def passes(test):
+def passes(test, stage, name):
     try:
         test()
         return True
-    except Exception:
+    except Exception as error:
         traceback.print_exc()
+        reasons.tell(stage_name(stage), name, reasons.of_exception(error))
         return False
 
 
 def passes_again(test, stage, name):
-    if not second_try.allowed(stage_name(stage)) or not passes(test):
+    if not second_try.allowed(stage_name(stage)) or not passes(test, stage, name):
         return False
     print(f"      failed, then passed: {name}", flush=True)
     second_try.report(stage_name(stage), name)

@@ -22,7 +22,8 @@ std::string uriOf(const std::string& workspace) {
 
 TEST_CASE("silent sandboxes of one tenant do not delay notifications of another", "[unit][mcp]") {
     FakeServices house;
-    std::promise<void> over;
+    // All that the watch's threads use outlives it; a promise ends before it, and so lets them go.
+    const std::string theirs = house.workspaces.create(kOther, {}).id;
     std::atomic<int> held{0};
     std::atomic<bool> told{false};
     bool came = false;
@@ -31,13 +32,13 @@ TEST_CASE("silent sandboxes of one tenant do not delay notifications of another"
         FileWatch watch(house.services, [&](const std::string& tenant, const std::string&) {
             if (tenant == kOther.tenant) told = true;
         });
+        std::promise<void> over;
         std::vector<std::shared_ptr<void>> kept;
         std::vector<std::string> silent;
         for (int i = 0; i < 6; ++i) {
             silent.push_back(house.workspaces.create(kSlow, {}).id);
             kept.push_back(watch.watch(kSlow, uriOf(silent.back())));
         }
-        const std::string theirs = house.workspaces.create(kOther, {}).id;
         kept.push_back(watch.watch(kOther, uriOf(theirs)));
         house.workspaces.before_stat = [&,
                                         until = over.get_future().share()](const std::string& id) {
@@ -59,10 +60,10 @@ TEST_CASE("silent sandboxes of one tenant do not delay notifications of another"
 
 TEST_CASE("a change while a file is compared is seen by another comparison", "[unit][mcp]") {
     FakeServices house;
-    std::promise<void> first;
     std::atomic<int> stats{0};
     std::atomic<int> told{0};
     FileWatch watch(house.services, [&](const std::string&, const std::string&) { ++told; });
+    std::promise<void> first;
     const std::string id = house.workspaces.create(kOther, {}).id;
     const std::shared_ptr<void> kept = watch.watch(kOther, uriOf(id));
     house.workspaces.before_stat = [&, until = first.get_future().share()](const std::string&) {
