@@ -82,6 +82,8 @@ private:
                 report_.memory.cgroup = server.memoryBytes();
                 each = server.memoryBytes() + kKernelOfSandbox;
             }
+            // The server may have begun just now, and this bench has the first sandbox.
+            server.waitUntilWarm();
             lookAtMemory();
             if (plan_.rounds > 0) measureRounds(server);
         }

@@ -122,6 +122,10 @@ void BenchServer::context(const Record& record) {
         "context");
 }
 
+void BenchServer::waitUntilWarm() {
+    if (keepsWarm(poolManifest(remote_, pool_))) waitUntilReady(remote_, pool_, 1);
+}
+
 void BenchServer::claim(const Record& record) {
     Json made;
     record(Side::Hearth, "claim", timed([&] {
@@ -162,10 +166,7 @@ std::vector<BenchOperation> BenchServer::operations(const std::set<std::string>&
     const auto add = [&](const char* name, bool possible, std::function<void(const Record&)> run) {
         if (possible && names.contains(name)) all.push_back({{}, std::move(run)});
     };
-    std::function<void()> warm;
-    if (keepsWarm(poolManifest(remote_, pool_))) {
-        warm = [this] { waitUntilReady(remote_, pool_, 1); };
-    }
+    const std::function<void()> warm = [this] { waitUntilWarm(); };
     const std::string here = workspace_.executions();
     add("noop", true, [this](const Record& record) {
         record(Side::Hearth, "no-op", timed([&] { remote_.get(workspace_.target()); }));

@@ -30,6 +30,9 @@ public:
     std::string prepareShells();
     /// Returns the operations of these names (BenchPlan::names). They refer to this object.
     std::vector<BenchOperation> operations(const std::set<std::string>& names);
+    /// Waits until the pool has a warm sandbox, if it keeps any. Throws Error(Deadline) if none
+    /// comes.
+    void waitUntilWarm();
     /// Waits a few seconds at most until no sandbox of the pool is being made or removed.
     void rest() { waitUntilAtRest(remote_, pool_); }
     const std::string& pool() const { return pool_; }
