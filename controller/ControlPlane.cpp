@@ -62,7 +62,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       executions(access, opener, live, execution_starter, artifact_store, ids, history),
       one_shots(live, table, endings, on.journal),
       contexts(access, table, ids, history),
-      recovery(fleet, agents, specs, table, execution_starter, history, broker),
+      recovery(fleet, agents, specs, table, gpus, execution_starter, history, broker),
       suspects(recovery, on.runtime, table, specs, endings, pauser, history),
       orphans(fleet, work, history),
       packages(executions, workspaces, broker.mirrored()),

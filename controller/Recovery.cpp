@@ -24,6 +24,15 @@ void narrowToPool(WorkspaceFacts& facts, const PoolPtr& pool) {
     }
 }
 
+/// Makes nothing of the word of an agent that may be in its tenant's hands.
+void believeProvenOnly(NotedFacts& noted, const PoolPtr& pool, TimePoint now) {
+    // A bind in the future would move the end of the lifetime with it.
+    noted.facts.created_at = std::min(noted.facts.created_at, now);
+    if (noted.proven || !pool) return;
+    noted.facts.limits = pool->spec.limits;
+    noted.facts.max_lifetime = pool->spec.max_lifetime;
+}
+
 constexpr unsigned kAskers = 8;
 /// All agents together get this many times the patience with one, at most.
 constexpr int kDoorsOpenWithin = 4;
@@ -68,12 +77,13 @@ void takeTurns(std::vector<pool::SandboxInfo>& found,
 }  // namespace
 
 Recovery::Recovery(const pool::Fleet& fleet, AgentConnector& agents, SpecStore& specs,
-                   WorkspaceTable& table, ExecutionStarter& executions, const History& history,
-                   broker::EgressGateway& broker)
+                   WorkspaceTable& table, GpuLedger& gpus, ExecutionStarter& executions,
+                   const History& history, broker::EgressGateway& broker)
     : fleet_(fleet),
       agents_(agents),
       specs_(specs),
       table_(table),
+      gpus_(gpus),
       executions_(executions),
       history_(history),
       broker_(broker) {}
@@ -364,7 +374,8 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
 void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::AgentClient>& agent,
                               bool on_disk) {
     const agent::Hello& hello = agent->hello();
-    WorkspaceFacts facts = factsFrom(*hello.binding, member.id);
+    NotedFacts noted = factsFrom(*hello.binding, member.id, broker_.claimSeal());
+    WorkspaceFacts& facts = noted.facts;
     // History is read before anything is changed: if that fails, the sandbox is tried again later.
     const std::optional<WorkspaceRecord> record = history_.journal.workspace(facts.id);
     const std::map<std::string, std::string> labels =
@@ -376,6 +387,7 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
         throw Error(ErrorCode::InvalidArgument, "the agent's note names another pool");
     }
     const PoolPtr pool = specs_.find(facts.pool);
+    believeProvenOnly(noted, pool, history_.clock.now());
     const broker::ClaimReach reach = broker_.claimSeal().open(facts.sealed, facts.claim_id);
     checkOwner(facts, reach);
     facts.network = reach.mode;
@@ -399,6 +411,9 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
     auto workspace =
         std::make_shared<Workspace>(facts, agent, labels, hello.deadlines, hello.last_activity);
     table_.insert(workspace);
+    if (!facts.gpus.empty()) {
+        gpus_.keep(facts.sandbox, table_.quotas().occupied(facts.tenant, facts.gpus.size()));
+    }
     // Its earlier traffic is in the log; its connections ended with the earlier server.
     try {
         broker_.open(facts.sandbox, {facts.id, facts.tenant, facts.pool, facts.trace},

@@ -18,8 +18,8 @@ namespace hearth::controller {
 class Recovery {
 public:
     Recovery(const pool::Fleet& fleet, AgentConnector& agents, SpecStore& specs,
-             WorkspaceTable& table, ExecutionStarter& executions, const History& history,
-             broker::EgressGateway& broker);
+             WorkspaceTable& table, GpuLedger& gpus, ExecutionStarter& executions,
+             const History& history, broker::EgressGateway& broker);
 
     /// A sandbox that uses all of its CPU answers late: it is asked again after the start.
     static constexpr std::chrono::milliseconds kFirstAnswer{2000};
@@ -79,6 +79,7 @@ private:
     AgentConnector& agents_;
     SpecStore& specs_;
     WorkspaceTable& table_;
+    GpuLedger& gpus_;
     ExecutionStarter& executions_;
     const History history_;
     broker::EgressGateway& broker_;

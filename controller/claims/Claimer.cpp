@@ -183,7 +183,7 @@ Claimer::Binding Claimer::prepare(const Wanted& wanted, const Network& network) 
     told.workspace_id = facts.id;
     told.fingerprint = facts.fingerprint;
     told.labels = request.labels;
-    told.note = bindNote(facts);
+    told.note = bindNote(facts, broker_.claimSeal());
     told.env = broker_.environment(facts.network);
     told.apt = broker_.aptArchives(facts.network);
     if (facts.keyring && facts.keyring->authority() != nullptr) {
@@ -375,6 +375,9 @@ void Claimer::requireQuota(const Wanted& wanted, const pool::Member& member,
     try {
         place.resize(demand(wanted, member.limits,
                             member.gpus.size()));  // it may predate a change of its pool's limits
+        if (!member.gpus.empty()) {
+            supply_.gpus.keep(member.id, table_.quotas().occupy(wanted.tenant, member.gpus.size()));
+        }
     } catch (...) {
         supply_.claims.giveBack(member);
         throw;
@@ -444,7 +447,6 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding&
     facts.pause_when_idle =
         facts.pause_when_idle && member.agent->hello().deadlines.idle_ends.has_value();
     if (facts.pause_when_idle) bind.deadlines.idle_ends = false;
-    bind.note = bindNote(facts);
     const auto lifetime = bounded(request.max_lifetime, spec.max_lifetime, spec.max_lifetime);
     if (lifetime.count() > 0) bind.deadlines.expires_at = facts.created_at + lifetime;
     bind.deadlines.idle_timeout =
@@ -457,9 +459,9 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding&
         if (!request.limits.empty()) {
             if (!narrow(request.limits, member, facts)) return nullptr;
             crashPoint("claim.after_narrow");
-            bind.note = bindNote(facts);
             bind.cpus = pool::wholeCpus(facts.limits);
         }
+        bind.note = bindNote(facts, broker_.claimSeal());
         const agent::BindReply reply = member.agent->bind(bind, kBindTimeout);
         crashPoint("claim.after_bind");
         facts.created_at = reply.bound_at == TimePoint{} ? facts.created_at : reply.bound_at;

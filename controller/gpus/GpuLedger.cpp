@@ -150,6 +150,14 @@ GpuLedger::Taken GpuLedger::take(const pool::SandboxId& sandbox, const std::stri
     return {std::move(uuids), {}};
 }
 
+void GpuLedger::keep(const pool::SandboxId& sandbox, const std::shared_ptr<void>& until_clean) {
+    const MutexLock lock(mutex_);
+    for (auto& [uuid, device] : devices_) {
+        const auto found = device.leases.find(sandbox);
+        if (found != device.leases.end()) found->second.until_clean = until_clean;
+    }
+}
+
 void GpuLedger::store(const pool::SandboxId& sandbox) {
     struct Row {
         std::string uuid;
@@ -206,6 +214,7 @@ void GpuLedger::drop(const pool::SandboxId& sandbox) {
             const auto found = device.leases.find(sandbox);
             if (found == device.leases.end()) continue;
             stored = stored || found->second.stored;
+            if (!found->second.shared) device.until_clean = std::move(found->second.until_clean);
             device.leases.erase(found);
             if (device.leases.empty()) left.push_back(uuid);
         }
@@ -288,6 +297,7 @@ ReconcileResult GpuLedger::scrub(const std::string& uuid) {
         Device& device = devices_.at(uuid);
         device.scrubbing = false;
         device.clean = result.clean;
+        device.until_clean.reset();
         present = device.present;
         publish();
     }
@@ -370,6 +380,7 @@ bool GpuLedger::look() {
             }
             device.seen = one;
             device.present = true;
+            if (!one.fault.empty()) device.until_clean.reset();
             // Its instances are in use: their leftovers are found when it is whole again.
             if (one.split && std::exchange(device.clean, false)) split.push_back(one.uuid);
             if (stateOf(device) == GpuState::Scrubbing && !device.scrubbing) {
@@ -409,6 +420,7 @@ void GpuLedger::loseSight(const std::string& uuid) {
         Device& device = found->second;
         // Any process that resets or moves it may also use it.
         const bool was_clean = std::exchange(device.clean, false);
+        device.until_clean.reset();
         const bool held = !device.leases.empty() || !device.condemned.empty() || device.scrubbing;
         if (!held) devices_.erase(found);
         if (held && !was_clean) return;

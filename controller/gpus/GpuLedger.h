@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -46,6 +47,9 @@ public:
     /// none. `kept`: the number of fitting devices left to others.
     Taken take(const pool::SandboxId& sandbox, const std::string& pool, const GpuSpec& spec,
                std::size_t kept = 0);
+    /// Keeps `until_clean` until the sandbox's devices are scrubbed after it, cannot be used any
+    /// more, or serve others, too. It is destroyed at once if the sandbox has no lease.
+    void keep(const pool::SandboxId& sandbox, const std::shared_ptr<void>& until_clean);
     /// Writes the sandbox's leases to disk. Call before it is made; throws if the disk refuses.
     void store(const pool::SandboxId& sandbox);
     /// Drops the leases of a sandbox that is certainly gone, or was never made: its devices are
@@ -89,6 +93,7 @@ private:
         std::string pool;
         bool shared = false;  ///< its pool shares its devices
         bool stored = false;
+        std::shared_ptr<void> until_clean = {};  ///< keep()
     };
     struct Device {
         pool::GpuDevice seen;
@@ -96,6 +101,7 @@ private:
         bool clean = false;
         bool scrubbing = false;
         std::string condemned;
+        std::shared_ptr<void> until_clean;  ///< of the last exclusive lease
         std::map<pool::SandboxId, Lease> leases;
     };
     static GpuState stateOf(const Device& device);

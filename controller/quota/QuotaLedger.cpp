@@ -12,6 +12,9 @@ namespace {
 
 /// At this number of buckets, full ones are dropped.
 constexpr std::size_t kSweepBucketsAt = 1024;
+/// Devices that a tenant had and that are being scrubbed are nobody's to use: without a bound, one
+/// that opens and closes workspaces would take all GPUs from the others.
+constexpr std::uint64_t kMostOccupied = 2;
 /// A guess: the server cannot know when a tenant closes its workspaces.
 constexpr auto kTryAgain = std::chrono::seconds(5);
 
@@ -51,6 +54,7 @@ struct QuotaState {
     /// Guaranteed workspaces, by pool and tenant; each claim reads them.
     std::map<std::string, std::map<std::string, std::uint32_t>> floors HEARTH_GUARDED_BY(mutex);
     std::map<std::string, QuotaUse> uses HEARTH_GUARDED_BY(mutex);
+    std::map<std::string, std::uint64_t> occupied HEARTH_GUARDED_BY(mutex);  ///< GPUs
     std::map<std::string, TokenBucket> buckets HEARTH_GUARDED_BY(mutex);
 
     const QuotaSpec& specOf(const std::string& tenant) const HEARTH_REQUIRES(mutex) {
@@ -115,6 +119,20 @@ struct QuotaState {
                           : "close a workspace that is no longer needed")
                 .retryAfter(kTryAgain);
         }
+    }
+    void requireScrubbed(const std::string& tenant, std::uint64_t gpus) const
+        HEARTH_REQUIRES(mutex) {
+        const std::optional<std::uint64_t>& limit = specOf(tenant).gpus;
+        const auto found = occupied.find(tenant);
+        if (!limit || gpus == 0 || found == occupied.end()) return;
+        if (found->second + gpus <= kMostOccupied * *limit) return;
+        throw Error(ErrorCode::QuotaExceeded,
+                    "tenant " + tenant + " has " + std::to_string(found->second) +
+                        " GPUs in use or not yet scrubbed after it, and its quota is " +
+                        std::to_string(*limit))
+            .field("/gpus", "in use or not yet scrubbed may be at most twice the quota")
+            .hint("wait until the GPUs of closed workspaces are scrubbed")
+            .retryAfter(kTryAgain);
     }
     /// Throws if a tenant for whom the quota of `name` applies holds more than `spec` allows.
     void requireCovers(const std::string& name, const QuotaSpec& spec) const
@@ -183,6 +201,7 @@ QuotaLedger::Hold QuotaLedger::reserve(const std::string& tenant, const QuotaUse
     {
         const MutexLock lock(state_->mutex);
         state_->require(tenant, {}, use);
+        state_->requireScrubbed(tenant, use.gpus);
         state_->change(tenant, {}, use);
     }
     return {state_, tenant, use};
@@ -197,6 +216,7 @@ std::vector<QuotaLedger::Hold> QuotaLedger::reserve(const std::string& tenant, c
     {
         const MutexLock lock(state_->mutex);
         state_->require(tenant, {}, all);
+        state_->requireScrubbed(tenant, all.gpus);
         state_->change(tenant, {}, all);
     }
     while (holds.size() < count) holds.push_back(Hold(state_, tenant, each));
@@ -209,6 +229,32 @@ QuotaLedger::Hold QuotaLedger::take(const std::string& tenant, const QuotaUse& u
         state_->change(tenant, {}, use);
     }
     return {state_, tenant, use};
+}
+
+std::shared_ptr<void> QuotaLedger::occupy(const std::string& tenant, std::uint64_t gpus) {
+    {
+        const MutexLock lock(state_->mutex);
+        state_->requireScrubbed(tenant, gpus);
+        state_->occupied[tenant] += gpus;
+    }
+    return vacation(tenant, gpus);
+}
+
+std::shared_ptr<void> QuotaLedger::occupied(const std::string& tenant, std::uint64_t gpus) {
+    {
+        const MutexLock lock(state_->mutex);
+        state_->occupied[tenant] += gpus;
+    }
+    return vacation(tenant, gpus);
+}
+
+std::shared_ptr<void> QuotaLedger::vacation(const std::string& tenant, std::uint64_t gpus) const {
+    return {nullptr, [state = state_, tenant, gpus](void*) {
+                const MutexLock lock(state->mutex);
+                const auto found = state->occupied.find(tenant);
+                found->second -= gpus;
+                if (found->second == 0) state->occupied.erase(found);
+            }};
 }
 
 void QuotaLedger::admit(const std::string& tenant, std::uint32_t claims, TimePoint now) {

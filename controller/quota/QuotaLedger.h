@@ -58,6 +58,11 @@ public:
     std::vector<Hold> reserve(const std::string& tenant, const QuotaUse& each, std::size_t count);
     /// Counts use that exists already, after a restart.
     Hold take(const std::string& tenant, const QuotaUse& use);
+    /// Counts GPUs of the tenant, also those that are no longer its own but not yet scrubbed, until
+    /// the result is destroyed: at most twice its quota of GPUs. Throws Error(QuotaExceeded).
+    std::shared_ptr<void> occupy(const std::string& tenant, std::uint64_t gpus);
+    /// The same for GPUs that it has already, after a restart: never refused.
+    std::shared_ptr<void> occupied(const std::string& tenant, std::uint64_t gpus);
     /// Counts this number of claims. Throws Error(RateLimited) until the rate allows them,
     /// InvalidSpec if they are more than the burst.
     void admit(const std::string& tenant, std::uint32_t claims, TimePoint now);
@@ -83,6 +88,9 @@ public:
     void requireFloorsFit(const std::string& pool, std::size_t members) const;
 
 private:
+    /// Returns what takes occupied GPUs away again when it is destroyed.
+    std::shared_ptr<void> vacation(const std::string& tenant, std::uint64_t gpus) const;
+
     std::shared_ptr<struct QuotaState> state_;
 };
 

@@ -7,16 +7,36 @@
 #include "base/Clock.h"
 #include "base/Error.h"
 #include "base/Fields.h"
+#include "base/Ids.h"
 
 namespace hearth::controller {
 namespace {
 
 /// The longest time whose nanoseconds fit into the clock.
 constexpr std::int64_t kMostMillis = INT64_MAX / 1'000'000;
+constexpr const char* kProof = "proof";
+
+/// Returns the proof of a note without one. An agent returns a note with its keys in their order.
+std::string proofOf(const Json& note, const std::string& claim, const broker::ClaimSeal& seal) {
+    return seal.prove(dumpJson(note), claim);
+}
+
+/// Returns whether the note has a proof. Throws Error(InvalidArgument) for a false one.
+bool isProven(const agent::Binding& binding, const broker::ClaimSeal& seal) {
+    if (!binding.note.is_object() || !binding.note.contains(kProof)) return false;
+    Json rest = binding.note;
+    const Json proof = rest.at(kProof);
+    rest.erase(kProof);
+    if (!proof.is_string() || !constantTimeEqual(proof.get_ref<const std::string&>(),
+                                                 proofOf(rest, binding.claim_id, seal))) {
+        throw Error(ErrorCode::InvalidArgument, "the agent's note was changed");
+    }
+    return true;
+}
 
 }  // namespace
 
-Json bindNote(const WorkspaceFacts& facts) {
+Json bindNote(const WorkspaceFacts& facts, const broker::ClaimSeal& seal) {
     Json note{{"pool", facts.pool},
               {"name", facts.name},
               {"createdMs", toUnixMillis(facts.created)},
@@ -32,10 +52,12 @@ Json bindNote(const WorkspaceFacts& facts) {
               {"tmp", facts.limits.tmp_bytes}};
     if (!facts.sealed.empty()) note["sealed"] = facts.sealed;
     if (facts.trace.sampled) note["traceparent"] = traceParent(facts.trace);
+    note[kProof] = proofOf(note, facts.claim_id, seal);
     return note;
 }
 
-WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox) {
+NotedFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox,
+                     const broker::ClaimSeal& seal) {
     static const Fields::Wrong wrong = [](const FieldError& error) {
         throw Error(ErrorCode::InvalidArgument,
                     "the agent's note is none of ours: " + error.pointer + " " + error.reason);
@@ -55,7 +77,9 @@ WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& s
     const auto textOr = [&note](const char* key) {
         return note.find(key) == nullptr ? std::string() : *note.text(key);
     };
-    WorkspaceFacts facts;
+    NotedFacts noted;
+    noted.proven = isProven(binding, seal);
+    WorkspaceFacts& facts = noted.facts;
     facts.id = binding.workspace_id;
     facts.tenant = binding.tenant;
     facts.sandbox = sandbox;
@@ -74,7 +98,7 @@ WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& s
                     bytes("tmp")};
     facts.sealed = textOr("sealed");
     facts.trace = parseTraceContext(textOr("traceparent"), "").value_or(TraceContext());
-    return facts;
+    return noted;
 }
 
 }  // namespace hearth::controller

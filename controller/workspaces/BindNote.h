@@ -1,15 +1,26 @@
 #pragma once
 
 #include "base/Json.h"
+#include "controller/egress/policy/ClaimSeal.h"
 #include "controller/workspaces/Workspace.h"
 #include "pool/agent/connection/AgentTypes.h"
 
 namespace hearth::controller {
 
-/// The note that an agent gets with the bind and returns after a restart (PROTOCOL.md, `note`).
-Json bindNote(const WorkspaceFacts& facts);
+/// The note that an agent gets with the bind and returns after a restart (PROTOCOL.md, `note`),
+/// with a proof: an agent in the hands of its tenant cannot change it.
+Json bindNote(const WorkspaceFacts& facts, const broker::ClaimSeal& seal);
+
+/// The facts that an agent reports.
+struct NotedFacts {
+    WorkspaceFacts facts;
+    /// False: the note has no proof, as those of earlier versions. Its limits and its lifetime are
+    /// then the agent's word.
+    bool proven = false;
+};
 /// Rebuilds the facts from an agent's report. Throws Error(InvalidArgument), with
-/// the field, if bindNote() did not write the note.
-WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox);
+/// the field, if bindNote() did not write the note, or if it was changed.
+NotedFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox,
+                     const broker::ClaimSeal& seal);
 
 }  // namespace hearth::controller

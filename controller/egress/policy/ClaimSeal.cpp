@@ -10,7 +10,15 @@
 namespace hearth::broker {
 
 ClaimSeal::ClaimSeal(std::string_view secret_key)
-    : key_(rawBytes(hmacSha256(secret_key, "claim"))) {}
+    : key_(rawBytes(hmacSha256(secret_key, "claim"))),
+      proof_key_(rawBytes(hmacSha256(secret_key, "note"))) {}
+
+std::string ClaimSeal::prove(std::string_view text, const std::string& claim) const {
+    std::string all = claim;
+    all += '\0';
+    all += text;
+    return toHex(hmacSha256(proof_key_, all));
+}
 
 std::string ClaimSeal::close(const ClaimReach& reach, const std::string& claim) const {
     Json kept{{"network", kNetworkModes.of(reach.mode)},

@@ -34,9 +34,13 @@ public:
     /// Throws Error(InvalidArgument) if `sealed` is not a result of close() for this claim. An
     /// empty text gives no network and no tenant.
     ClaimReach open(const std::string& sealed, const std::string& claim) const;
+    /// Returns a proof that this server wrote `text`, which anyone may read, for this claim:
+    /// HMAC-SHA256 in hexadecimal digits.
+    std::string prove(std::string_view text, const std::string& claim) const;
 
 private:
     const std::string key_;
+    const std::string proof_key_;
 };
 
 }  // namespace hearth::broker

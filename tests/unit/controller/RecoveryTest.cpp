@@ -30,7 +30,8 @@ agent::BindRequest bindOf(House& house, const Told& told, const std::string& sea
     bind.tenant = told.tenant;
     bind.workspace_id = told.workspace;
     bind.fingerprint = "f";
-    bind.note = bindNote(facts);
+    facts.claim_id = told.claim;
+    bind.note = bindNote(facts, house.broker.claimSeal());
     return bind;
 }
 
@@ -241,6 +242,7 @@ TEST_CASE("what a claim narrowed stays so after a crash, whatever its agent tell
             agent::BindRequest bind =
                 bindOf(house, told, takes_anothers ? others : sealOf(house, told));
             bind.note["network"] = "Mirror";  // forged by the agent
+            bind.note.erase("proof");
             member.agent->bind(bind, 2s);
         }
         REQUIRE(at == 2);
@@ -296,6 +298,37 @@ TEST_CASE("an agent is not believed that its workspace is another tenant's, or a
     house.declare("p", smallSpec(6));
     CHECK(house.recover().workspaces == 1);  // a seal is believed without the journal
     CHECK(house.workspaces.get(house.who, mine).sandbox_id == sandbox);
+}
+
+TEST_CASE("an agent decides neither its limits nor its lifetime", "[unit][controller]") {
+    Ground ground;
+    const Told forged;
+    const Told without;
+    const Told honest;
+    {
+        House house(ground);
+        PoolSpec spec = smallSpec(3);
+        spec.max_lifetime = 1h;
+        house.declare("p", spec);
+        REQUIRE(house.filled("p", 3));
+        const std::vector<pool::Member> members = house.warm.members("p");
+        agent::BindRequest bind = bindOf(house, forged, sealOf(house, forged));
+        bind.note["memory"] = 1;  // a smaller part of its tenant's quota
+        members[0].agent->bind(bind, 2s);
+        bind = bindOf(house, without, sealOf(house, without));
+        bind.note["memory"] = 1;
+        bind.note["maxLifetimeMs"] = 0;
+        bind.note.erase("proof");
+        members[1].agent->bind(bind, 2s);
+        members[2].agent->bind(bindOf(house, honest, sealOf(house, honest)), 2s);
+    }
+    House house(ground);
+    CHECK(house.recover().workspaces == 2);
+    CHECK_FALSE(house.table.find(forged.workspace));
+    const WorkspaceFacts& facts = house.table.find(without.workspace)->facts();
+    CHECK(facts.limits == smallSpec(3).limits);
+    CHECK(facts.max_lifetime == 1h);
+    CHECK(house.table.find(honest.workspace));
 }
 
 TEST_CASE("a workspace that ended just before a crash does not come back", "[unit][controller]") {

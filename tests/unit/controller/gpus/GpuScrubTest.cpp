@@ -154,3 +154,43 @@ TEST_CASE("a device that has gone is forgotten, and scrubbed when it comes back"
     house.loop.settle();
     CHECK(ground.gpus.scrubs(FakeGpuHost::uuid(2)) == 2);
 }
+
+TEST_CASE("a tenant that opens and closes does not have all GPUs scrubbed", "[unit][gpu]") {
+    GpuPool filled(4);
+    Ground& ground = filled.ground;
+    House& house = filled.house;
+    house.quotas.load(house.who.tenant, {.gpus = 1});
+    ground.gpus.fallSilent(true);  // scrubs do not end
+    for (int i = 0; i < 2; ++i) {
+        house.workspaces.close(house.who, house.workspaces.create(house.who, House::request()).id);
+        REQUIRE(house.settleUntil(
+            [&] { return states(house)[GpuState::Scrubbing] == static_cast<std::size_t>(i) + 1; }));
+    }
+    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) ==
+          ErrorCode::QuotaExceeded);
+    ground.gpus.fallSilent(false);
+    ground.manual.advance(31s);
+    REQUIRE(house.settleUntil([&] { return states(house)[GpuState::Scrubbing] == 0; }));
+    CHECK(house.workspaces.create(house.who, House::request()).gpus.size() == 1);
+}
+
+TEST_CASE("a GPU whose workspace outlived a restart counts until it is scrubbed", "[unit][gpu]") {
+    Ground ground;
+    ground.gpus.have(FakeGpuHost::several(2));
+    std::string workspace;
+    {
+        House house(ground);
+        house.declare("p", gpuSpec(2));
+        scrubbed(house);
+        REQUIRE(house.filled("p", 2));
+        workspace = house.workspaces.create(house.who, House::request()).id;
+    }
+    House house(ground);
+    house.recover();
+    house.quotas.load(house.who.tenant, {.gpus = 1});
+    ground.gpus.fallSilent(true);
+    house.workspaces.close(house.who, workspace);
+    REQUIRE(house.settleUntil([&] { return states(house)[GpuState::Scrubbing] == 1; }));
+    const std::shared_ptr<void> another = house.quotas.occupied(house.who.tenant, 1);
+    CHECK(codeOf([&] { house.quotas.occupy(house.who.tenant, 1); }) == ErrorCode::QuotaExceeded);
+}

@@ -68,6 +68,26 @@ TEST_CASE("the refusal names the quota, its limit and its use", "[unit][controll
     CHECK(ledger.useOf("t").workspaces == 2);
 }
 
+TEST_CASE("GPUs in use and not yet scrubbed are at most twice the quota",
+          "[unit][controller][quota]") {
+    QuotaLedger ledger;
+    ledger.load("t", {.gpus = 1});
+    constexpr QuotaUse kGpu{.workspaces = 1, .gpus = 1};
+    std::shared_ptr<void> first = ledger.occupy("t", 1);
+    std::shared_ptr<void> second = ledger.occupied("t", 1);
+    const Error error = errorOf([&] { const auto hold = ledger.reserve("t", kGpu); });
+    CHECK(error.code() == ErrorCode::QuotaExceeded);
+    CHECK(std::string(error.what()).find("has 2 GPUs in use or not yet scrubbed") !=
+          std::string::npos);
+    CHECK(errorOf([&] { ledger.occupy("t", 1); }).code() == ErrorCode::QuotaExceeded);
+    CHECK_NOTHROW([&] { const auto none = ledger.reserve("t", kOne); }());
+    first.reset();
+    CHECK_NOTHROW([&] { const auto hold = ledger.reserve("t", kGpu); }());
+    second.reset();
+    const auto others = ledger.occupied("unbounded", 100);
+    CHECK_NOTHROW([&] { const auto hold = ledger.reserve("unbounded", kGpu); }());
+}
+
 TEST_CASE("several are reserved together or not at all", "[unit][controller][quota]") {
     QuotaLedger ledger;
     ledger.load("t", {.workspaces = 5});

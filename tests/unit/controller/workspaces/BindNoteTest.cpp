@@ -11,9 +11,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
+const broker::ClaimSeal kSeal("server's key");
+
 WorkspaceFacts noted() {
     WorkspaceFacts facts;
     facts.id = "ws_1";
+    facts.claim_id = "cl_1";
     facts.pool = "python";
     facts.name = "work";
     facts.created = fromUnixMillis(1'795'000'000'123);
@@ -31,15 +34,22 @@ WorkspaceFacts noted() {
     return facts;
 }
 
-WorkspaceFacts readAgain(Json note) {
+NotedFacts readAgain(Json note, const std::string& claim = "cl_1") {
     agent::Binding binding;
     binding.workspace_id = "ws_1";
+    binding.claim_id = claim;
     binding.note = std::move(note);
-    return factsFrom(binding, "sb_1");
+    return factsFrom(binding, "sb_1", kSeal);
+}
+
+Json unproven() {
+    Json note = bindNote(noted(), kSeal);
+    note.erase("proof");
+    return note;
 }
 
 std::string wrongIn(const char* key, const Json& value) {
-    Json note = bindNote(noted());
+    Json note = unproven();
     note[key] = value;
     const Error error = errorOf([&] { readAgain(note); });
     CHECK(error.code() == ErrorCode::InvalidArgument);
@@ -50,7 +60,9 @@ std::string wrongIn(const char* key, const Json& value) {
 
 TEST_CASE("a note comes back as the facts it was made of", "[unit][controller]") {
     const WorkspaceFacts before = noted();
-    const WorkspaceFacts facts = readAgain(bindNote(before));
+    const NotedFacts again = readAgain(bindNote(before, kSeal));
+    CHECK(again.proven);
+    const WorkspaceFacts& facts = again.facts;
     CHECK(facts.pool == before.pool);
     CHECK(facts.name == before.name);
     CHECK(facts.created == before.created);
@@ -64,15 +76,35 @@ TEST_CASE("a note comes back as the facts it was made of", "[unit][controller]")
 }
 
 TEST_CASE("a note of an earlier version lacks what came later", "[unit][controller]") {
-    Json note = bindNote(noted());
+    Json note = unproven();
     for (const char* key : {"countRunningWork", "warnBeforeMs", "pauseWhenIdle", "sealed"}) {
         note.erase(key);
     }
-    const WorkspaceFacts facts = readAgain(note);
+    const NotedFacts again = readAgain(note);
+    CHECK_FALSE(again.proven);
+    const WorkspaceFacts& facts = again.facts;
     CHECK(facts.count_running_work);
     CHECK(facts.warn_before == 0ms);
     CHECK_FALSE(facts.pause_when_idle);
     CHECK(facts.sealed.empty());
+}
+
+TEST_CASE("a note that was changed, or is another claim's, is refused", "[unit][controller]") {
+    const auto changed = [](const char* key, const Json& value) {
+        Json note = bindNote(noted(), kSeal);
+        note[key] = value;
+        return errorOf([&] { readAgain(note); }).what() ==
+               std::string("the agent's note was changed");
+    };
+    CHECK(changed("memory", 1ULL << 41U));
+    CHECK(changed("maxLifetimeMs", 0));
+    CHECK(changed("later", true));
+    CHECK(changed("proof", "00"));
+    CHECK(changed("proof", 1));
+    CHECK(errorOf([] { readAgain(bindNote(noted(), kSeal), "cl_2"); }).code() ==
+          ErrorCode::InvalidArgument);
+    CHECK(errorOf([] { readAgain(bindNote(noted(), broker::ClaimSeal("another key"))); }).code() ==
+          ErrorCode::InvalidArgument);
 }
 
 TEST_CASE("an agent's note that is none of ours is refused with its field", "[unit][controller]") {

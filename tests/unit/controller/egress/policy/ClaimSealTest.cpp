@@ -42,4 +42,13 @@ TEST_CASE("nothing sealed is no network and nobody's workspace", "[unit][broker]
     CHECK(mirror.keys.is_null());
 }
 
+TEST_CASE("a proof is of one text, one claim and one server", "[unit][broker]") {
+    const ClaimSeal seal("server's key");
+    const std::string proof = seal.prove("text", "cl_1");
+    CHECK(proof == seal.prove("text", "cl_1"));
+    CHECK(proof != seal.prove("text", "cl_2"));
+    CHECK(proof != seal.prove("texts", "cl_1"));
+    CHECK(proof != ClaimSeal("another key").prove("text", "cl_1"));
+}
+
 }  // namespace hearth::broker
