@@ -152,6 +152,11 @@ private:
     template <typename T>
     using Family = prometheus::Family<T>;
 
+    /// The scale of work that takes from less than a millisecond to minutes.
+    static const prometheus::Histogram::BucketBoundaries kWorkBuckets;
+
+    /// Creates the counters of claims that get no workspace; `pool` empty: none matched them.
+    void bornUnserved(const std::string& pool);
     std::vector<prometheus::MetricFamily> collect() const;
 
     prometheus::Registry registry_{prometheus::Registry::InsertBehavior::Throw};

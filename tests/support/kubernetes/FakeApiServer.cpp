@@ -1,7 +1,5 @@
 #include "tests/support/kubernetes/FakeApiServer.h"
 
-#include <algorithm>
-#include <chrono>
 #include <sstream>
 #include <stdexcept>
 
@@ -54,54 +52,11 @@ bool fits(const Json& object, const std::string& selector, bool labels) {
     return true;
 }
 
-bool selected(const Json& object, const SeenRequest& request, const std::string& ns) {
-    return !object.is_null() && (ns.empty() || metadata(object, "namespace") == ns) &&
-           fits(object, request.param("labelSelector"), true) &&
-           fits(object, request.param("fieldSelector"), false);
-}
-
 FakeApiServer::Answer ok(const Json& body, int status = 200) {
     return {.status = status, .body = dumpJson(body)};
 }
 
-std::string line(const char* type, const Json& object) {
-    return dumpJson({{"type", type}, {"object", object}});
-}
-
-Json bookmarkAt(std::uint64_t version) {
-    return {{"kind", "Bookmark"}, {"metadata", {{"resourceVersion", std::to_string(version)}}}};
-}
-
-std::string chunk(const std::string& bytes) {
-    std::ostringstream size;
-    size << std::hex << bytes.size();
-    return size.str() + "\r\n" + bytes + "\r\n";
-}
-
 }  // namespace
-
-struct FakeApiServer::Route {
-    std::string collection;
-    std::string ns;
-    std::string name;
-    std::string subresource;
-    std::string verb;
-    std::string key() const { return ns.empty() ? name : ns + "/" + name; }
-};
-
-struct FakeApiServer::Event {
-    std::uint64_t version;
-    std::string collection;
-    Json before;
-    Json after;
-};
-
-struct FakeApiServer::Watch {
-    std::uint64_t from = 0;
-    std::uint64_t ends = 0;
-    std::uint64_t bookmarks = 0;
-    bool initial = false;
-};
 
 FakeApiServer::FakeApiServer(std::shared_ptr<SSL_CTX> tls)
     : listener_(std::move(tls), [this](ServedConnection& connection) { serve(connection); }) {}
@@ -209,11 +164,6 @@ void FakeApiServer::acceptOnly(const std::string& token) {
     token_ = token;
 }
 
-void FakeApiServer::streamLists() {
-    const std::lock_guard lock(mutex_);
-    stream_lists_ = true;
-}
-
 FakeApiServer::Answer FakeApiServer::status(int code, const std::string& reason,
                                             const std::string& message) {
     return {.status = code,
@@ -240,32 +190,6 @@ void FakeApiServer::answerNext(const std::string& verb, Answer answer) {
     answers_[verb].push_back(std::move(answer));
 }
 
-void FakeApiServer::planWatch(WatchPlan plan) {
-    const std::lock_guard lock(mutex_);
-    plans_.push_back(std::move(plan));
-}
-
-std::string FakeApiServer::errorLine(const Answer& status) {
-    return line("ERROR", parseJson(status.body));
-}
-
-void FakeApiServer::endWatches(End end) {
-    {
-        const std::lock_guard lock(mutex_);
-        ++ends_;
-        end_ = end;
-    }
-    changed_.notify_all();
-}
-
-void FakeApiServer::bookmark() {
-    {
-        const std::lock_guard lock(mutex_);
-        ++bookmarks_;
-    }
-    changed_.notify_all();
-}
-
 std::vector<SeenRequest> FakeApiServer::seen() const {
     const std::lock_guard lock(mutex_);
     std::vector<SeenRequest> out;
@@ -280,14 +204,6 @@ std::vector<SeenRequest> FakeApiServer::seen(const std::string& verb) const {
         if (each == verb) out.push_back(request);
     }
     return out;
-}
-
-void FakeApiServer::awaitWatches(std::size_t count) {
-    std::unique_lock lock(mutex_);
-    const auto begun = [&] { return watches_ >= count; };
-    if (!changed_.wait_for(lock, std::chrono::seconds(10), begun)) {
-        throw std::runtime_error("watches never began");
-    }
 }
 
 std::optional<FakeApiServer::Route> FakeApiServer::route(const SeenRequest& request) {
@@ -371,6 +287,13 @@ FakeApiServer::Answer FakeApiServer::handle(const SeenRequest& request, const Ro
     if (route.verb == "get") return ok(known->second);
     if (route.verb == "update") return update(request, route);
     return route.verb == "patch" ? patch(request, route) : erase(request, route);
+}
+
+bool FakeApiServer::selected(const Json& object, const SeenRequest& request,
+                             const std::string& ns) {
+    return !object.is_null() && (ns.empty() || metadata(object, "namespace") == ns) &&
+           fits(object, request.param("labelSelector"), true) &&
+           fits(object, request.param("fieldSelector"), false);
 }
 
 FakeApiServer::Answer FakeApiServer::list(const SeenRequest& request, const Route& route) const {
@@ -488,114 +411,6 @@ FakeApiServer::Answer FakeApiServer::erase(const SeenRequest& request, const Rou
     }
     drop(route.collection, route.key());
     return ok({{"kind", "Status"}, {"apiVersion", "v1"}, {"status", "Success"}});
-}
-
-std::optional<FakeApiServer::Answer> FakeApiServer::refuseWatch(const SeenRequest& request) const {
-    if (request.param("sendInitialEvents") == "true" && !stream_lists_) {
-        return status(422, "Invalid", "resourceVersionMatch is forbidden for watch");
-    }
-    const std::string version = request.param("resourceVersion");
-    if (!version.empty() && std::stoull(version) > version_) return tooLarge();
-    return std::nullopt;
-}
-
-std::vector<std::string> FakeApiServer::initial(Watch& watch, const SeenRequest& request,
-                                                const Route& route) const {
-    std::vector<std::string> lines;
-    const auto kind = objects_.find(route.collection);
-    if (kind != objects_.end()) {
-        for (const auto& [key, object] : kind->second) {
-            if (selected(object, request, route.ns)) lines.push_back(line("ADDED", object));
-        }
-    }
-    if (request.param("sendInitialEvents") == "true") {
-        Json end = bookmarkAt(version_);
-        end["metadata"]["annotations"]["k8s.io/initial-events-end"] = "true";
-        lines.push_back(line("BOOKMARK", end));
-    }
-    watch.from = version_;
-    watch.initial = false;
-    return lines;
-}
-
-std::vector<std::string> FakeApiServer::pending(Watch& watch, const SeenRequest& request,
-                                                const Route& route) {
-    if (watch.initial) return initial(watch, request, route);
-    std::vector<std::string> lines;
-    for (const Event& event : events_) {
-        if (event.version <= watch.from || event.collection != route.collection) continue;
-        const bool was = selected(event.before, request, route.ns);
-        const bool is = selected(event.after, request, route.ns);
-        if (is) {
-            lines.push_back(line(was ? "MODIFIED" : "ADDED", event.after));
-        } else if (was) {  // an object that leaves a selector is sent unchanged in its new version
-            Json last = event.before;
-            last["metadata"]["resourceVersion"] = std::to_string(event.version);
-            lines.push_back(line("DELETED", last));
-        }
-    }
-    if (!events_.empty()) watch.from = std::max(watch.from, events_.back().version);
-    if (watch.bookmarks != bookmarks_) {
-        watch.bookmarks = bookmarks_;
-        lines.push_back(line("BOOKMARK", bookmarkAt(version_)));
-    }
-    return lines;
-}
-
-bool FakeApiServer::finish(ServedConnection& connection, End end) {
-    if (end == End::HalfLine) {
-        return connection.send(chunk(R"({"type":"ADDED","object":{"metadata":{"na)")) &&
-               connection.send("0\r\n\r\n");
-    }
-    if (end == End::Clean) return connection.send("0\r\n\r\n");
-    connection.cut();
-    return false;
-}
-
-void FakeApiServer::watch(ServedConnection& connection, const SeenRequest& request,
-                          const Route& route) {
-    Watch watch;
-    WatchPlan plan{.lines = {}, .end = End::Stay};
-    const std::string version = request.param("resourceVersion");
-    bool sending = connection.send(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-        "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n");
-    std::unique_lock lock(mutex_);
-    watch.initial =
-        version.empty() || version == "0" || request.param("sendInitialEvents") == "true";
-    watch.from = version.empty() ? 0 : std::stoull(version);
-    watch.ends = ends_;
-    watch.bookmarks = bookmarks_;
-    if (!watch.initial && watch.from < compacted_) {
-        plan = {.lines = {errorLine(status(410, "Expired", "too old resource version"))}};
-    } else if (!plans_.empty()) {
-        plan = plans_.front();
-        plans_.pop_front();
-    }
-    ++watches_;
-    changed_.notify_all();
-    while (sending && !stopping_) {
-        std::vector<std::string> lines;
-        if (plan.end != End::Silent) lines = pending(watch, request, route);
-        lines.insert(lines.end(), plan.lines.begin(), plan.lines.end());
-        plan.lines.clear();
-        if (watch.ends != ends_) plan.end = end_;
-        lock.unlock();
-        for (const std::string& each : lines)
-            sending = sending && connection.send(chunk(each + "\n"));
-        if (plan.end != End::Stay && plan.end != End::Silent) {
-            finish(connection, plan.end);
-            return;
-        }
-        lock.lock();
-        const std::uint64_t before = version_;
-        const std::uint64_t bookmarks = watch.bookmarks;
-        changed_.wait_for(lock, std::chrono::milliseconds(50), [&] {
-            return stopping_ || ends_ != watch.ends || bookmarks_ != bookmarks ||
-                   (version_ != before && plan.end == End::Stay);
-        });
-        if (connection.gone()) return;
-    }
 }
 
 }  // namespace hearth::test

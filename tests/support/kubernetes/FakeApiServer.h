@@ -98,8 +98,22 @@ public:
     void shut();
 
 private:
-    struct Route;
-    struct Event;
+    /// The collection or object that a path names, and the verb of the request.
+    struct Route {
+        std::string collection;
+        std::string ns;
+        std::string name;
+        std::string subresource;
+        std::string verb;
+        std::string key() const { return ns.empty() ? name : ns + "/" + name; }
+    };
+    /// One change of an object; null: it did not exist before, or does not after.
+    struct Event {
+        std::uint64_t version;
+        std::string collection;
+        Json before;
+        Json after;
+    };
     struct Watch;
 
     static std::optional<Route> route(const SeenRequest& request);
@@ -112,6 +126,8 @@ private:
     Answer patch(const SeenRequest& request, const Route& route);
     Answer erase(const SeenRequest& request, const Route& route);
     Answer store(const Route& route, const std::string& key, const Json& before, Json after);
+    /// Checks that the object exists, is in the namespace (empty: any) and fits the selectors.
+    static bool selected(const Json& object, const SeenRequest& request, const std::string& ns);
     void watch(ServedConnection& connection, const SeenRequest& request, const Route& route);
     std::optional<Answer> refuseWatch(const SeenRequest& request) const;
     /// Returns the lines that the watch has not sent yet.
