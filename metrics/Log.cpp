@@ -56,6 +56,14 @@ void appendJson(std::string& line, std::string_view key, std::string_view value,
     }
 }
 
+/// The tenant that a line names; empty if it names none.
+std::string_view tenantOf(std::initializer_list<LogField> fields) {
+    for (const LogField& field : fields) {
+        if (field.key == "tenant") return field.value;
+    }
+    return {};
+}
+
 }  // namespace
 
 LogField::LogField(std::string_view k, double v) : key(k), number(std::isfinite(v)) {
@@ -109,7 +117,7 @@ std::string Log::line(LogFormat format, std::string_view level, std::string_view
 void Log::writeLine(std::string_view level, std::string_view event,
                     std::initializer_list<LogField> fields) const {
     std::string text = line(format_, level, event, fields);
-    if (tail_ != nullptr) tail_->add(text);
+    if (tail_ != nullptr) tail_->add(text, tenantOf(fields), event);
     if (writer_ != nullptr) return writer_->add(std::move(text));
     // If the log cannot be written, there is no place to report it.
     static_cast<void>(output_->write(text));

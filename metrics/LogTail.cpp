@@ -1,21 +1,22 @@
 #include "metrics/LogTail.h"
 
-#include <algorithm>
-
 namespace hearth::metrics {
+namespace {
 
-void LogTail::add(std::string_view line) {
+/// No event has "=" in its name, so no tenant's name can be an event's.
+std::string groupOfLine(std::string_view tenant, std::string_view event) {
+    return tenant.empty() ? std::string(event) : "tenant=" + std::string(tenant);
+}
+
+}  // namespace
+
+void LogTail::add(std::string_view line, std::string_view tenant, std::string_view event) {
     if (!line.empty() && line.back() == '\n') line.remove_suffix(1);
     bool watched = false;
     {
         const MutexLock lock(mutex_);
         watched = watchers_ > 0;
-        lines_.push_back({++last_, std::string(line)});
-        bytes_ += line.size();
-        while (bytes_ > most_ && lines_.size() > 1) {
-            bytes_ -= lines_.front().text.size();
-            lines_.pop_front();
-        }
+        lines_.push(groupOfLine(tenant, event), std::string(line), line.size());
     }
     if (watched) changed_.notifyAll();
 }
@@ -25,10 +26,10 @@ void LogTail::tell(const std::stop_token& stop) {
         {
             const MutexLock lock(mutex_);
             changed_.wait(mutex_, stop, [this]() HEARTH_REQUIRES(mutex_) {
-                return watchers_ > 0 && told_ != last_;
+                return watchers_ > 0 && told_ != lines_.last();
             });
-            if (watchers_ == 0 || told_ == last_) continue;
-            told_ = last_;
+            if (watchers_ == 0 || told_ == lines_.last()) continue;
+            told_ = lines_.last();
         }
         subscribers_.notify();
     }
@@ -51,17 +52,16 @@ std::shared_ptr<void> LogTail::subscribe(std::function<void()> changed) {
 
 std::vector<LogTail::Line> LogTail::after(std::uint64_t id, std::size_t most) const {
     const MutexLock lock(mutex_);
-    const std::uint64_t first = last_ + 1 - lines_.size();
-    const std::size_t skip = id < first ? 0 : static_cast<std::size_t>(id + 1 - first);
-    if (skip >= lines_.size()) return {};
-    const auto begin = lines_.begin() + static_cast<std::ptrdiff_t>(skip);
-    const std::size_t count = std::min(most, lines_.size() - skip);
-    return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+    std::vector<Line> found;
+    lines_.after(id, most, [&](std::uint64_t each, const std::string& text) {
+        found.push_back({each, text});
+    });
+    return found;
 }
 
 std::uint64_t LogTail::before(std::size_t most) const {
     const MutexLock lock(mutex_);
-    return last_ - std::min<std::uint64_t>(most, lines_.size());
+    return lines_.before(most);
 }
 
 }  // namespace hearth::metrics

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,23 +11,25 @@
 
 #include "base/Mutex.h"
 #include "base/Subscribers.h"
+#include "metrics/FairBuffer.h"
 
 namespace hearth::metrics {
 
-/// The last lines of the log, for readers through the API. Lines are dropped by their bytes, oldest
-/// first. Thread-safe.
+/// The last lines of the log, for readers through the API. If they have too many bytes, the tenant
+/// with the most loses its oldest line; lines without a tenant count by their event. Thread-safe.
 class LogTail {
 public:
     struct Line {
-        std::uint64_t id = 0;  ///< from 1, without gaps
+        std::uint64_t id = 0;  ///< from 1; a gap where lines were dropped
         std::string text;      ///< without its line break
     };
 
-    explicit LogTail(std::size_t most_bytes = 1U << 20U) : most_(most_bytes) {}
+    explicit LogTail(std::size_t most_bytes = 1U << 20U) : lines_(most_bytes) {}
     LogTail(const LogTail&) = delete;
     LogTail& operator=(const LogTail&) = delete;
 
-    void add(std::string_view line);
+    /// `tenant`: empty if the line names none; then its event counts.
+    void add(std::string_view line, std::string_view tenant = {}, std::string_view event = {});
     /// At most `most` lines with a greater id, oldest first.
     std::vector<Line> after(std::uint64_t id, std::size_t most) const;
     /// The id after which `most` lines remain.
@@ -39,11 +40,8 @@ public:
 private:
     void tell(const std::stop_token& stop);
 
-    const std::size_t most_;
     mutable Mutex mutex_;
-    std::deque<Line> lines_ HEARTH_GUARDED_BY(mutex_);
-    std::size_t bytes_ HEARTH_GUARDED_BY(mutex_) = 0;
-    std::uint64_t last_ HEARTH_GUARDED_BY(mutex_) = 0;
+    FairBuffer<std::string> lines_ HEARTH_GUARDED_BY(mutex_);
     std::uint64_t told_ HEARTH_GUARDED_BY(mutex_) = 0;
     std::size_t watchers_ HEARTH_GUARDED_BY(mutex_) = 0;
     StoppableCondition changed_;

@@ -36,8 +36,10 @@ LogTail& tailOf(const Services& services) {
 Operation linesOperation(const Services& services) {
     Operation op("GET", "/v1/logs", "listLogs", "The last lines of the server's log", "System");
     op.description =
-        "The last mebibyte of it, oldest first. With `Accept: text/event-stream` it goes on with "
-        "new lines, as events `line`; a slow client misses lines that are no longer kept.";
+        "The last mebibyte of it, oldest first. When it is full, the tenant with the most bytes in "
+        "it loses its oldest line; lines without a tenant count by their event. With `Accept: "
+        "text/event-stream` it goes on with new lines, as events `line`; a slow client misses "
+        "lines that are no longer kept. `Last-Event-ID: 0` begins with the oldest line.";
     op.role = Role::Admin;
     op.parameters = {
         queryParameter("limit", Schema::integer(0, 1000).fallback(100),

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <semaphore>
+#include <string>
 
 #include "metrics/Log.h"
 #include "metrics/LogTail.h"
@@ -31,6 +33,30 @@ TEST_CASE("a tail is bounded by bytes, and keeps at least the last line", "[unit
     tail.add(std::string(100, 'x'));
     REQUIRE(tail.after(0, 100).size() == 1);
     CHECK(tail.after(0, 100).front().id == 21);
+}
+
+TEST_CASE("a flood of lines pushes out no lines of other tenants and events", "[unit][metrics]") {
+    LogTail tail(4096);
+    Log log(-1, LogLevel::Info, LogFormat::Logfmt, &tail);
+    log.info("workspace.bound", {{"workspace", "w1"}, {"tenant", "quiet"}});
+    log.warn("sandbox.lost", {{"sandbox", "s1"}});
+    for (int i = 0; i < 500; ++i) log.info("claim.refused", {{"tenant", "loud"}, {"try", i}});
+    for (int i = 0; i < 500; ++i) log.warn("http.failed", {{"tenant", ""}, {"try", i}});
+    for (int i = 0; i < 500; ++i) log.info("claim.refused", {{"tenant", "http.failed"}});
+    const auto lines = tail.after(0, 1000);
+    REQUIRE(lines.size() > 10);
+    CHECK(lines[0].text.ends_with("workspace.bound workspace=w1 tenant=quiet"));
+    CHECK(lines[1].text.ends_with("sandbox.lost sandbox=s1"));
+    CHECK(lines.back().id == 1502);
+    CHECK(tail.before(lines.size() - 2) >= 2);
+    const auto of = [&](const std::string& text) {
+        return std::count_if(lines.begin(), lines.end(), [&](const LogTail::Line& line) {
+            return line.text.find(text) != std::string::npos;
+        });
+    };
+    CHECK(of("tenant=loud") >= 10);  // each of the three has about a third of what is left
+    CHECK(of("event=http.failed") >= 10);
+    CHECK(of("tenant=http.failed") >= 10);
 }
 
 TEST_CASE("who watches a tail hears of new lines, and may itself read it", "[unit][metrics]") {
