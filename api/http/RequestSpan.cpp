@@ -25,7 +25,7 @@ metrics::Span requestSpan(const Request& request, const Response& response, cons
     // Added one by one: a list in braces would copy each text once more.
     span.attributes.reserve(kMostAttributes);
     span.attributes.push_back({"http.response.status_code", std::int64_t{response.status}});
-    const auto add = [&](const char* key, std::string value) {
+    const auto add = [&](std::string_view key, std::string value) {
         if (!value.empty()) span.attributes.push_back({key, std::move(value)});
     };
     add("http.request.method", std::string(end.method));
@@ -36,7 +36,7 @@ metrics::Span requestSpan(const Request& request, const Response& response, cons
     add("url.path", std::string(shownPath(request)));
     add("http.route", std::string(end.route));
     add("user_agent.original", request.header("User-Agent").value_or(""));
-    add("hearth.tenant", std::string(end.tenant));
+    add(metrics::kTenantAttribute, std::string(end.tenant));
     add("hearth.error.code", std::string(response.error_code));
     if (!span.failed) return span;
     add("error.type", response.error_code.empty() ? std::to_string(response.status)

@@ -28,7 +28,8 @@ void recordClaim(const History& history, const Claimer::Claimed& claimed,
                     .parent = facts.trace.span_id,
                     .name = stage,
                     .start = start,
-                    .end = claimed.bound - ofMillis(left)});
+                    .end = claimed.bound - ofMillis(left),
+                    .attributes = {{metrics::kTenantAttribute, facts.tenant}}});
     });
     tracer.end({.context = facts.trace,
                 .parent = parent.span_id,
@@ -36,7 +37,7 @@ void recordClaim(const History& history, const Claimer::Claimed& claimed,
                 .start = claimed.bound - ofMillis(ledger.total_ms),
                 .end = claimed.bound,
                 .attributes = {{"hearth.pool", facts.pool},
-                               {"hearth.tenant", facts.tenant},
+                               {metrics::kTenantAttribute, facts.tenant},
                                {"hearth.workspace.id", facts.id},
                                {"hearth.sandbox.id", facts.sandbox},
                                {"hearth.claim.source", kClaimSources.of(ledger.source)}}});
@@ -53,7 +54,7 @@ void recordRefusedClaim(const History& history, const Principal& who, const std:
                 .start = since,
                 .end = history.clock.now(),
                 .attributes = {{"hearth.pool", pool},
-                               {"hearth.tenant", who.tenant},
+                               {metrics::kTenantAttribute, who.tenant},
                                {"hearth.error.code", code}},
                 .failed = true,
                 .why = code});

@@ -126,7 +126,7 @@ void ExecutionSettler::record(const LiveExecution& execution, const ExecutionVie
         .start = facts.requested,
         .end = times.ended,
         .attributes = {{"hearth.pool", workspace.pool},
-                       {"hearth.tenant", workspace.tenant},
+                       {metrics::kTenantAttribute, workspace.tenant},
                        {"hearth.workspace.id", workspace.id},
                        {"hearth.execution.id", facts.id},
                        {"hearth.execution.language",

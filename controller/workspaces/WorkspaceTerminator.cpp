@@ -219,7 +219,7 @@ TraceContext WorkspaceTerminator::record(const WorkspaceFacts& facts, EndReason 
                        .start = begin,
                        .end = history_.clock.now(),
                        .attributes = {{"hearth.pool", facts.pool},
-                                      {"hearth.tenant", facts.tenant},
+                                      {metrics::kTenantAttribute, facts.tenant},
                                       {"hearth.workspace.id", facts.id},
                                       {"hearth.sandbox.id", facts.sandbox},
                                       {"hearth.reclaim.reason", kEndReasons.of(reason)}}};

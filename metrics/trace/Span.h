@@ -18,6 +18,8 @@ struct Attribute {
     std::variant<std::string, std::int64_t, double, bool> value;
 };
 using Attributes = std::vector<Attribute>;
+/// The tenant that the work was done for. SpanQueue divides its places by it.
+inline constexpr std::string_view kTenantAttribute = "hearth.tenant";
 
 /// The names and texts that all spans of a server share.
 using Resource = std::vector<std::pair<std::string, std::string>>;

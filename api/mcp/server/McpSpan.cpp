@@ -34,7 +34,7 @@ metrics::Span callSpan(const Caller& caller, const Json& id, const CallEnd& end,
                        .attributes = {{"mcp.method.name", std::string(end.method)},
                                       {"mcp.protocol.version", caller.version},
                                       {"network.transport", "tcp"},
-                                      {"hearth.tenant", caller.context.who.tenant}},
+                                      {metrics::kTenantAttribute, caller.context.who.tenant}},
                        .failed = !well};
     const auto add = [&](const char* key, std::string value) {
         span.attributes.push_back({key, std::move(value)});

@@ -73,6 +73,7 @@ OtlpExporter::OtlpExporter(OtlpSettings settings, const Clock& clock, Log& log, 
       log_(log),
       metrics_(metrics),
       client_(settings_.url, optionsOf(settings_)),
+      queue_(settings_.queue),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 OtlpExporter::~OtlpExporter() {
@@ -86,8 +87,8 @@ OtlpExporter::~OtlpExporter() {
 
 void OtlpExporter::take(Span span) {
     const MutexLock lock(mutex_);
-    if (queue_.size() >= settings_.queue) return drop("queue_full", 1);
-    queue_.push_back(std::move(span));
+    const std::size_t lost = queue_.push(std::move(span));
+    if (lost > 0) return drop("queue_full", lost);
     if (queue_.size() == settings_.batch) wake_.notifyAll();
 }
 
@@ -99,12 +100,12 @@ void OtlpExporter::run(const std::stop_token& stop) {
             wake_.waitFor(mutex_, stop, settings_.delay, [this]() HEARTH_REQUIRES(mutex_) {
                 return queue_.size() >= settings_.batch;
             });
-            if (queue_.empty() && stop.stop_requested()) {
+            if (queue_.size() == 0 && stop.stop_requested()) {
                 done_ = true;
                 wake_.notifyAll();
                 return;
             }
-            spans.swap(queue_);
+            spans = queue_.takeAll();
         }
         sendAll(std::move(spans), stop);
     }

@@ -14,12 +14,13 @@
 #include "metrics/Metrics.h"
 #include "metrics/trace/Tracer.h"
 #include "metrics/trace/otlp/OtlpSettings.h"
+#include "metrics/trace/otlp/SpanQueue.h"
 
 namespace hearth::metrics {
 
 /// Sends spans to a receiver of OTLP over HTTP, in batches, from its own thread. The receiver
-/// never delays other work: at most `queue` spans wait, and further ones are dropped and
-/// counted.
+/// never delays other work: at most `queue` spans wait, shared by the tenants (SpanQueue); the rest
+/// is dropped and counted.
 class OtlpExporter final : public SpanSink {
 public:
     /// The references outlive it. Throws Error(InvalidArgument) for a URL or a file that cannot be
@@ -64,7 +65,7 @@ private:
     std::chrono::nanoseconds to_wall_{0};
     Mutex mutex_;
     StoppableCondition wake_;
-    std::vector<Span> queue_ HEARTH_GUARDED_BY(mutex_);
+    SpanQueue queue_ HEARTH_GUARDED_BY(mutex_);
     bool done_ HEARTH_GUARDED_BY(mutex_) = false;
     std::atomic<bool> abandoned_{false};  ///< ends a try under way
     std::jthread thread_;

@@ -27,7 +27,7 @@ struct OtlpSettings {
     std::chrono::milliseconds timeout{10'000};   ///< for one try
     std::chrono::milliseconds patience{30'000};  ///< for a batch, with all its tries
     std::chrono::milliseconds delay{5'000};      ///< the longest that a span waits for others
-    std::size_t queue = 2'048;                   ///< spans; further ones are dropped
+    std::size_t queue = 2'048;                   ///< spans that wait; the rest is dropped
     std::size_t batch = 512;
     Resource resource;  ///< shared by all spans: service.name and the like
     Sampler sampler;
