@@ -11,7 +11,7 @@
 
 #include "base/Mutex.h"
 #include "base/Subscribers.h"
-#include "metrics/FairBuffer.h"
+#include "base/tenants/FairBuffer.h"
 
 namespace hearth::metrics {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "metrics/FairBuffer.h"
+#include "base/tenants/FairBuffer.h"
 #include "metrics/trace/Span.h"
 
 namespace hearth::metrics {

@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "metrics/FairBuffer.h"
+#include "base/tenants/FairBuffer.h"
 
-namespace hearth::metrics {
+namespace hearth {
 namespace {
 
 using Items = std::vector<std::string>;
@@ -79,4 +79,4 @@ TEST_CASE("an emptied buffer begins anew, but counts its ids on", "[unit][metric
     CHECK(textsIn(buffer) == Items{"a3", "a4"});
 }
 
-}  // namespace hearth::metrics
+}  // namespace hearth

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace hearth::metrics {
+namespace hearth {
 
 /// The newest items up to a total weight. Beyond it, the group with the most weight loses its
 /// oldest item, so a flood in one group leaves the lighter groups alone. Keeps at least one item,
@@ -119,4 +119,4 @@ private:
     std::set<Rank> ranks_;
 };
 
-}  // namespace hearth::metrics
+}  // namespace hearth
