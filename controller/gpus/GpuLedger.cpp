@@ -39,45 +39,30 @@ std::vector<std::string> gpusOf(const std::map<std::string, std::string>& labels
 
 GpuLedger::GpuLedger(pool::GpuHost& host, WorkQueue& work, const History& history,
                      GpuPlacement placement)
-    : host_(host), work_(work), history_(history), placement_(placement), tenure_(host.tenure()) {
+    : host_(host),
+      work_(work),
+      history_(history),
+      placement_(placement),
+      records_(history.journal, history.log, host.tenure()) {
     load();
-    renew();
-}
-
-void GpuLedger::renew() {
-    try {
-        history_.journal.writeNow([this](Database& database) {
-            Statement(database,
-                      "UPDATE gpus SET clean_in = CASE clean_in WHEN ? THEN ? ELSE '' END")
-                .bind(tenure_.before)
-                .bind(tenure_.now)
-                .run();
-        });
-    } catch (const std::exception& e) {
-        // The next start then trusts none of these devices, and scrubs them all.
-        history_.log.warn("gpu.renewal_unwritten", {{"error", e.what()}});
-    }
 }
 
 void GpuLedger::load() {
-    history_.journal.read([this](Database& database) {
-        const MutexLock lock(mutex_);
-        Statement known(database, "SELECT uuid, clean_in, condemned FROM gpus");
-        while (known.step()) {
-            Device& device = devices_[known.text(0)];
-            device.seen.uuid = known.text(0);
-            device.clean = !tenure_.before.empty() && known.text(1) == tenure_.before;
-            device.condemned = known.text(2);
-        }
-        Statement lease(database, "SELECT uuid, sandbox, pool, shared, parent FROM gpu_leases");
-        while (lease.step()) {
-            Device& device = devices_[lease.text(0)];
-            device.seen.uuid = lease.text(0);
-            device.seen.parent = lease.text(4);
-            device.clean = false;
-            device.leases[lease.text(1)] = {lease.text(2), lease.integer(3) != 0, true};
-        }
-    });
+    const GpuRecords::Contents contents = records_.load();
+    const MutexLock lock(mutex_);
+    for (const GpuRecords::Device& known : contents.devices) {
+        Device& device = devices_[known.uuid];
+        device.seen.uuid = known.uuid;
+        device.clean = known.clean;
+        device.condemned = known.condemned;
+    }
+    for (const GpuRecords::Lease& lease : contents.leases) {
+        Device& device = devices_[lease.uuid];
+        device.seen.uuid = lease.uuid;
+        device.seen.parent = lease.parent;
+        device.clean = false;
+        device.leases[lease.sandbox] = {lease.pool, lease.shared, true};
+    }
 }
 
 GpuState GpuLedger::stateOf(const Device& device) {
@@ -159,45 +144,22 @@ void GpuLedger::keep(const pool::SandboxId& sandbox, const std::shared_ptr<void>
 }
 
 void GpuLedger::store(const pool::SandboxId& sandbox) {
-    struct Row {
-        std::string uuid;
-        std::string pool;
-        bool shared;
-        std::string parent;
-    };
-    std::vector<Row> rows;
+    std::vector<GpuRecords::Lease> rows;
     {
         const MutexLock lock(mutex_);
         for (const auto& [uuid, device] : devices_) {
             const auto found = device.leases.find(sandbox);
             if (found != device.leases.end()) {
                 rows.push_back(
-                    {uuid, found->second.pool, found->second.shared, device.seen.parent});
+                    {uuid, sandbox, found->second.pool, found->second.shared, device.seen.parent});
             }
         }
     }
     crashPoint("gpu.lease.before");
-    history_.journal.writeNow([&](Database& database) {
-        for (const Row& row : rows) {
-            Statement(database,
-                      "INSERT OR REPLACE INTO gpus (uuid, clean_in, condemned) VALUES "
-                      "(?, '', '')")
-                .bind(row.uuid)
-                .run();
-            Statement(database,
-                      "INSERT OR REPLACE INTO gpu_leases (uuid, sandbox, pool, shared, parent) "
-                      "VALUES (?,?,?,?,?)")
-                .bind(row.uuid)
-                .bind(sandbox)
-                .bind(row.pool)
-                .bind(static_cast<std::int64_t>(row.shared))
-                .bind(row.parent)
-                .run();
-        }
-    });
+    records_.store(rows);
     crashPoint("gpu.lease.after");
     const MutexLock lock(mutex_);
-    for (const Row& row : rows) {
+    for (const GpuRecords::Lease& row : rows) {
         Device& device = devices_.at(row.uuid);
         device.clean = false;
         const auto found = device.leases.find(sandbox);
@@ -220,26 +182,8 @@ void GpuLedger::drop(const pool::SandboxId& sandbox) {
         }
         if (!left.empty()) publish();
     }
-    if (stored) erase(sandbox);
+    if (stored) records_.erase(sandbox);
     for (const std::string& uuid : left) want(uuid);
-}
-
-void GpuLedger::erase(const pool::SandboxId& sandbox) {
-    bool erased = false;
-    try {
-        history_.journal.writeNow([&](Database& database) {
-            Statement(database, "DELETE FROM gpu_leases WHERE sandbox = ?").bind(sandbox).run();
-        });
-        erased = true;
-    } catch (const std::exception& e) {
-        history_.log.warn("gpu.lease_kept", {{"sandbox", sandbox}, {"error", e.what()}});
-    }
-    const MutexLock lock(mutex_);
-    if (erased) {
-        unerased_.erase(sandbox);
-    } else {
-        unerased_.insert(sandbox);
-    }
 }
 
 void GpuLedger::want(const std::string& uuid) {
@@ -272,14 +216,7 @@ ReconcileResult GpuLedger::scrub(const std::string& uuid) {
     history_.metrics.gpus().scrub(result.clean, seconds);
     if (result.clean) {
         try {
-            history_.journal.writeNow([&](Database& database) {
-                Statement(database,
-                          "INSERT OR REPLACE INTO gpus (uuid, clean_in, condemned) "
-                          "VALUES (?,?,'')")
-                    .bind(uuid)
-                    .bind(tenure_.now)
-                    .run();
-            });
+            records_.storeClean(uuid);
         } catch (...) {
             const MutexLock lock(mutex_);
             devices_.at(uuid).scrubbing = false;
@@ -315,18 +252,7 @@ void GpuLedger::condemn(const std::string& uuid, const std::string& why) {
                              .resource = uuid,
                              .reason = "ScrubFailed",
                              .message = "it is no longer given out: " + why});
-    try {
-        history_.journal.writeNow([&](Database& database) {
-            Statement(database,
-                      "INSERT OR REPLACE INTO gpus (uuid, clean_in, condemned) VALUES (?,'',?)")
-                .bind(uuid)
-                .bind(why)
-                .run();
-        });
-    } catch (const std::exception& e) {
-        // It is not clean on disk: the next start scrubs it.
-        history_.log.warn("gpu.condemned_unwritten", {{"gpu", uuid}, {"error", e.what()}});
-    }
+    records_.storeCondemned(uuid, why);
 }
 
 bool GpuLedger::retry(const std::string& uuid) {
@@ -335,12 +261,7 @@ bool GpuLedger::retry(const std::string& uuid) {
         const auto found = devices_.find(uuid);
         if (found == devices_.end() || stateOf(found->second) != GpuState::Condemned) return false;
     }
-    history_.journal.writeNow([&](Database& database) {
-        Statement(database,
-                  "INSERT OR REPLACE INTO gpus (uuid, clean_in, condemned) VALUES (?,'','')")
-            .bind(uuid)
-            .run();
-    });
+    records_.clearCondemned(uuid);
     {
         const MutexLock lock(mutex_);
         devices_.at(uuid).condemned.clear();
@@ -355,7 +276,6 @@ bool GpuLedger::look() {
     std::vector<std::string> dirty;
     std::vector<std::string> split;
     std::vector<std::string> gone;
-    std::set<pool::SandboxId> unerased;
     struct News {
         std::string uuid;
         std::string type;
@@ -397,13 +317,12 @@ bool GpuLedger::look() {
             device.present = false;
         }
         looked_ = true;
-        unerased = unerased_;
         publish();
     }
     for (const std::string& uuid : dirty) want(uuid);
-    for (const std::string& uuid : split) distrust(uuid);
+    for (const std::string& uuid : split) records_.distrust(uuid);
     for (const std::string& uuid : gone) loseSight(uuid);
-    for (const pool::SandboxId& sandbox : unerased) erase(sandbox);
+    records_.retryErasures();
     for (const News& one : news) {
         history_.log.info(one.type.c_str(), {{"gpu", one.uuid}, {"message", one.message}});
         history_.events.publish(
@@ -425,19 +344,7 @@ void GpuLedger::loseSight(const std::string& uuid) {
         if (!held) devices_.erase(found);
         if (held && !was_clean) return;
     }
-    distrust(uuid);
-}
-
-void GpuLedger::distrust(const std::string& uuid) {
-    try {
-        history_.journal.writeNow([&](Database& database) {
-            Statement(database, "DELETE FROM gpus WHERE uuid = ? AND condemned = ''")
-                .bind(uuid)
-                .run();
-        });
-    } catch (const std::exception& e) {
-        history_.log.warn("gpu.distrust_unwritten", {{"gpu", uuid}, {"error", e.what()}});
-    }
+    records_.distrust(uuid);
 }
 
 void GpuLedger::recover(std::vector<pool::SandboxInfo>& sandboxes) {

@@ -11,6 +11,7 @@
 
 #include "base/Mutex.h"
 #include "controller/contract/Gpus.h"
+#include "controller/gpus/GpuRecords.h"
 #include "controller/queue/ReconcileLoop.h"
 #include "controller/queue/WorkQueue.h"
 #include "controller/spec/GpuSpec.h"
@@ -111,13 +112,7 @@ private:
     /// is gone from the driver's list but not from its sandbox.
     bool heldThroughAnother(const Device& device) const HEARTH_REQUIRES(mutex_);
     void load();
-    /// Keeps devices clean in this start that were clean in the last one.
-    void renew();
     void want(const std::string& uuid);
-    /// Deletes the leases of a gone sandbox from the disk; a later look retries if that fails.
-    void erase(const pool::SandboxId& sandbox);
-    /// Marks the device as unclean from now on, in memory and on disk.
-    void distrust(const std::string& uuid);
     /// Handles a device that is gone: unclean if it comes back. Forgotten if no sandbox has it.
     void loseSight(const std::string& uuid);
     void publish() const HEARTH_REQUIRES(mutex_);
@@ -127,10 +122,9 @@ private:
     WorkQueue& work_;
     const History history_;
     const GpuPlacement placement_;
-    const pool::GpuTenure tenure_;
+    GpuRecords records_;
     mutable Mutex mutex_;
     bool looked_ HEARTH_GUARDED_BY(mutex_) = false;
-    std::set<pool::SandboxId> unerased_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, Device> devices_ HEARTH_GUARDED_BY(mutex_);
 };
 
