@@ -15,10 +15,17 @@
 #include "controller/contract/Timeline.h"
 #include "controller/spec/PoolSpec.h"
 #include "controller/workspaces/WorkspaceTable.h"
+#include "pool/agent/connection/AgentTypes.h"
 #include "pool/runtime/ContainerRuntime.h"
 #include "pool/runtime/ImageRuntime.h"
 
 namespace hearth::controller {
+
+/// The facts of a bind that are known before its sandbox is.
+struct ClaimBinding {
+    WorkspaceFacts facts;
+    agent::BindRequest told;
+};
 
 /// A claim that waits without a thread. Its owner runs the claim with it (ClaimPatience::wait),
 /// catches MustWait, subscribes, and runs the same claim again once it is due; this object keeps
@@ -92,6 +99,7 @@ public:
         waitFor(nullptr);
         quota.reset();
         places.clear();
+        bindings.clear();
         pool.reset();
         image = {};
         asked.reset();
@@ -107,6 +115,7 @@ public:
     std::set<std::string> without;               ///< pools that proved to lack its language
     std::optional<WorkspaceTable::Place> quota;  ///< held while it stands in line
     std::vector<WorkspaceTable::Place> places;   ///< likewise, for a claim of several workspaces
+    std::vector<ClaimBinding> bindings;          ///< one for each workspace, with its keys
     bool admitted = false;                       ///< it has passed its tenant's rate limit
     std::optional<TimePoint> asked;              ///< when it asked for the sandbox it waits for
     ClaimScene scene;                            ///< the state when it first asked

@@ -5,26 +5,17 @@
 
 #include "base/CrashPoint.h"
 #include "base/Error.h"
-#include "base/JsonText.h"
 #include "controller/claims/ClaimWait.h"
 #include "controller/claims/PoolChooser.h"
-#include "controller/contract/RequestLimits.h"
 #include "controller/workspaces/AgentErrors.h"
 #include "controller/workspaces/BindNote.h"
 #include "pool/agent/connection/AgentMessages.h"
-#include "pool/agent/protocol/Frame.h"
 #include "pool/spec/LanguageName.h"
 
 namespace hearth::controller {
 namespace {
 
 constexpr auto kBindTimeout = std::chrono::seconds(2);
-/// Bytes reserved for the numbers in a bind that are known only once its sandbox is.
-constexpr std::size_t kRoomForNumbers = 512;
-/// Bytes around a value: quotes, a colon, a comma.
-constexpr std::size_t kRoomForSigns = 8;
-/// Bytes around an archive: the names of its fields.
-constexpr std::size_t kRoomForArchive = 64;
 /// Refill and CPU weight are delayed until after the answer: at once they would take its CPU.
 constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
@@ -40,20 +31,6 @@ std::chrono::milliseconds bounded(std::optional<std::chrono::milliseconds> asked
     const std::chrono::milliseconds value = asked.value_or(standard);
     if (most.count() == 0) return value;
     return value.count() == 0 ? most : std::min(value, most);
-}
-
-/// Bytes of a claim's data, before escaping, and everything that stands around them.
-std::size_t roughSize(const agent::BindRequest& told, const WorkspaceFacts& facts) {
-    std::size_t size = facts.sealed.size() + facts.name.size() + told.trust.size() +
-                       told.fingerprint.size() + told.tenant.size() + told.claim_id.size() +
-                       told.workspace_id.size() + kRoomForNumbers;
-    for (const auto* map : {&told.labels, &told.env, &told.secrets}) {
-        for (const auto& [name, value] : *map) size += name.size() + value.size() + kRoomForSigns;
-    }
-    for (const agent::AptArchive& archive : told.apt) {
-        size += archive.source.size() + archive.keyring.size() + kRoomForArchive;
-    }
-    return size;
 }
 
 /// Adds the claim's trace to work that it leaves to do.
@@ -75,140 +52,11 @@ Claimer::Claimer(WorkspaceTable& table, const Supply& supply, const Epoch& epoch
       history_(history),
       broker_(broker) {}
 
-Claimer::Network Claimer::networkFor(const PoolSpec& spec, const WorkspaceRequest& request) {
-    Network out;
-    out.mode = spec.network;
-    if (request.network) {
-        if (*request.network > spec.network) {
-            throw Error(ErrorCode::InvalidSpec, std::string("the pool's network is ") +
-                                                    broker::kNetworkModes.of(spec.network) +
-                                                    ", not " +
-                                                    broker::kNetworkModes.of(*request.network))
-                .field("/network", "asks for more than the pool offers");
-        }
-        out.mode = *request.network;
-    }
-    const bool egress = out.mode == broker::NetworkMode::Egress;
-    if (egress) out.allow.push_back(spec.network_allow);
-    if (!request.allow) return out;
-    if (!egress) {
-        throw Error(ErrorCode::InvalidSpec, "an allow-list needs network Egress")
-            .field("/allow", "needs network Egress");
-    }
-    for (std::size_t i = 0; i < request.allow->size(); ++i) {
-        if (const auto wrong = broker::AllowList::wrong((*request.allow)[i])) {
-            throw Error(ErrorCode::InvalidArgument, *wrong)
-                .field("/allow/" + std::to_string(i), "is not a destination");
-        }
-    }
-    out.allow.push_back(*request.allow);
-    return out;
-}
-
-broker::KeyringFactory::Made Claimer::keysFor(const Wanted& wanted, const Network& network) const {
-    std::vector<broker::Credential> of_claim;
-    if (!wanted.request->credentials.is_null()) {
-        of_claim = broker::readClaimCredentials(wanted.request->credentials, wanted.tenant,
-                                                "/credentials");
-    }
-    if (network.mode != broker::NetworkMode::Egress) {
-        if (of_claim.empty()) return {};
-        throw Error(ErrorCode::InvalidSpec, "credentials need network Egress")
-            .field("/credentials", "needs network Egress");
-    }
-    const std::vector<broker::Credential>& of_pool = wanted.pool->spec.network_credentials;
-    broker::NetworkPolicy policy;
-    if (!of_claim.empty()) {  // no other case needs the policy
-        WorkspaceFacts reach;
-        reach.network = network.mode;
-        reach.allow = network.allow;
-        policy = networkPolicy(reach);
-    }
-    for (std::size_t i = 0; i < of_claim.size(); ++i) {
-        const std::string pointer = "/credentials/" + std::to_string(i);
-        if (!policy.allows(of_claim[i].destination)) {
-            throw Error(ErrorCode::InvalidSpec, of_claim[i].destination.text() +
-                                                    " is not on the allow-list of this workspace")
-                .field(pointer + "/host", "is not allowed");
-        }
-        for (const broker::Credential& credential : of_pool) {
-            if (!broker::collide(credential, of_claim[i])) continue;
-            throw Error(ErrorCode::InvalidSpec, "the pool has a credential for this already")
-                .field(pointer, "is set by the pool already");
-        }
-    }
-    return broker_.keyrings().make(of_pool, of_claim);
-}
-
-void Claimer::close(const Wanted& wanted, Network& network) const {
-    broker::KeyringFactory::Made keys = keysFor(wanted, network);
-    network.keyring = std::move(keys.keyring);
-    network.sealed = broker_.claimSeal().close(
-        {network.mode, network.allow, std::move(keys.kept), wanted.tenant, wanted.workspace_id},
-        wanted.claim_id);
-    // A sandbox that gets too much data refuses the claim and is lost.
-    const std::size_t told = network.sealed.size() + dumpJson(Json(wanted.request->labels)).size() +
-                             dumpJson(Json(wanted.request->name.value_or(""))).size();
-    if (told > kMostTold) {
-        throw Error(ErrorCode::InvalidArgument,
-                    "name, labels, allow and credentials are too large for a sandbox")
-            .hint("together they may have at most 56 KiB, with allow and credentials in base64");
-    }
-}
-
-Claimer::Binding Claimer::prepare(const Wanted& wanted, const Network& network) const {
-    const WorkspaceRequest& request = *wanted.request;
-    Binding out;
-    WorkspaceFacts& facts = out.facts;
-    facts.id = wanted.workspace_id;
-    facts.tenant = wanted.tenant;
-    facts.pool = wanted.pool->name;
-    facts.claim_id = wanted.claim_id;
-    facts.fingerprint = request.fingerprint;
-    facts.name = request.name.value_or("");
-    facts.max_lifetime = wanted.pool->spec.max_lifetime;
-    facts.one_shot = wanted.one_shot;
-    facts.count_running_work = wanted.pool->spec.count_running_work;
-    facts.warn_before = wanted.pool->spec.warn_before;
-    facts.pause_when_idle = wanted.pool->spec.on_idle == OnIdle::Pause && !wanted.one_shot;
-    facts.network = network.mode;
-    facts.allow = network.allow;
-    facts.keyring = network.keyring;
-    facts.sealed = network.sealed;
-    facts.trace = wanted.trace;
-
-    agent::BindRequest& told = out.told;
-    told.claim_id = facts.claim_id;
-    told.tenant = facts.tenant;
-    told.workspace_id = facts.id;
-    told.fingerprint = facts.fingerprint;
-    told.labels = request.labels;
-    told.note = bindNote(facts, broker_.claimSeal());
-    told.env = broker_.environment(facts.network);
-    told.apt = broker_.aptArchives(facts.network);
-    if (facts.keyring && facts.keyring->authority() != nullptr) {
-        told.trust = facts.keyring->authority()->certificatePem();
-    }
-    for (const auto& [name, value] : request.env) told.env[name] = value;
-    told.secrets = request.secrets;
-    // Encode only a claim that could be too large.
-    if (kMostEscaped * roughSize(told, facts) + kRoomForNumbers > agent::kMaxPayload &&
-        agent::encodeBind(told).size() + kRoomForNumbers > agent::kMaxPayload) {
-        throw Error(ErrorCode::PayloadTooLarge, "the claim is too large for a sandbox")
-            .hint(
-                "env, secrets and labels may have at most 256 KiB together; put larger values into "
-                "files");
-    }
-    return out;
-}
-
 Claimer::Claimed Claimer::claim(const Wanted& wanted) {
     const std::string& pool = wanted.pool->name;
     const TimePoint begin = wanted.request->started_at == TimePoint{} ? history_.clock.now()
                                                                       : wanted.request->started_at;
-    Network network = networkFor(wanted.pool->spec, *wanted.request);
-    close(wanted, network);
-    const Binding binding = prepare(wanted, network);
+    const Network network = check(wanted);
     // A claim without a thread keeps its state here until it runs again.
     ClaimWait own;
     ClaimWait& kept = wanted.request->patience.wait ? *wanted.request->patience.wait : own;
@@ -223,6 +71,8 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
         if (!std::exchange(kept.admitted, true)) {
             table_.quotas().admit(wanted.tenant, 1, history_.clock.now());
         }
+        // Keys are expensive, so a claim beyond its quota or rate makes none.
+        prepareAll(kept, {&wanted, 1}, network);
         ask(kept, pool);
         const pool::Member member = supply_.claims.acquire(
             *wanted.pool, {wanted.workspace_id, wanted.tenant, wanted.request->patience,
@@ -232,7 +82,8 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
         const TimePoint asked = *std::exchange(kept.asked, std::nullopt);
         const TimePoint picked = history_.clock.now();
         const Attempt in{member, attempt, {begin, asked, picked, {}}, kept.scene};
-        const std::shared_ptr<Workspace> workspace = bind(wanted, binding, in, *place);
+        const std::shared_ptr<Workspace> workspace =
+            bind(wanted, kept.bindings.front(), in, *place);
         supply_.work.addAfter(causedBy(wanted, {WorkKind::Pool, pool}), kBehind);
         supply_.work.addAfter({WorkKind::Weight, member.id}, kBehind);
         if (!workspace && attempt < kMostAttempts) continue;
@@ -312,14 +163,9 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all) 
     }
     const TimePoint begin =
         first.request->started_at == TimePoint{} ? history_.clock.now() : first.request->started_at;
-    std::vector<Binding> bindings;
+    const Network network = check(first);
     std::vector<std::string> ids;
-    for (const Wanted& wanted : all) {
-        Network network = networkFor(spec, *wanted.request);
-        close(wanted, network);
-        bindings.push_back(prepare(wanted, network));
-        ids.push_back(wanted.workspace_id);
-    }
+    for (const Wanted& wanted : all) ids.push_back(wanted.workspace_id);
     ClaimWait own;
     ClaimWait& kept = first.request->patience.wait ? *first.request->patience.wait : own;
     if (kept.places.empty()) {
@@ -330,6 +176,7 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all) 
         table_.quotas().admit(first.tenant, static_cast<std::uint32_t>(all.size()),
                               history_.clock.now());
     }
+    prepareAll(kept, all, network);
     ask(kept, pool);
     std::vector<pool::Member> members = supply_.claims.acquireAll(
         *first.pool, {"", first.tenant, first.request->patience, first.tell_why, &kept.scene}, ids);
@@ -344,7 +191,7 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all) 
             requireQuota(first, members[at], kept.places[at]);
             const Attempt in{members[at], 1, {begin, asked, picked, {}}, kept.scene};
             const std::shared_ptr<Workspace> workspace =
-                bind(all[at], bindings[at], in, kept.places[at]);
+                bind(all[at], kept.bindings[at], in, kept.places[at]);
             if (!workspace) {
                 throw Error(ErrorCode::SandboxLost,
                             "a sandbox of pool " + pool + " did not accept the claim")
@@ -393,7 +240,7 @@ void Claimer::requireLanguage(const WorkspaceRequest& request, const pool::Membe
                      {known.begin(), known.end()});
 }
 
-std::shared_ptr<Workspace> Claimer::bind(const Wanted& wanted, const Binding& binding,
+std::shared_ptr<Workspace> Claimer::bind(const Wanted& wanted, const ClaimBinding& binding,
                                          const Attempt& attempt, WorkspaceTable::Place& place) {
     try {
         return tryBind(wanted, binding, attempt, place);
@@ -426,12 +273,13 @@ bool Claimer::narrow(const ClaimLimits& asked, const pool::Member& member, Works
     return true;
 }
 
-std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding& binding,
+std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const ClaimBinding& binding,
                                             const Attempt& attempt, WorkspaceTable::Place& place) {
     const WorkspaceRequest& request = *wanted.request;
     const pool::Member& member = attempt.member;
     const PoolSpec& spec = wanted.pool->spec;
     WorkspaceFacts facts = binding.facts;
+    facts.trace = wanted.trace;  // the binding may be of an earlier run
     facts.sandbox = member.id;
     facts.limits = member.limits;
     facts.gpus = member.gpus;

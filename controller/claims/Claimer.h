@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,23 +55,22 @@ private:
     struct Network {
         broker::NetworkMode mode = broker::NetworkMode::None;
         std::vector<std::vector<std::string>> allow;  ///< WorkspaceFacts::allow
+        std::vector<broker::Credential> credentials;  ///< the claim's own
         std::shared_ptr<const broker::Keyring> keyring;
         std::string sealed;  ///< all of it, sealed for its claim
     };
     static Network networkFor(const PoolSpec& spec, const WorkspaceRequest& request);
-    /// Returns the pool's credentials, and the claim's for destinations that the workspace may
-    /// reach, as a keyring, with the data to make it again.
-    broker::KeyringFactory::Made keysFor(const Wanted& wanted, const Network& network) const;
+    /// Returns the claim's credentials; all are for destinations that the workspace may reach.
+    static std::vector<broker::Credential> credentialsFor(const Wanted& wanted,
+                                                          const Network& network);
+    /// Checks all of it that costs little, before the claim takes anything. Makes no keys.
+    static Network check(const Wanted& wanted);
     /// Adds the keyring, and seals the claim's owner and the network facts that the agent keeps.
     void close(const Wanted& wanted, Network& network) const;
-
-    /// The facts of a bind that are known before its sandbox is.
-    struct Binding {
-        WorkspaceFacts facts;
-        agent::BindRequest told;
-    };
     /// Throws Error(PayloadTooLarge) if the claim is too large for any sandbox.
-    Binding prepare(const Wanted& wanted, const Network& network) const;
+    ClaimBinding prepare(const Wanted& wanted, Network network) const;
+    /// Prepares the claims, unless an earlier run of this one has done so.
+    void prepareAll(ClaimWait& kept, std::span<const Wanted> all, const Network& network) const;
     /// Throws NoLanguage and gives the member back: earlier there was no member to ask.
     void requireLanguage(const WorkspaceRequest& request, const pool::Member& member);
     /// The times at which a claim came, asked for a sandbox, got it, and was bound.
@@ -100,9 +100,9 @@ private:
                       WorkspaceTable::Place& place);
     /// Null if this sandbox failed and another one may do. Whatever is thrown, the member does not
     /// stay claimed without a workspace.
-    std::shared_ptr<Workspace> bind(const Wanted& wanted, const Binding& binding,
+    std::shared_ptr<Workspace> bind(const Wanted& wanted, const ClaimBinding& binding,
                                     const Attempt& attempt, WorkspaceTable::Place& place);
-    std::shared_ptr<Workspace> tryBind(const Wanted& wanted, const Binding& binding,
+    std::shared_ptr<Workspace> tryBind(const Wanted& wanted, const ClaimBinding& binding,
                                        const Attempt& attempt, WorkspaceTable::Place& place);
 
     /// Limits the sandbox if the claim asks for it, and puts the limits into `facts`. False if

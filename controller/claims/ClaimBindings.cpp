@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/Error.h"
+#include "base/JsonText.h"
+#include "controller/claims/ClaimWait.h"
+#include "controller/claims/Claimer.h"
+#include "controller/contract/RequestLimits.h"
+#include "controller/workspaces/BindNote.h"
+#include "pool/agent/connection/AgentMessages.h"
+#include "pool/agent/protocol/Frame.h"
+
+/// The parts of a Claimer that need no sandbox: checks, keys, and the facts of a bind.
+namespace hearth::controller {
+namespace {
+
+/// Bytes reserved for the numbers in a bind that are known only once its sandbox is.
+constexpr std::size_t kRoomForNumbers = 512;
+/// Bytes around a value: quotes, a colon, a comma.
+constexpr std::size_t kRoomForSigns = 8;
+/// Bytes around an archive: the names of its fields.
+constexpr std::size_t kRoomForArchive = 64;
+
+/// Bytes of a claim's data, before escaping, and everything that stands around them.
+std::size_t roughSize(const agent::BindRequest& told, const WorkspaceFacts& facts) {
+    std::size_t size = facts.sealed.size() + facts.name.size() + told.trust.size() +
+                       told.fingerprint.size() + told.tenant.size() + told.claim_id.size() +
+                       told.workspace_id.size() + kRoomForNumbers;
+    for (const auto* map : {&told.labels, &told.env, &told.secrets}) {
+        for (const auto& [name, value] : *map) size += name.size() + value.size() + kRoomForSigns;
+    }
+    for (const agent::AptArchive& archive : told.apt) {
+        size += archive.source.size() + archive.keyring.size() + kRoomForArchive;
+    }
+    return size;
+}
+
+}  // namespace
+
+Claimer::Network Claimer::networkFor(const PoolSpec& spec, const WorkspaceRequest& request) {
+    Network out;
+    out.mode = spec.network;
+    if (request.network) {
+        if (*request.network > spec.network) {
+            throw Error(ErrorCode::InvalidSpec, std::string("the pool's network is ") +
+                                                    broker::kNetworkModes.of(spec.network) +
+                                                    ", not " +
+                                                    broker::kNetworkModes.of(*request.network))
+                .field("/network", "asks for more than the pool offers");
+        }
+        out.mode = *request.network;
+    }
+    const bool egress = out.mode == broker::NetworkMode::Egress;
+    if (egress) out.allow.push_back(spec.network_allow);
+    if (!request.allow) return out;
+    if (!egress) {
+        throw Error(ErrorCode::InvalidSpec, "an allow-list needs network Egress")
+            .field("/allow", "needs network Egress");
+    }
+    for (std::size_t i = 0; i < request.allow->size(); ++i) {
+        if (const auto wrong = broker::AllowList::wrong((*request.allow)[i])) {
+            throw Error(ErrorCode::InvalidArgument, *wrong)
+                .field("/allow/" + std::to_string(i), "is not a destination");
+        }
+    }
+    out.allow.push_back(*request.allow);
+    return out;
+}
+
+std::vector<broker::Credential> Claimer::credentialsFor(const Wanted& wanted,
+                                                        const Network& network) {
+    std::vector<broker::Credential> of_claim;
+    if (!wanted.request->credentials.is_null()) {
+        of_claim = broker::readClaimCredentials(wanted.request->credentials, wanted.tenant,
+                                                "/credentials");
+    }
+    if (network.mode != broker::NetworkMode::Egress) {
+        if (of_claim.empty()) return of_claim;
+        throw Error(ErrorCode::InvalidSpec, "credentials need network Egress")
+            .field("/credentials", "needs network Egress");
+    }
+    const std::vector<broker::Credential>& of_pool = wanted.pool->spec.network_credentials;
+    broker::NetworkPolicy policy;
+    if (!of_claim.empty()) {  // no other case needs the policy
+        WorkspaceFacts reach;
+        reach.network = network.mode;
+        reach.allow = network.allow;
+        policy = networkPolicy(reach);
+    }
+    for (std::size_t i = 0; i < of_claim.size(); ++i) {
+        const std::string pointer = "/credentials/" + std::to_string(i);
+        if (!policy.allows(of_claim[i].destination)) {
+            throw Error(ErrorCode::InvalidSpec, of_claim[i].destination.text() +
+                                                    " is not on the allow-list of this workspace")
+                .field(pointer + "/host", "is not allowed");
+        }
+        for (const broker::Credential& credential : of_pool) {
+            if (!broker::collide(credential, of_claim[i])) continue;
+            throw Error(ErrorCode::InvalidSpec, "the pool has a credential for this already")
+                .field(pointer, "is set by the pool already");
+        }
+    }
+    return of_claim;
+}
+
+Claimer::Network Claimer::check(const Wanted& wanted) {
+    Network network = networkFor(wanted.pool->spec, *wanted.request);
+    network.credentials = credentialsFor(wanted, network);
+    return network;
+}
+
+void Claimer::close(const Wanted& wanted, Network& network) const {
+    broker::KeyringFactory::Made keys;
+    if (network.mode == broker::NetworkMode::Egress) {
+        keys = broker_.keyrings().make(wanted.pool->spec.network_credentials, network.credentials);
+    }
+    network.keyring = std::move(keys.keyring);
+    network.sealed = broker_.claimSeal().close(
+        {network.mode, network.allow, std::move(keys.kept), wanted.tenant, wanted.workspace_id},
+        wanted.claim_id);
+    // A sandbox that gets too much data refuses the claim and is lost.
+    const std::size_t told = network.sealed.size() + dumpJson(Json(wanted.request->labels)).size() +
+                             dumpJson(Json(wanted.request->name.value_or(""))).size();
+    if (told > kMostTold) {
+        throw Error(ErrorCode::InvalidArgument,
+                    "name, labels, allow and credentials are too large for a sandbox")
+            .hint("together they may have at most 56 KiB, with allow and credentials in base64");
+    }
+}
+
+ClaimBinding Claimer::prepare(const Wanted& wanted, Network network) const {
+    close(wanted, network);
+    const WorkspaceRequest& request = *wanted.request;
+    ClaimBinding out;
+    WorkspaceFacts& facts = out.facts;
+    facts.id = wanted.workspace_id;
+    facts.tenant = wanted.tenant;
+    facts.pool = wanted.pool->name;
+    facts.claim_id = wanted.claim_id;
+    facts.fingerprint = request.fingerprint;
+    facts.name = request.name.value_or("");
+    facts.max_lifetime = wanted.pool->spec.max_lifetime;
+    facts.one_shot = wanted.one_shot;
+    facts.count_running_work = wanted.pool->spec.count_running_work;
+    facts.warn_before = wanted.pool->spec.warn_before;
+    facts.pause_when_idle = wanted.pool->spec.on_idle == OnIdle::Pause && !wanted.one_shot;
+    facts.network = network.mode;
+    facts.allow = network.allow;
+    facts.keyring = network.keyring;
+    facts.sealed = network.sealed;
+    facts.trace = wanted.trace;
+
+    agent::BindRequest& told = out.told;
+    told.claim_id = facts.claim_id;
+    told.tenant = facts.tenant;
+    told.workspace_id = facts.id;
+    told.fingerprint = facts.fingerprint;
+    told.labels = request.labels;
+    told.note = bindNote(facts, broker_.claimSeal());
+    told.env = broker_.environment(facts.network);
+    told.apt = broker_.aptArchives(facts.network);
+    if (facts.keyring && facts.keyring->authority() != nullptr) {
+        told.trust = facts.keyring->authority()->certificatePem();
+    }
+    for (const auto& [name, value] : request.env) told.env[name] = value;
+    told.secrets = request.secrets;
+    // Encode only a claim that could be too large.
+    if (kMostEscaped * roughSize(told, facts) + kRoomForNumbers > agent::kMaxPayload &&
+        agent::encodeBind(told).size() + kRoomForNumbers > agent::kMaxPayload) {
+        throw Error(ErrorCode::PayloadTooLarge, "the claim is too large for a sandbox")
+            .hint(
+                "env, secrets and labels may have at most 256 KiB together; put larger values into "
+                "files");
+    }
+    return out;
+}
+
+void Claimer::prepareAll(ClaimWait& kept, std::span<const Wanted> all,
+                         const Network& network) const {
+    const auto is_of = [](const ClaimBinding& made, const Wanted& wanted) {
+        return made.facts.claim_id == wanted.claim_id;
+    };
+    if (std::ranges::equal(kept.bindings, all, is_of)) return;
+    kept.bindings.clear();
+    for (const Wanted& wanted : all) kept.bindings.push_back(prepare(wanted, network));
+}
+
+}  // namespace hearth::controller
