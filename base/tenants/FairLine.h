@@ -45,18 +45,16 @@ public:
     /// null if none may.
     template <typename May>
     const T* nextIf(const May& may) const {
-        for (const Queue& each : queues_) {
-            const T& first = each.items.front().item;
-            if (may(each.tenant, first)) return &first;
-        }
-        return nullptr;
+        const auto queue = firstOf(
+            queues_, [&](const Queue& each) { return may(each.tenant, each.items.front().item); });
+        return queue == queues_.end() ? nullptr : &queue->items.front().item;
     }
     /// The next item of the tenants that `may` have their turn now; nullopt if none may.
     template <typename May>
     std::optional<T> popIf(const May& may) {
-        const auto queue = std::find_if(queues_.begin(), queues_.end(),
-                                        [&](const Queue& each) { return may(each.tenant); });
+        const auto queue = firstOf(queues_, [&](const Queue& each) { return may(each.tenant); });
         if (queue == queues_.end()) return std::nullopt;
+        passTo(queue);
         std::optional<T> item = std::move(queue->items.front().item);
         queue->served += queue->items.front().cost;
         queue->items.pop_front();
@@ -151,7 +149,31 @@ private:
         std::deque<Entry> items;  ///< never empty
         std::size_t weight = 1;
         std::size_t served = 0;  ///< the cost in its present turn, and what it had too much before
+
+        /// The number of turns that it had in advance.
+        std::size_t owed() const { return served / weight; }
     };
+    /// Returns the queue that comes first of those that `may`, if turns had in advance are skipped.
+    template <typename Queues, typename May>
+    static auto firstOf(Queues& queues, const May& may) {
+        auto first = queues.end();
+        for (auto each = queues.begin(); each != queues.end(); ++each) {
+            if ((first == queues.end() || each->owed() < first->owed()) && may(*each)) first = each;
+        }
+        return first;
+    }
+    /// Passes over the turns that tenants had in advance until it is this one's: if it stands
+    /// behind tenants that may not have their turn, skipPaid() does not reach it.
+    void passTo(const typename std::list<Queue>::iterator& queue) {
+        while (true) {
+            for (auto next = queues_.begin(); next != queue;) {
+                const auto each = next++;
+                if (each->owed() > 0) endTurn(each);
+            }
+            if (queue->owed() == 0) return;
+            endTurn(queue);
+        }
+    }
     void endTurn(const typename std::list<Queue>::iterator& queue) {
         queue->served -= std::min(queue->served, queue->weight);
         queues_.splice(queues_.end(), queues_, queue);
@@ -172,7 +194,7 @@ private:
     }
     /// Passes over the turns that tenants had in advance.
     void skipPaid() {
-        while (!queues_.empty() && queues_.front().served >= queues_.front().weight) {
+        while (!queues_.empty() && queues_.front().owed() > 0) {
             endTurn(queues_.begin());
         }
     }

@@ -121,3 +121,31 @@ TEST_CASE("a tenant that leaves the line and comes back still owes its turns",
     empty.push("b", 3);
     CHECK(popped(empty) == std::vector<int>{2, 3});
 }
+
+TEST_CASE("behind a tenant that may not have its turn, the others still skip turns that they owe",
+          "[unit][controller]") {
+    const auto not_a = [](const std::string& tenant) { return tenant != "a"; };
+    const auto rest = [&](FairLine<int>& line) {
+        std::vector<int> out;
+        while (const int* next = line.nextIf([&](const auto& of, int) { return not_a(of); })) {
+            out.push_back(*next);
+            CHECK(line.popIf(not_a) == out.back());
+        }
+        return out;
+    };
+    FairLine<int> line;
+    line.push("a", 0);
+    line.push("b", 1, 1, 3);
+    for (const int b : {2, 3}) line.push("b", b);
+    for (const int c : {4, 5, 6}) line.push("c", c);
+    CHECK(rest(line) == std::vector<int>{1, 4, 5, 6, 2, 3});
+    // While nobody else may be served, it owes for no more than its last item.
+    for (const int b : {11, 12, 13, 14, 15}) {
+        line.push("b", b, 1, 3);
+        CHECK(line.popIf(not_a) == b);
+    }
+    line.push("b", 16);
+    for (const int c : {21, 22, 23, 24}) line.push("c", c);
+    CHECK(rest(line) == std::vector<int>{21, 22, 16, 23, 24});
+    CHECK(popped(line) == std::vector<int>{0});
+}

@@ -177,6 +177,32 @@ TEST_CASE("a claim of several costs its tenant as many turns", "[unit][controlle
     CHECK_FALSE(others[2]->due());
 }
 
+TEST_CASE("a claim of several costs as many turns behind a claim that cannot be served, too",
+          "[unit][controller][quota]") {
+    SharedLine q;
+    const auto five = std::make_shared<ClaimWait>();
+    const auto two = std::make_shared<ClaimWait>();
+    const auto one = std::make_shared<ClaimWait>();
+    std::vector<std::shared_ptr<ClaimWait>> others;
+    CHECK(q.run("s", five, 5).empty());
+    q.queue.limit("p", 4);
+    CHECK(q.run("t", two, 2).empty());
+    CHECK(q.run("t", one).empty());
+    for (int i = 0; i < 3; ++i) {
+        others.push_back(std::make_shared<ClaimWait>());
+        CHECK(q.run("u", others.back()).empty());
+    }
+    q.makeReady(4);
+    CHECK(two->due());
+    CHECK(others[0]->due());
+    CHECK(others[1]->due());
+    CHECK_FALSE(one->due());
+    q.makeReady(1);
+    CHECK(one->due());
+    CHECK_FALSE(others[2]->due());
+    CHECK_FALSE(five->due());
+}
+
 TEST_CASE("claims of several, one after another, do not hold up other tenants for ever",
           "[unit][controller][quota]") {
     SharedLine q;
