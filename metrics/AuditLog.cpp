@@ -64,6 +64,16 @@ AuditLog::AuditLog(std::string path, const Clock& clock, Log& log, Metrics& metr
                  }},
             clock, log) {}
 
+AuditLog::~AuditLog() {
+    std::list<Denials> left;
+    {
+        const MutexLock lock(mutex_);
+        by_kind_.clear();
+        left.swap(denials_);
+    }
+    writeCounted(left);
+}
+
 std::string AuditLog::line(const AuditEntry& entry, WallTime when, std::uint64_t more) {
     Json out = Json::object();
     out["time"] = formatRfc3339(when);
@@ -94,10 +104,14 @@ void AuditLog::record(const AuditEntry& entry) {
         return;
     }
     const Due due = fold(entry, when);
-    for (const Denials& old : due.evicted) {
-        file_.add(line(old.last, old.last_at, old.more - 1) + "\n");
-    }
+    writeCounted(due.evicted);
     if (due.now) file_.add(line(entry, when, due.more) + "\n");
+}
+
+void AuditLog::writeCounted(const std::list<Denials>& kinds) {
+    for (const Denials& each : kinds) {
+        if (each.more > 0) file_.add(line(each.last, each.last_at, each.more - 1) + "\n");
+    }
 }
 
 AuditLog::Due AuditLog::fold(const AuditEntry& denial, WallTime when) {
@@ -121,7 +135,6 @@ AuditLog::Due AuditLog::fold(const AuditEntry& denial, WallTime when) {
         if (denials_.size() >= kMostKinds) {
             by_kind_.erase(denials_.front().kind);
             due.evicted.splice(due.evicted.end(), denials_, denials_.begin());
-            if (due.evicted.front().more == 0) due.evicted.clear();
         }
         Denials& denials = denials_.emplace_back();
         denials.kind = std::move(kind);

@@ -45,6 +45,10 @@ public:
 
     /// An empty `path` records nothing. Throws system_error if the file cannot be opened now.
     AuditLog(std::string path, const Clock& clock, Log& log, Metrics& metrics);
+    /// Writes the last one of the denials that were only counted since a line, with their number.
+    ~AuditLog();
+    AuditLog(const AuditLog&) = delete;
+    AuditLog& operator=(const AuditLog&) = delete;
 
     bool enabled() const { return file_.enabled(); }
     void record(const AuditEntry& entry);
@@ -67,8 +71,10 @@ private:
     struct Due {
         bool now = false;              ///< its own
         std::uint64_t more = 0;        ///< equal ones skipped since the last line
-        std::list<Denials> evicted{};  ///< at most one kind, with a count to write
+        std::list<Denials> evicted{};  ///< at most one kind
     };
+    /// Writes a line for denials that were only counted.
+    void writeCounted(const std::list<Denials>& kinds);
     /// Counts the denial, or remembers its kind.
     Due fold(const AuditEntry& denial, WallTime when);
 

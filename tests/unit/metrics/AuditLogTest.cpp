@@ -151,6 +151,21 @@ TEST_CASE("the same denial over and over is one line a second, which counts the 
     CHECK(lines[4]["more"] == 2);
 }
 
+TEST_CASE("denials that were only counted are written at the log's end", "[unit][audit]") {
+    Ground ground;
+    ManualClock clock;
+    {
+        AuditLog audit(ground.file.string(), clock, ground.log, ground.metrics);
+        for (int i = 0; i < 5; ++i) audit.record(entry("ws_" + std::to_string(i), 401));
+        audit.record(entry("", 403));  // has its line
+    }
+    const auto lines = entriesIn(ground.file);
+    REQUIRE(lines.size() == 3);
+    CHECK(lines[2]["status"] == 401);
+    CHECK(lines[2]["resource"] == "ws_4");
+    CHECK(lines[2]["more"] == 3);
+}
+
 TEST_CASE("denials on other routes and of other callers are lines of their own", "[unit][audit]") {
     Ground ground;
     ManualClock clock;
