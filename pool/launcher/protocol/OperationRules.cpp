@@ -49,7 +49,7 @@ struct RulesOf {
         return {"forgetImages", Slot::Image, seconds(120), seconds(300), "", true};
     }
     OperationRules operator()(const AddLayerRequest& r) const {
-        return {"addLayer", Slot::Image, seconds(600), seconds(1230), r.digest, true, true};
+        return {"addLayer", Slot::Image, seconds(600), seconds(1230), r.digest, true};
     }
     OperationRules operator()(const RemoveLayerRequest& r) const {
         return {"removeLayer", Slot::Image, seconds(120), seconds(300), r.digest, true};

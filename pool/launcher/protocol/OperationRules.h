@@ -32,8 +32,10 @@ struct OperationRules {
     std::chrono::seconds limit;     ///< then the launcher kills the operation
     std::chrono::seconds patience;  ///< then the client gives up; includes a wait before it
     std::string subject;            ///< sandbox, image or layer; empty: the machine
-    bool alone = false;   ///< no other of its kind at once: one image unpacked, one sweep done
-    bool behind = false;  ///< runs after the answers: yields to requests
+    bool alone = false;  ///< no other of its kind at once: one image unpacked, one sweep done
+    /// Runs after the answers: yields to requests. For short operations only, because a late one
+    /// keeps all others from yielding until it ends.
+    bool behind = false;
 };
 
 OperationRules rulesOf(const RequestBody& body);

@@ -186,6 +186,18 @@ TEST_CASE("operations that yield to requests leave room, and delay no others", "
     CHECK(mayStart(DestroyRequest{kOne}, underway, 1));
 }
 
+TEST_CASE("only short operations yield, since a late one keeps all others from yielding",
+          "[unit][launcher]") {
+    for (const RequestBody& body : std::initializer_list<RequestBody>{
+             CreateRequest{}, DestroyRequest{}, NarrowRequest{}, FindRequest{}, ListRequest{},
+             SweepRequest{}, PrepareImageRequest{}, DescribeImageRequest{}, FetchImageRequest{},
+             ForgetImagesRequest{}, AddLayerRequest{}, RemoveLayerRequest{}, FactsRequest{}}) {
+        const OperationRules rules = rulesOf(body);
+        CAPTURE(rules.name);
+        CHECK(rules.behind == (rules.slot == Slot::Create || rules.slot == Slot::Destroy));
+    }
+}
+
 TEST_CASE("no sort of operation waits in the launcher for another", "[unit][launcher]") {
     const auto slotOf = [](const RequestBody& body) { return rulesOf(body).slot; };
     CHECK(slotOf(NarrowRequest{}) == Slot::Narrow);
