@@ -134,13 +134,21 @@ void UsageMeter::countUse(Known& known, const pool::SandboxUsage& usage) {
     if (unseen > 0) add(known, {.memory_kib_secs = product(*known.memory_kib, unseen) / 1000});
 }
 
-std::optional<pool::SandboxUsage> UsageMeter::usageOf(
-    const pool::SandboxId& sandbox, const std::shared_ptr<agent::AgentClient>& agent) {
+void UsageMeter::countUnseen(Known& known) {
+    // Without any processor time it has never been seen: an agent of an earlier version.
+    if (!known.ended || known.cpu_ns.value_or(0) == 0) return;
+    const TimePoint end = std::min(known.until, known.silent_since.value_or(known.until));
+    add(known, {.cpu_us = product(known.milli_cpu, millis(end - known.cpu_until))});
+    known.cpu_until = std::max(known.cpu_until, end);
+}
+
+UsageMeter::Answer UsageMeter::ask(const pool::SandboxId& sandbox,
+                                   const std::shared_ptr<agent::AgentClient>& agent) {
     try {
-        return sandboxUse(runtime_, sandbox, agent);
+        return {.usage = sandboxUse(runtime_, sandbox, agent)};
     } catch (const std::exception& e) {
         history_.log.debug("usage.unknown", {{"sandbox", sandbox}, {"error", e.what()}});
-        return std::nullopt;
+        return {.failed = true};
     }
 }
 
@@ -182,7 +190,7 @@ void UsageMeter::look() {
         const WorkspaceFacts& facts = workspace.facts();
         const bool silent = workspace.silentSince().has_value();
         const std::optional<pool::SandboxUsage> usage =
-            usageOf(facts.sandbox, silent ? nullptr : workspace.agent());
+            ask(facts.sandbox, silent ? nullptr : workspace.agent()).usage;
         const std::uint64_t egress = egressOf(facts);
         const MutexLock lock(mutex_);
         Known* it = open(facts);
@@ -209,6 +217,7 @@ void UsageMeter::ended(const Workspace& workspace) {
     const MutexLock lock(mutex_);
     Known& it = known(workspace.facts());
     advance(it, egress);
+    it.silent_since = workspace.silentSince();
     it.ended = true;
 }
 
@@ -218,11 +227,15 @@ void UsageMeter::settle(const pool::SandboxId& sandbox,
         const MutexLock lock(mutex_);
         if (!known_.contains(sandbox)) return;
     }
-    const std::optional<pool::SandboxUsage> usage = usageOf(sandbox, agent);
+    const Answer answer = ask(sandbox, agent);
     const MutexLock lock(mutex_);
     const auto found = known_.find(sandbox);
     if (found == known_.end()) return;
-    if (usage) countUse(found->second, *usage);
+    if (answer.usage) {
+        countUse(found->second, *answer.usage);
+    } else if (!answer.failed) {
+        countUnseen(found->second);
+    }
     found->second.settled = true;
     if (forgettable(*found)) known_.erase(found);
 }

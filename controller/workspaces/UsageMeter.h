@@ -16,8 +16,8 @@
 namespace hearth::controller {
 
 /// Measures the usage of workspaces: regularly, a part of them each time, and at their end. The
-/// processor time between a workspace's last look and a crash of the server is lost.
-/// Thread-safe.
+/// processor time between a workspace's last look and a crash of the server is lost. If a sandbox
+/// is gone before its last look, the time since the one before counts at its limit. Thread-safe.
 class UsageMeter {
 public:
     UsageMeter(const WorkspaceTable& table, pool::SandboxRuntime& runtime,
@@ -49,6 +49,7 @@ private:
         std::uint64_t egress_bytes = 0;         ///< counted so far
         std::optional<std::uint64_t> memory_kib{};  ///< at the last look; none: no look yet
         std::uint64_t unseen_ms = 0;                ///< counted before the first look at its memory
+        std::optional<TimePoint> silent_since{};    ///< at its end, if it was silent then
         bool ended = false;
         bool settled = false;  ///< its sandbox is gone
     };
@@ -70,9 +71,15 @@ private:
     void countUse(Known& known, const pool::SandboxUsage& usage) HEARTH_REQUIRES(mutex_);
     /// Counts the processor time up to this total, as far as its limit allows it now.
     void countCpu(Known& known, std::uint64_t cpu_ns) HEARTH_REQUIRES(mutex_);
+    /// Counts the processor time that an ended workspace may have used since its last look: else a
+    /// sandbox that ends itself between two looks would use its processors for nothing.
+    void countUnseen(Known& known) HEARTH_REQUIRES(mutex_);
     void add(const Known& known, const UsageSums& sums) HEARTH_REQUIRES(mutex_);
-    std::optional<pool::SandboxUsage> usageOf(const pool::SandboxId& sandbox,
-                                              const std::shared_ptr<agent::AgentClient>& agent);
+    struct Answer {
+        std::optional<pool::SandboxUsage> usage{};  ///< none: it is gone, or its agent is silent
+        bool failed = false;                        ///< the runtime could not be asked
+    };
+    Answer ask(const pool::SandboxId& sandbox, const std::shared_ptr<agent::AgentClient>& agent);
     std::uint64_t egressOf(const WorkspaceFacts& facts) const;
 
     const WorkspaceTable& table_;

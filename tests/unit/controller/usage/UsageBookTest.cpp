@@ -109,6 +109,57 @@ TEST_CASE("an agent that reports more than its sandbox's limits is counted at th
     CHECK(used().cpu_us == 26'000'000);
 }
 
+TEST_CASE("a sandbox that ends itself between two looks is counted at its limit since the last one",
+          "[unit][controller]") {
+    const bool in_cluster = GENERATE(true, false);
+    const bool seen = GENERATE(true, false);
+    hearth::controller::test::Ground ground;
+    if (in_cluster) ground.runtime.beCluster();
+    ground.runtime.setCpu(100ms);
+    hearth::controller::test::House house(ground);
+    house.declare("p", pulledSpec(1));
+    REQUIRE(house.filled("p", 1));
+    REQUIRE(pulledSpec().limits.milli_cpu == 1000);
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const auto used = [&] {
+        UsageQuery query;
+        query.since = ground.clock.wall() - 1h;
+        return house.usage_reports.report(house.who, query).at(0).sums.cpu_us;
+    };
+    ground.runtime.setCpu(250ms);
+    if (seen) {
+        ground.manual.advance(10s);
+        house.usage.look();
+        REQUIRE(used() == 150'000);
+    }
+    ground.manual.advance(4s);
+    ground.runtime.kill(view.sandbox_id);
+    REQUIRE(house.settleUntil([&] { return !house.warm.find(view.sandbox_id); }));
+    const std::uint64_t at_limit = used() - (seen ? 150'000 : 0);
+    CHECK(at_limit >= 4'000'000);
+    CHECK(at_limit < 5'000'000);  // its end is noticed a little later
+    house.usage.look();
+    CHECK(used() - (seen ? 150'000 : 0) == at_limit);
+}
+
+TEST_CASE("a sandbox whose agent never reports its use is not counted at its limit",
+          "[unit][controller]") {
+    hearth::controller::test::Ground ground;
+    ground.runtime.beCluster();
+    ground.runtime.letAgentsTellNothing();
+    ground.runtime.setCpu(100ms);
+    hearth::controller::test::House house(ground);
+    house.declare("p", pulledSpec(1));
+    REQUIRE(house.filled("p", 1));
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    ground.manual.advance(4s);
+    house.workspaces.close(house.who, view.id);
+    REQUIRE(house.settleUntil([&] { return !house.warm.find(view.sandbox_id); }));
+    UsageQuery query;
+    query.since = ground.clock.wall() - 1h;
+    CHECK(house.usage_reports.report(house.who, query).at(0).sums.cpu_us == 0);
+}
+
 TEST_CASE("time without work is not saved up for a report of much work", "[unit][controller]") {
     Metered filled;
     House& house = filled.house;
