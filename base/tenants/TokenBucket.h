@@ -27,6 +27,8 @@ public:
         tokens_ -= count;
         return true;
     }
+    /// Returns tokens that were taken for nothing.
+    void giveBack(double count) { tokens_ += count; }
     /// How long until it has `count`, in whole seconds; call after take() or level() for that time.
     std::chrono::seconds until(double count, double rate) const {
         return std::chrono::seconds(

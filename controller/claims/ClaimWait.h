@@ -92,7 +92,7 @@ public:
         without.clear();
         claim_id.clear();
         claim_ids.clear();
-        admitted = false;
+        admitted = 0;
     }
     /// Drops the chosen pool and its state, because it does not fit.
     void chooseAgain() {
@@ -116,7 +116,7 @@ public:
     std::optional<WorkspaceTable::Place> quota;  ///< held while it stands in line
     std::vector<WorkspaceTable::Place> places;   ///< likewise, for a claim of several workspaces
     std::vector<ClaimBinding> bindings;          ///< one for each workspace, with its keys
-    bool admitted = false;                       ///< it has passed its tenant's rate limit
+    std::uint32_t admitted = 0;                  ///< claims that its tenant's rate has counted
     std::optional<TimePoint> asked;              ///< when it asked for the sandbox it waits for
     ClaimScene scene;                            ///< the state when it first asked
     std::uint32_t attempt = 1;

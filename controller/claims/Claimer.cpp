@@ -52,14 +52,11 @@ Claimer::Claimer(WorkspaceTable& table, const Supply& supply, const Epoch& epoch
       history_(history),
       broker_(broker) {}
 
-Claimer::Claimed Claimer::claim(const Wanted& wanted) {
+Claimer::Claimed Claimer::claim(const Wanted& wanted, ClaimWait& kept) {
     const std::string& pool = wanted.pool->name;
     const TimePoint begin = wanted.request->started_at == TimePoint{} ? history_.clock.now()
                                                                       : wanted.request->started_at;
     const Network network = check(wanted);
-    // A claim without a thread keeps its state here until it runs again.
-    ClaimWait own;
-    ClaimWait& kept = wanted.request->patience.wait ? *wanted.request->patience.wait : own;
     std::optional<WorkspaceTable::Place>& place = kept.quota;
     for (std::uint32_t& attempt = kept.attempt;; ++attempt) {
         // A workspace that took over the place and was lost at once has released it.
@@ -68,8 +65,9 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
                 wanted.tenant, pool, wanted.pool->spec.per_tenant,
                 demand(wanted, wanted.pool->spec.limits, wanted.pool->spec.gpu.count)));
         }
-        if (!std::exchange(kept.admitted, true)) {
+        if (kept.admitted == 0) {
             table_.quotas().admit(wanted.tenant, 1, history_.clock.now());
+            kept.admitted = 1;
         }
         // Keys are expensive, so a claim beyond its quota or rate makes none.
         prepareAll(kept, {&wanted, 1}, network);
@@ -143,7 +141,7 @@ ClaimStory Claimer::storyOf(const Wanted& wanted, const Attempt& attempt) const 
     return story;
 }
 
-std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all) {
+std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all, ClaimWait& kept) {
     const Wanted& first = all.front();
     const PoolSpec& spec = first.pool->spec;
     const std::string& pool = first.pool->name;
@@ -166,15 +164,14 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all) 
     const Network network = check(first);
     std::vector<std::string> ids;
     for (const Wanted& wanted : all) ids.push_back(wanted.workspace_id);
-    ClaimWait own;
-    ClaimWait& kept = first.request->patience.wait ? *first.request->patience.wait : own;
     if (kept.places.empty()) {
         kept.places = table_.reserve(first.tenant, pool, spec.per_tenant,
                                      demand(first, spec.limits, spec.gpu.count), all.size());
     }
-    if (!std::exchange(kept.admitted, true)) {
-        table_.quotas().admit(first.tenant, static_cast<std::uint32_t>(all.size()),
-                              history_.clock.now());
+    if (kept.admitted == 0) {
+        const auto claims = static_cast<std::uint32_t>(all.size());
+        table_.quotas().admit(first.tenant, claims, history_.clock.now());
+        kept.admitted = claims;
     }
     prepareAll(kept, all, network);
     ask(kept, pool);

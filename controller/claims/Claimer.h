@@ -45,10 +45,11 @@ public:
         TimePoint bound{};  ///< when a new one was bound: the end of its ledger's time
     };
 
-    Claimed claim(const Wanted& wanted);
+    /// `kept`: the claim's state, also from earlier runs if it waits without a thread.
+    Claimed claim(const Wanted& wanted, ClaimWait& kept);
     /// Binds all of them or none. They are of one request and one pool: they wait in line as one,
     /// and the ones already bound end if another fails.
-    std::vector<Claimed> claimAll(const std::vector<Wanted>& all);
+    std::vector<Claimed> claimAll(const std::vector<Wanted>& all, ClaimWait& kept);
 
 private:
     /// The part of its pool's network that a workspace gets.

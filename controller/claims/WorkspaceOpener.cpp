@@ -60,8 +60,9 @@ auto WorkspaceOpener::accounted(const Principal& who, const WorkspaceRequest& re
         auto opened = open(kept);
         kept.forget();
         return opened;
-    } catch (const MustWait&) {
-        throw;  // the claim runs again later
+    } catch (const MustWait&) {  // the claim runs again later
+        if (!request.patience.wait) table_.quotas().unadmit(who.tenant, kept.admitted);
+        throw;
     } catch (const std::exception& e) {
         const std::string pool = kept.pool ? kept.pool->name : "";
         kept.forget();
@@ -112,7 +113,7 @@ Claimer::Claimed WorkspaceOpener::openOnce(const Principal& who, const Workspace
     Claimer::Claimed claimed = inSomePool(who, request, kept, [&] {
         Claimer::Wanted wanted = wantedOf(who, request, kept, kept.claim_id);
         wanted.one_shot = one_shot;
-        return claims_.claim(wanted);
+        return claims_.claim(wanted, kept);
     });
     const std::shared_ptr<Workspace>& workspace = claimed.workspace;
     try {
@@ -217,7 +218,7 @@ std::vector<Claimer::Claimed> WorkspaceOpener::claimMissing(
     for (std::size_t i = 0; i < known.size(); ++i) {
         if (!known[i]) wanted.push_back(wantedOf(who, request, kept, kept.claim_ids[i]));
     }
-    std::vector<Claimer::Claimed> made = claims_.claimAll(wanted);
+    std::vector<Claimer::Claimed> made = claims_.claimAll(wanted, kept);
     try {
         for (const Claimer::Claimed& claimed : made) writeFiles(claimed.workspace, request);
         if (request.idempotency_key.empty() && request.patience.stop.stop_requested()) {

@@ -291,6 +291,12 @@ void QuotaLedger::admit(const std::string& tenant, std::uint32_t claims, TimePoi
         .retryAfter(std::max(bucket.until(claims, rate), std::chrono::seconds(1)));
 }
 
+void QuotaLedger::unadmit(const std::string& tenant, std::uint32_t claims) {
+    const MutexLock lock(state_->mutex);
+    const auto bucket = state_->buckets.find(tenant);
+    if (bucket != state_->buckets.end()) bucket->second.giveBack(claims);
+}
+
 void QuotaLedger::set(const std::string& tenant, const std::optional<QuotaSpec>& spec) {
     const MutexLock lock(state_->mutex);
     if (spec) {

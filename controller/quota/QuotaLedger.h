@@ -66,6 +66,8 @@ public:
     /// Counts this number of claims. Throws Error(RateLimited) until the rate allows them,
     /// InvalidSpec if they are more than the burst.
     void admit(const std::string& tenant, std::uint32_t claims, TimePoint now);
+    /// Takes back what admit() counted, for claims that had no effect and will be made again.
+    void unadmit(const std::string& tenant, std::uint32_t claims);
 
     /// Sets the quota from now on; nullopt: the default one. Throws Error(InvalidSpec) if a
     /// tenant holds more, and then changes nothing.

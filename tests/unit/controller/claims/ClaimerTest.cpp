@@ -24,6 +24,11 @@ Claimer::Wanted wantedIn(House& house, const WorkspaceRequest& request) {
     return wanted;
 }
 
+Claimer::Claimed claimOnce(House& house, const Claimer::Wanted& wanted) {
+    ClaimWait kept;
+    return house.claims.claim(wanted, kept);
+}
+
 }  // namespace
 
 TEST_CASE("a claim takes a warm sandbox and the pool is refilled behind it", "[unit][controller]") {
@@ -288,7 +293,7 @@ TEST_CASE("a claim that a sandbox refuses as faulty is not tried on five", "[uni
     const WorkspaceRequest request = House::request();
     // The claim has no id, so the agent refuses it.
     const Claimer::Wanted wanted = wantedIn(house, request);
-    CHECK(codeOf([&] { house.claims.claim(wanted); }) == ErrorCode::InvalidArgument);
+    CHECK(codeOf([&] { claimOnce(house, wanted); }) == ErrorCode::InvalidArgument);
     CHECK(house.warm.counts("p").ready == 2);
     CHECK(house.warm.counts("p").claimed == 0);
 }
@@ -302,11 +307,11 @@ TEST_CASE("a sandbox that lacks the claim's language goes back to its pool", "[u
     request.language = "klingon";
     Claimer::Wanted wanted = wantedIn(house, request);
     wanted.claim_id = newId("cl_");
-    CHECK(codeOf([&] { house.claims.claim(wanted); }) == ErrorCode::InvalidSpec);
+    CHECK(codeOf([&] { claimOnce(house, wanted); }) == ErrorCode::InvalidSpec);
     CHECK(house.warm.counts("p").ready == 2);
     CHECK(house.table.all().empty());
     request.language = "py";  // the image has python
-    CHECK(house.claims.claim(wanted).workspace);
+    CHECK(claimOnce(house, wanted).workspace);
 }
 
 TEST_CASE("a claim that fails in any other way leaves no sandbox claimed", "[unit][controller]") {
@@ -317,8 +322,8 @@ TEST_CASE("a claim that fails in any other way leaves no sandbox claimed", "[uni
     const WorkspaceRequest request = House::request();
     Claimer::Wanted wanted = wantedIn(house, request);
     wanted.claim_id = newId("cl_");
-    const auto first = house.claims.claim(wanted).workspace;
-    CHECK(codeOf([&] { house.claims.claim(wanted); }) == ErrorCode::Conflict);  // it exists
+    const auto first = claimOnce(house, wanted).workspace;
+    CHECK(codeOf([&] { claimOnce(house, wanted); }) == ErrorCode::Conflict);  // it exists
     CHECK(house.table.find(wanted.workspace_id) == first);
     CHECK(house.warm.counts("p").claimed == 1);
     CHECK(house.warm.counts("p").ready == 1);
@@ -387,6 +392,26 @@ TEST_CASE("a workspace whose claim is taken back as it is made is ended, but not
             if (*key != '\0' && view) break;  // the key is used up
         }
     }
+}
+
+TEST_CASE("a claim that would have to wait and keeps no place does not count in its tenant's rate",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(1));
+    REQUIRE(house.filled("p", 1));
+    house.workspaces.create(house.who, House::request());
+    house.quotas.load("default", {.claims_per_second = 1, .claim_burst = 1});
+    WorkspaceRequest request = House::request();
+    request.patience.waits = false;
+    CHECK_THROWS_AS(house.workspaces.create(house.who, request), MustWait);
+    request.patience.wait = std::make_shared<ClaimWait>();
+    CHECK_THROWS_AS(house.workspaces.create(house.who, request), MustWait);
+    WorkspaceRequest another = House::request();
+    another.patience.waits = false;
+    CHECK(codeOf([&] { house.workspaces.create(house.who, another); }) == ErrorCode::RateLimited);
+    REQUIRE(house.settleUntil([&] { return request.patience.wait->due(); }));
+    CHECK(house.workspaces.create(house.who, request).phase == WorkspacePhase::Active);
 }
 
 TEST_CASE("a claim with a key that waits without a thread is answered when its turn has come",
