@@ -24,13 +24,17 @@ void narrowToPool(WorkspaceFacts& facts, const PoolPtr& pool) {
     }
 }
 
-/// Makes nothing of the word of an agent that may be in its tenant's hands.
-void believeProvenOnly(NotedFacts& noted, const PoolPtr& pool, TimePoint now) {
+/// Replaces what an agent in its tenant's hands would gain by: limits, lifetime, creation time.
+void believeProvenOnly(NotedFacts& noted, const PoolPtr& pool,
+                       const std::optional<WorkspaceRecord>& record, TimePoint now) {
     // A bind in the future would move the end of the lifetime with it.
     noted.facts.created_at = std::min(noted.facts.created_at, now);
-    if (noted.proven || !pool) return;
-    noted.facts.limits = pool->spec.limits;
-    noted.facts.max_lifetime = pool->spec.max_lifetime;
+    if (noted.proven) return;
+    // With the data file, a pool may be lost, too.
+    const PoolSpec spec = pool ? pool->spec : PoolSpec();
+    noted.facts.limits = spec.limits;
+    noted.facts.max_lifetime = spec.max_lifetime;
+    if (record) noted.facts.created = fromUnixMillis(record->created_ms);
 }
 
 constexpr unsigned kAskers = 8;
@@ -387,7 +391,7 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
         throw Error(ErrorCode::InvalidArgument, "the agent's note names another pool");
     }
     const PoolPtr pool = specs_.find(facts.pool);
-    believeProvenOnly(noted, pool, history_.clock.now());
+    believeProvenOnly(noted, pool, record, history_.clock.now());
     const broker::ClaimReach reach = broker_.claimSeal().open(facts.sealed, facts.claim_id);
     checkOwner(facts, reach);
     facts.network = reach.mode;

@@ -29,9 +29,9 @@ def of_output(text):
 
 def tell(stage, name, reason):
     """Writes the line of one failure. The middle of a long reason is left out."""
-    reason = " ".join(reason.split())
+    reason = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
     if len(reason) > LONGEST:
         reason = reason[:LONGEST // 2] + " [...] " + reason[-LONGEST // 2:]
     if path := os.environ.get("HEARTH_TEST_RESULTS"):
-        with open(path, "a", encoding="utf-8") as file:
+        with open(path, "a", encoding="utf-8", errors="replace") as file:
             file.write(f"why {stage} {name}: {reason}\n")

@@ -14,7 +14,7 @@ namespace hearth {
 
 /// The newest items up to a total weight. Beyond it, the group with the most weight loses its
 /// oldest item, so a flood in one group leaves the lighter groups alone. Keeps at least one item,
-/// however heavy. Each step takes logarithmic time. Not thread-safe.
+/// however heavy. push() takes logarithmic time. Not thread-safe.
 template <typename T>
 class FairBuffer {
 public:

@@ -22,14 +22,24 @@ constexpr std::size_t kRoomForSigns = 8;
 /// Bytes around an archive: the names of its fields.
 constexpr std::size_t kRoomForArchive = 64;
 
-/// Bytes of a claim's data, before escaping, and everything that stands around them.
+using Values = std::map<std::string, std::string>;
+
+std::size_t roughSize(const Values& values) {
+    std::size_t size = 0;
+    for (const auto& [name, value] : values) size += name.size() + value.size() + kRoomForSigns;
+    return size;
+}
+
+std::size_t roughSize(const WorkspaceRequest& request) {
+    return roughSize(request.labels) + roughSize(request.env) + roughSize(request.secrets);
+}
+
+/// Bytes of a claim's data, before escaping, and everything that stands around them; without the
+/// request's values.
 std::size_t roughSize(const agent::BindRequest& told, const WorkspaceFacts& facts) {
     std::size_t size = facts.sealed.size() + facts.name.size() + told.trust.size() +
                        told.fingerprint.size() + told.tenant.size() + told.claim_id.size() +
-                       told.workspace_id.size() + kRoomForNumbers;
-    for (const auto* map : {&told.labels, &told.env, &told.secrets}) {
-        for (const auto& [name, value] : *map) size += name.size() + value.size() + kRoomForSigns;
-    }
+                       told.workspace_id.size() + roughSize(told.env) + kRoomForNumbers;
     for (const agent::AptArchive& archive : told.apt) {
         size += archive.source.size() + archive.keyring.size() + kRoomForArchive;
     }
@@ -156,24 +166,43 @@ ClaimBinding Claimer::prepare(const Wanted& wanted, Network network) const {
     told.tenant = facts.tenant;
     told.workspace_id = facts.id;
     told.fingerprint = facts.fingerprint;
-    told.labels = request.labels;
-    told.note = bindNote(facts, broker_.claimSeal());
     told.env = broker_.environment(facts.network);
     told.apt = broker_.aptArchives(facts.network);
     if (facts.keyring && facts.keyring->authority() != nullptr) {
         told.trust = facts.keyring->authority()->certificatePem();
     }
+    requireFits(out, request);
+    return out;
+}
+
+void Claimer::requireFits(const ClaimBinding& binding, const WorkspaceRequest& request) const {
+    // Encode only a claim that could be too large.
+    const std::size_t rough = roughSize(binding.told, binding.facts) + roughSize(request);
+    if (kMostEscaped * rough + kRoomForNumbers <= agent::kMaxPayload) return;
+    agent::BindRequest whole = binding.told;
+    addValues(request, whole);
+    whole.note = bindNote(binding.facts, broker_.claimSeal());
+    if (agent::encodeBind(whole).size() + kRoomForNumbers <= agent::kMaxPayload) return;
+    throw Error(ErrorCode::PayloadTooLarge, "the claim is too large for a sandbox")
+        .hint(
+            "env, secrets and labels may have at most 256 KiB together; put larger values into "
+            "files");
+}
+
+void Claimer::addValues(const WorkspaceRequest& request, agent::BindRequest& told) {
+    told.labels = request.labels;
     for (const auto& [name, value] : request.env) told.env[name] = value;
     told.secrets = request.secrets;
-    // Encode only a claim that could be too large.
-    if (kMostEscaped * roughSize(told, facts) + kRoomForNumbers > agent::kMaxPayload &&
-        agent::encodeBind(told).size() + kRoomForNumbers > agent::kMaxPayload) {
-        throw Error(ErrorCode::PayloadTooLarge, "the claim is too large for a sandbox")
-            .hint(
-                "env, secrets and labels may have at most 256 KiB together; put larger values into "
-                "files");
+}
+
+void Claimer::prepareFor(ClaimWait& kept, std::span<const Wanted> all, const Network& network,
+                         std::span<const pool::Member> members) const {
+    try {
+        prepareAll(kept, all, network);
+    } catch (...) {
+        for (const pool::Member& member : members) supply_.claims.giveBack(member);
+        throw;
     }
-    return out;
 }
 
 void Claimer::prepareAll(ClaimWait& kept, std::span<const Wanted> all,

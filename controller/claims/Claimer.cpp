@@ -69,14 +69,14 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted, ClaimWait& kept) {
             table_.quotas().admit(wanted.tenant, 1, history_.clock.now());
             kept.admitted = 1;
         }
-        // Keys are expensive, so a claim beyond its quota or rate makes none.
-        prepareAll(kept, {&wanted, 1}, network);
+        if (!startsAnew(*wanted.request)) prepareAll(kept, {&wanted, 1}, network);
         ask(kept, pool);
         const pool::Member member = supply_.claims.acquire(
             *wanted.pool, {wanted.workspace_id, wanted.tenant, wanted.request->patience,
                            wanted.tell_why, &kept.scene});
+        prepareFor(kept, {&wanted, 1}, network, {&member, 1});
         requireLanguage(*wanted.request, member);
-        requireQuota(wanted, member, *place);
+        requireQuota(wanted, member, *place, attempt > 1);
         const TimePoint asked = *std::exchange(kept.asked, std::nullopt);
         const TimePoint picked = history_.clock.now();
         const Attempt in{member, attempt, {begin, asked, picked, {}}, kept.scene};
@@ -173,10 +173,11 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all, 
         table_.quotas().admit(first.tenant, claims, history_.clock.now());
         kept.admitted = claims;
     }
-    prepareAll(kept, all, network);
+    if (!startsAnew(*first.request)) prepareAll(kept, all, network);
     ask(kept, pool);
     std::vector<pool::Member> members = supply_.claims.acquireAll(
         *first.pool, {"", first.tenant, first.request->patience, first.tell_why, &kept.scene}, ids);
+    prepareFor(kept, all, network, members);
     const TimePoint asked = *std::exchange(kept.asked, std::nullopt);
     const TimePoint picked = history_.clock.now();
     std::vector<Claimed> out;
@@ -185,7 +186,7 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all, 
         while (begun < all.size()) {
             const std::size_t at = begun++;
             requireLanguage(*first.request, members[at]);
-            requireQuota(first, members[at], kept.places[at]);
+            requireQuota(first, members[at], kept.places[at], false);
             const Attempt in{members[at], 1, {begin, asked, picked, {}}, kept.scene};
             const std::shared_ptr<Workspace> workspace =
                 bind(all[at], kept.bindings[at], in, kept.places[at]);
@@ -215,13 +216,15 @@ QuotaUse Claimer::demand(const Wanted& wanted, const pool::SandboxLimits& of, st
 }
 
 void Claimer::requireQuota(const Wanted& wanted, const pool::Member& member,
-                           WorkspaceTable::Place& place) {
+                           WorkspaceTable::Place& place, bool again) {
     try {
         place.resize(demand(wanted, member.limits,
                             member.gpus.size()));  // it may predate a change of its pool's limits
-        if (!member.gpus.empty()) {
-            supply_.gpus.keep(member.id, table_.quotas().occupy(wanted.tenant, member.gpus.size()));
-        }
+        if (member.gpus.empty()) return;
+        QuotaLedger& quotas = table_.quotas();
+        // A sandbox that refused the claim is not its tenant's fault.
+        supply_.gpus.keep(member.id, again ? quotas.occupied(wanted.tenant, member.gpus.size())
+                                           : quotas.occupy(wanted.tenant, member.gpus.size()));
     } catch (...) {
         supply_.claims.giveBack(member);
         throw;
@@ -286,6 +289,7 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const ClaimBin
     facts.created_at = history_.clock.now();
 
     agent::BindRequest bind = binding.told;
+    addValues(request, bind);
     bind.epoch = epoch_.get();
     bind.attempt = attempt.number;
     // An agent of an earlier version would end its sandbox when it is thawed.

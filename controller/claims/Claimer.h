@@ -70,6 +70,19 @@ private:
     void close(const Wanted& wanted, Network& network) const;
     /// Throws Error(PayloadTooLarge) if the claim is too large for any sandbox.
     ClaimBinding prepare(const Wanted& wanted, Network network) const;
+    /// Throws Error(PayloadTooLarge) unless a sandbox can take the binding with the request's
+    /// values.
+    void requireFits(const ClaimBinding& binding, const WorkspaceRequest& request) const;
+    /// Adds the request's labels, variables and secrets; a waiting claim's binding is without them.
+    static void addValues(const WorkspaceRequest& request, agent::BindRequest& told);
+    /// True if a claim that has to wait keeps nothing and is made again: its keys, which are
+    /// expensive, are then made only when it has a sandbox.
+    static bool startsAnew(const WorkspaceRequest& request) {
+        return !request.patience.waits && !request.patience.wait;
+    }
+    /// Does prepareAll() for claims that have their sandboxes, and gives these back if it throws.
+    void prepareFor(ClaimWait& kept, std::span<const Wanted> all, const Network& network,
+                    std::span<const pool::Member> members) const;
     /// Prepares the claims, unless an earlier run of this one has done so.
     void prepareAll(ClaimWait& kept, std::span<const Wanted> all, const Network& network) const;
     /// Throws NoLanguage and gives the member back: earlier there was no member to ask.
@@ -96,9 +109,10 @@ private:
     /// Returns the workspace's part of its tenant's quota, in a sandbox with these limits and
     /// this number of GPUs.
     static QuotaUse demand(const Wanted& wanted, const pool::SandboxLimits& of, std::size_t gpus);
-    /// Checks that the quota covers this sandbox; else throws, and gives it back.
+    /// Checks that the quota covers this sandbox; else throws, and gives it back. `again`: another
+    /// sandbox has failed before.
     void requireQuota(const Wanted& wanted, const pool::Member& member,
-                      WorkspaceTable::Place& place);
+                      WorkspaceTable::Place& place, bool again);
     /// Null if this sandbox failed and another one may do. Whatever is thrown, the member does not
     /// stay claimed without a workspace.
     std::shared_ptr<Workspace> bind(const Wanted& wanted, const ClaimBinding& binding,

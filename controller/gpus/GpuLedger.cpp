@@ -300,7 +300,7 @@ bool GpuLedger::look() {
             }
             device.seen = one;
             device.present = true;
-            if (!one.fault.empty()) device.until_clean.reset();
+            if (!one.fault.empty() || one.split) device.until_clean.reset();
             // Its instances are in use: their leftovers are found when it is whole again.
             if (one.split && std::exchange(device.clean, false)) split.push_back(one.uuid);
             if (stateOf(device) == GpuState::Scrubbing && !device.scrubbing) {

@@ -52,7 +52,8 @@ public:
     QuotaLedger();
 
     /// Takes all of it or nothing. Throws Error(QuotaExceeded) if the tenant does not have enough
-    /// left, InvalidSpec if it asks for more than the whole quota.
+    /// left, or has too many GPUs that are not yet scrubbed; InvalidSpec if it asks for more than
+    /// the whole quota.
     Hold reserve(const std::string& tenant, const QuotaUse& use);
     /// Takes `count` of these, all or none; throws likewise.
     std::vector<Hold> reserve(const std::string& tenant, const QuotaUse& each, std::size_t count);

@@ -14,8 +14,8 @@ Json bindNote(const WorkspaceFacts& facts, const broker::ClaimSeal& seal);
 /// The facts that an agent reports.
 struct NotedFacts {
     WorkspaceFacts facts;
-    /// False: the note has no proof, as those of earlier versions. Its limits and its lifetime are
-    /// then the agent's word.
+    /// False: the note has no proof, as those of earlier versions. All of it is then the agent's
+    /// word.
     bool proven = false;
 };
 /// Rebuilds the facts from an agent's report. Throws Error(InvalidArgument), with

@@ -53,7 +53,7 @@ UsageMeter::Known& UsageMeter::known(const WorkspaceFacts& facts) {
     known.gpus = facts.gpus.size();
     known.milli_cpu = facts.limits.milli_cpu;
     known.memory_bytes = facts.limits.memory_bytes;
-    // After a restart, an agent tells both the limits and the time.
+    // After a restart, an agent tells the time.
     known.until = std::clamp(facts.created_at, TimePoint(), history_.clock.now());
     known.cpu_until = known.until;
     known.cpu_room_us = product(known.milli_cpu, kCpuRoomMs);
@@ -63,6 +63,7 @@ UsageMeter::Known& UsageMeter::known(const WorkspaceFacts& facts) {
     if (!ours && counted > facts.created) {
         // Found after a restart: an earlier server has counted its time up to then.
         known.until += std::chrono::duration_cast<TimePoint::duration>(counted - facts.created);
+        known.until = std::min(known.until, history_.clock.now());
     } else {
         add(known, {.claims = 1});
     }
@@ -137,7 +138,9 @@ void UsageMeter::countUse(Known& known, const pool::SandboxUsage& usage) {
 void UsageMeter::countUnseen(Known& known) {
     // Without any processor time it has never been seen: an agent of an earlier version.
     if (!known.ended || known.cpu_ns.value_or(0) == 0) return;
-    const TimePoint end = std::min(known.until, known.silent_since.value_or(known.until));
+    // Of a silent sandbox on this machine, the control group still tells the use.
+    const bool hidden = runtime_.inCluster() && known.silent_since;
+    const TimePoint end = hidden ? std::min(known.until, *known.silent_since) : known.until;
     add(known, {.cpu_us = product(known.milli_cpu, millis(end - known.cpu_until))});
     known.cpu_until = std::max(known.cpu_until, end);
 }

@@ -16,8 +16,8 @@ broker::NetworkPolicy networkPolicy(const WorkspaceFacts& facts) {
 namespace {
 
 /// Returns the end of its lifetime as its agent reports it, but never later than its facts allow: a
-/// tenant who has taken over the agent could report none. (After a restart of the server, the facts
-/// are the agent's, too.)
+/// tenant who has taken over the agent could report none. (After a restart of the server, the
+/// moment of the bind is the agent's word, too.)
 TimePoint believedEnd(const WorkspaceFacts& facts, TimePoint reported) {
     const bool bounded =
         facts.max_lifetime.count() > 0 && facts.max_lifetime < TimePoint::max() - facts.created_at;

@@ -22,7 +22,7 @@
 namespace hearth::controller {
 
 /// The facts of a workspace that never change after its bind; its agent returns them after a
-/// restart. Of its network facts only the sealed part is trusted.
+/// restart, with a proof (BindNote). Of its network facts only the sealed part is trusted.
 struct WorkspaceFacts {
     std::string id;
     std::string tenant;

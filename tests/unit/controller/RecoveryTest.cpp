@@ -318,8 +318,12 @@ TEST_CASE("an agent decides neither its limits nor its lifetime", "[unit][contro
         bind = bindOf(house, without, sealOf(house, without));
         bind.note["memory"] = 1;
         bind.note["maxLifetimeMs"] = 0;
+        bind.note["createdMs"] = 0;
         bind.note.erase("proof");
         members[1].agent->bind(bind, 2s);
+        house.journal.record(WorkspaceRecord{without.workspace, without.tenant, "p", members[1].id,
+                                             without.claim, "f", "", 12'345, std::nullopt, ""});
+        house.journal.flush(5s);
         members[2].agent->bind(bindOf(house, honest, sealOf(house, honest)), 2s);
     }
     House house(ground);
@@ -328,6 +332,7 @@ TEST_CASE("an agent decides neither its limits nor its lifetime", "[unit][contro
     const WorkspaceFacts& facts = house.table.find(without.workspace)->facts();
     CHECK(facts.limits == smallSpec(3).limits);
     CHECK(facts.max_lifetime == 1h);
+    CHECK(facts.created == fromUnixMillis(12'345));
     CHECK(house.table.find(honest.workspace));
 }
 

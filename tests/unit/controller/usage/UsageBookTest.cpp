@@ -142,6 +142,25 @@ TEST_CASE("a sandbox that ends itself between two looks is counted at its limit 
     CHECK(used() - (seen ? 150'000 : 0) == at_limit);
 }
 
+TEST_CASE("the silence of an agent hides no processor time on this machine", "[unit][controller]") {
+    hearth::controller::test::Ground ground;
+    ground.runtime.setCpu(100ms);
+    hearth::controller::test::House house(ground);
+    house.declare("p", pulledSpec(1));
+    REQUIRE(house.filled("p", 1));
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    house.table.find(view.id)->fallSilent(ground.manual.now());
+    ground.manual.advance(10s);
+    ground.runtime.setCpu(250ms);
+    house.usage.look();
+    ground.manual.advance(4s);
+    ground.runtime.kill(view.sandbox_id);
+    REQUIRE(house.settleUntil([&] { return !house.warm.find(view.sandbox_id); }));
+    UsageQuery query;
+    query.since = ground.clock.wall() - 1h;
+    CHECK(house.usage_reports.report(house.who, query).at(0).sums.cpu_us >= 4'150'000);
+}
+
 TEST_CASE("a sandbox whose agent never reports its use is not counted at its limit",
           "[unit][controller]") {
     hearth::controller::test::Ground ground;
