@@ -138,7 +138,7 @@ void UsageMeter::countUse(Known& known, const pool::SandboxUsage& usage) {
 void UsageMeter::countUnseen(Known& known) {
     // Without any processor time it has never been seen: an agent of an earlier version.
     if (!known.ended || known.cpu_ns.value_or(0) == 0) return;
-    // Of a silent sandbox on this machine, the control group still tells the use.
+    // On this machine, the control group of a silent sandbox still tells its use.
     const bool hidden = runtime_.inCluster() && known.silent_since;
     const TimePoint end = hidden ? std::min(known.until, *known.silent_since) : known.until;
     add(known, {.cpu_us = product(known.milli_cpu, millis(end - known.cpu_until))});
