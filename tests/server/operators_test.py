@@ -40,7 +40,8 @@ def slow_claims():
         first = s.open_workspace(pool="shell")
         warm = timeline(s, "workspaces", first["id"])
         assert warm["kind"] == "workspace" and warm["queuePlace"] is None and warm["poolThen"]["ready"] == 1, warm
-        assert abs(warm["totalMs"] - first["claim"]["totalMs"]) < max(1, first["claim"]["totalMs"] / 2), (warm, first)
+        # Both tell the same claim; the timeline notes it a moment before the answer is made.
+        assert abs(warm["totalMs"] - first["claim"]["totalMs"]) < max(50, first["claim"]["totalMs"] / 2), (warm, first)
 
         with concurrent.futures.ThreadPoolExecutor(1) as one:
             waiting = one.submit(s.open_workspace, pool="shell")
