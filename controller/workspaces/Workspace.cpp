@@ -15,6 +15,10 @@ broker::NetworkPolicy networkPolicy(const WorkspaceFacts& facts) {
 
 namespace {
 
+bool isLoss(const std::optional<EndReason>& end) {
+    return end == EndReason::Lost || end == EndReason::Oom;
+}
+
 /// Returns the end of its lifetime as its agent reports it, but never later than its facts allow: a
 /// tenant who has taken over the agent could report none. (After a restart of the server, the
 /// moment of the bind is the agent's word, too.)
@@ -45,7 +49,7 @@ std::shared_ptr<agent::AgentClient> Workspace::agent() const {
 
 bool Workspace::fallSilent(TimePoint now) {
     const MutexLock lock(mutex_);
-    if (ending_ || silent_since_) return false;
+    if (end_ || silent_since_) return false;
     silent_since_ = now;
     return true;
 }
@@ -78,7 +82,7 @@ void Workspace::answers(TimePoint now, std::shared_ptr<agent::AgentClient> agent
 
 bool Workspace::detach(const std::shared_ptr<Detached>& what) {
     const MutexLock lock(mutex_);
-    if (ending_) return false;
+    if (end_) return false;
     detached_.push_back(what);
     return true;
 }
@@ -89,7 +93,7 @@ void Workspace::giveUpDetached() {
     {
         const MutexLock lock(mutex_);
         detached.swap(detached_);
-        lost = lost_;
+        lost = isLoss(end_);
     }
     for (const std::weak_ptr<Detached>& each : detached) {
         if (const std::shared_ptr<Detached> what = each.lock()) what->giveUp(lost);
@@ -98,19 +102,24 @@ void Workspace::giveUpDetached() {
 
 bool Workspace::endedLost() const {
     const MutexLock lock(mutex_);
-    return lost_;
+    return isLoss(end_);
+}
+
+std::optional<EndReason> Workspace::endReason() const {
+    const MutexLock lock(mutex_);
+    return end_;
 }
 
 bool Workspace::touch(TimePoint now) {
     const MutexLock lock(mutex_);
-    if (ending_) return false;
+    if (end_) return false;
     last_active_ = std::max(last_active_, now);
     return true;
 }
 
 bool Workspace::workBegan(Activity what, TimePoint now) {
     const MutexLock lock(mutex_);
-    if (ending_) return false;
+    if (end_) return false;
     ++countOf(what);
     last_active_ = std::max(last_active_, now);
     return true;
@@ -205,7 +214,7 @@ bool Workspace::awaitResults(std::chrono::milliseconds timeout) {
 
 std::optional<EndReason> Workspace::due(TimePoint now) const {
     const MutexLock lock(mutex_);
-    if (ending_) return std::nullopt;
+    if (end_) return std::nullopt;
     if (expires_at_ != TimePoint{} && now >= expires_at_) return EndReason::Lifetime;
     if (now >= idleDue()) return EndReason::Idle;
     return std::nullopt;
@@ -213,7 +222,7 @@ std::optional<EndReason> Workspace::due(TimePoint now) const {
 
 std::optional<NearEnd> Workspace::warning(TimePoint now) {
     const MutexLock lock(mutex_);
-    if (ending_ || facts_.one_shot) return std::nullopt;
+    if (end_ || facts_.one_shot) return std::nullopt;
     const TimePoint idle = facts_.pause_when_idle ? TimePoint::max() : idleDue();
     const TimePoint latest = expires_at_ == TimePoint{} ? TimePoint::max() : expires_at_;
     const TimePoint at = std::min(idle, latest);
@@ -228,25 +237,24 @@ std::optional<NearEnd> Workspace::warning(TimePoint now) {
 
 TimePoint Workspace::nextDue() const {
     const MutexLock lock(mutex_);
-    if (ending_) return TimePoint::max();
+    if (end_) return TimePoint::max();
     return std::min(expires_at_ == TimePoint{} ? TimePoint::max() : expires_at_, idleDue());
 }
 
 bool Workspace::beginEnd(EndReason reason, std::optional<TimePoint> only_if_due) {
     const MutexLock lock(mutex_);
-    if (ending_) return false;
+    if (end_) return false;
     if (only_if_due) {
         const bool expired = expires_at_ != TimePoint{} && *only_if_due >= expires_at_;
         if (reason == EndReason::Lifetime ? !expired : *only_if_due < idleDue()) return false;
     }
-    ending_ = true;
-    lost_ = reason == EndReason::Lost || reason == EndReason::Oom;
+    end_ = reason;
     return true;
 }
 
 bool Workspace::active() const {
     const MutexLock lock(mutex_);
-    return !ending_;
+    return !end_;
 }
 
 bool Workspace::sawOom(std::uint64_t total) {
@@ -293,7 +301,7 @@ WorkspaceView Workspace::view() const {
                                                   at - facts_.created_at));
     };
     const MutexLock lock(mutex_);
-    view.phase = ending_    ? WorkspacePhase::Reclaiming
+    view.phase = end_       ? WorkspacePhase::Reclaiming
                  : paused() ? WorkspacePhase::Paused
                             : WorkspacePhase::Active;
     view.labels = labels_;

@@ -143,6 +143,8 @@ public:
     /// accepted activity and a reclaim never both succeed.
     bool beginEnd(EndReason reason, std::optional<TimePoint> only_if_due = {});
     bool active() const;
+    /// Why it ends; nullopt while it is active.
+    std::optional<EndReason> endReason() const;
 
     /// Reports the kernel's memory kills: true if `total` is more than known before.
     bool sawOom(std::uint64_t total);
@@ -185,8 +187,7 @@ private:
     TimePoint warned_of_ HEARTH_GUARDED_BY(mutex_){};
     unsigned results_pending_ HEARTH_GUARDED_BY(mutex_) = 0;
     Condition results_kept_;
-    bool ending_ HEARTH_GUARDED_BY(mutex_) = false;
-    bool lost_ HEARTH_GUARDED_BY(mutex_) = false;  // it ended as lost
+    std::optional<EndReason> end_ HEARTH_GUARDED_BY(mutex_);  // once its end has begun
     std::uint64_t oom_kills_ HEARTH_GUARDED_BY(mutex_) = 0;
     bool lost_to_memory_ HEARTH_GUARDED_BY(mutex_) = false;
 };

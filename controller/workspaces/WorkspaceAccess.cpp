@@ -35,11 +35,13 @@ void WorkspaceAccess::explainMissing(const Principal& who, const std::string& id
     if (past && sees(who, past->tenant) && !past->ended_ms && table_.expectedWorkspace(id)) {
         throw silentError(id);
     }
-    if (past && sees(who, past->tenant) && (past->ended_ms || !table_.find(id))) {
+    const std::shared_ptr<Workspace> ending = table_.find(id);
+    const std::optional<EndReason> end = ending ? ending->endReason() : EndReason::Lost;
+    if (past && sees(who, past->tenant) && (past->ended_ms || end)) {
         const std::string at =
             formatRfc3339(past->ended_ms ? fromUnixMillis(*past->ended_ms) : history_.clock.wall());
         const std::string reason =
-            past->reason.empty() ? kEndReasons.of(EndReason::Lost) : past->reason;
+            past->reason.empty() ? kEndReasons.of(end.value_or(EndReason::Lost)) : past->reason;
         const std::optional<EndReason> known = kEndReasons.find(reason);
         throw Error(ErrorCode::Gone, "workspace " + id + " has ended: " +
                                          (known ? kEndSentences.of(*known) : reason))

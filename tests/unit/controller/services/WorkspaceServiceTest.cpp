@@ -196,3 +196,14 @@ TEST_CASE("events tell operators of other tenants nothing that those said", "[un
     CHECK(created);
     CHECK(ended);
 }
+
+TEST_CASE("a workspace whose end has just begun is gone, not unknown", "[unit][controller]") {
+    Confidential filled;
+    House& house = filled.house;
+    REQUIRE(house.table.find(filled.workspace)->beginEnd(EndReason::Deleted));
+    REQUIRE(house.table.find(filled.workspace));  // not removed yet
+    const Error gone = errorOf([&] { house.workspaces.touch(kTenant, filled.workspace); });
+    CHECK(gone.code() == ErrorCode::Gone);
+    CHECK(gone.endedReason() == "deleted");
+    CHECK(codeOf([&] { house.workspaces.touch(kBlue, filled.workspace); }) == ErrorCode::NotFound);
+}
