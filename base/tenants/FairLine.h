@@ -158,6 +158,7 @@ private:
     static auto firstOf(Queues& queues, const May& may) {
         auto first = queues.end();
         for (auto each = queues.begin(); each != queues.end(); ++each) {
+            if (first != queues.end() && first->owed() == 0) break;
             if ((first == queues.end() || each->owed() < first->owed()) && may(*each)) first = each;
         }
         return first;
