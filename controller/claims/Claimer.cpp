@@ -21,7 +21,7 @@ constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
 /// For a claim that took longer, the pressure on the machine is recorded.
 constexpr auto kSlow = std::chrono::milliseconds(50);
-/// A claim that got a sandbox later than this after asking has stood in line for it.
+/// A claim that stood in line for no longer than this has not waited.
 constexpr auto kInLine = std::chrono::milliseconds(1);
 
 /// Returns the requested time, at most what the pool allows; zero means no limit.
@@ -91,17 +91,19 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted, ClaimWait& kept) {
                 .hint("try again");
         }
         const TimePoint bound = history_.clock.now();
-        return {workspace, ledgerOf(wanted, member, {begin, asked, picked, bound}), bound};
+        return {workspace, ledgerOf(wanted, member, {begin, asked, picked, bound}, kept.scene),
+                bound};
     }
 }
 
-ClaimLedger Claimer::ledgerOf(const Wanted& wanted, const pool::Member& member,
-                              const Times& times) {
+ClaimLedger Claimer::ledgerOf(const Wanted& wanted, const pool::Member& member, const Times& times,
+                              const ClaimScene& scene) {
     ClaimLedger ledger;
     // A member made after the request came makes this a cold start.
     const bool cold = member.created_at > times.begin;
     const double waited = toMillis(times.picked - times.asked);
-    const bool queued = times.picked - times.asked > kInLine;
+    // The time alone would count a claim whose thread had to wait for a processor.
+    const bool queued = scene.place > 0 && times.picked - times.asked > kInLine;
     ledger.source = cold ? ClaimSource::Cold : queued ? ClaimSource::Queued : ClaimSource::Warm;
     ledger.pull_ms = toMillis(wanted.image.pull);
     ledger.unpack_ms = toMillis(wanted.image.unpack);
@@ -131,7 +133,8 @@ void Claimer::ask(ClaimWait& kept, const std::string& pool) const {
 ClaimStory Claimer::storyOf(const Wanted& wanted, const Attempt& attempt) const {
     Times times = attempt.times;
     times.bound = history_.clock.now();
-    ClaimStory story{ledgerOf(wanted, attempt.member, times), attempt.scene, wanted.trace.trace_id};
+    ClaimStory story{ledgerOf(wanted, attempt.member, times, attempt.scene), attempt.scene,
+                     wanted.trace.trace_id};
     ClaimScene& scene = story.scene;
     scene.pool.unpacking =
         scene.place > 0 && supply_.breaker.unpacksSince(wanted.pool->name, times.begin);
@@ -198,7 +201,8 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all, 
             supply_.work.addAfter({WorkKind::Weight, members[at].id}, kBehind);
             const TimePoint bound = history_.clock.now();
             out.push_back(
-                {workspace, ledgerOf(all[at], members[at], {begin, asked, picked, bound}), bound});
+                {workspace,
+                 ledgerOf(all[at], members[at], {begin, asked, picked, bound}, kept.scene), bound});
         }
     } catch (...) {
         for (; begun < members.size(); ++begun) supply_.claims.giveBack(members[begun]);

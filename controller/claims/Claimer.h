@@ -105,7 +105,7 @@ private:
     void ask(ClaimWait& kept, const std::string& pool) const;
     ClaimStory storyOf(const Wanted& wanted, const Attempt& attempt) const;
     static ClaimLedger ledgerOf(const Wanted& wanted, const pool::Member& member,
-                                const Times& times);
+                                const Times& times, const ClaimScene& scene);
     /// Returns the workspace's part of its tenant's quota, in a sandbox with these limits and
     /// this number of GPUs.
     static QuotaUse demand(const Wanted& wanted, const pool::SandboxLimits& of, std::size_t gpus);

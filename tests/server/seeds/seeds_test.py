@@ -399,7 +399,8 @@ def s0_exec():
         killed = tool(s, "s0", "sandbox_exec", container_id=container, commands=["kill -9 $$"])["results"]
         assert killed[0]["exit_code"] == 137, killed
         logs = tool(s, "s0", "get_container_logs", container_id=container)
-        assert logs["success"] is True and any(both in logs["logs"] for both in ("oneerr", "errone")) and "none" in logs["logs"], logs["logs"][:500]
+        # Two pipes carry the two streams: on a busy machine, one may be read far ahead of the other.
+        assert logs["success"] is True and all(each in logs["logs"] for each in ("one", "err", "none")), logs["logs"][:500]
         assert "hearth-command" not in logs["logs"], logs["logs"][:500]
         long = tool(s, "s0", "sandbox_exec", container_id=container, commands=["echo a", "head -c 9000000 /dev/zero | tr '\\0' x", "echo b"])
         assert [r["exit_code"] for r in long["results"]] == [0, 0, 0] and long["truncated"] is True, [r["exit_code"] for r in long["results"]]
