@@ -166,6 +166,7 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all, 
         first.request->started_at == TimePoint{} ? history_.clock.now() : first.request->started_at;
     const Network network = check(first);
     std::vector<std::string> ids;
+    ids.reserve(all.size());
     for (const Wanted& wanted : all) ids.push_back(wanted.workspace_id);
     if (kept.places.empty()) {
         kept.places = table_.reserve(first.tenant, pool, spec.per_tenant,

@@ -202,6 +202,7 @@ std::vector<Claimer::Claimed> WorkspaceOpener::openAllOnce(const Principal& who,
         if (there == known.size()) {
             replayed = true;
             std::vector<Claimer::Claimed> all;
+            all.reserve(known.size());
             for (std::shared_ptr<Workspace>& one : known) all.push_back({std::move(one), {}});
             return all;
         }

@@ -42,6 +42,28 @@ std::string amount(const Dimension& of, std::uint64_t value) {
     return std::to_string(value);
 }
 
+/// The error of a demand above the whole quota.
+Error neverCovered(const std::string& tenant, const Dimension& of, const std::string& asks,
+                   const std::string& whole) {
+    return Error(ErrorCode::InvalidSpec, "this asks for " + asks + " " + of.words +
+                                             ", and the quota of tenant " + tenant + " allows " +
+                                             whole + " in all")
+        .field(std::string("/") + of.name, "asks for " + asks + ", the quota allows " + whole)
+        .hint("ask for less, or ask the operator for a larger quota");
+}
+
+/// The error of a demand that fits the quota but not what is left of it.
+Error exceeded(const std::string& tenant, const Dimension& of, const std::string& asks,
+               const std::string& whole, const std::string& in_use) {
+    return Error(ErrorCode::QuotaExceeded, "tenant " + tenant + " has " + in_use + " of " + whole +
+                                               " " + of.words + " in use, and this needs " + asks)
+        .field(std::string("/") + of.name,
+               "limit " + whole + ", in use " + in_use + ", asked " + asks)
+        .hint(of.use == &QuotaUse::executions ? "wait until an execution has ended"
+                                              : "close a workspace that is no longer needed")
+        .retryAfter(kTryAgain);
+}
+
 std::uint32_t burstOf(const QuotaSpec& spec) {
     return spec.claim_burst.value_or(2 * spec.claims_per_second.value_or(0));
 }
@@ -58,10 +80,10 @@ struct QuotaState {
     std::map<std::string, TokenBucket> buckets HEARTH_GUARDED_BY(mutex);
 
     const QuotaSpec& specOf(const std::string& tenant) const HEARTH_REQUIRES(mutex) {
-        static const QuotaSpec kNone;
+        static const QuotaSpec none;
         auto found = specs.find(tenant);
         if (found == specs.end()) found = specs.find(kDefaultQuota);
-        return found == specs.end() ? kNone : found->second;
+        return found == specs.end() ? none : found->second;
     }
     void assign(const std::string& tenant, const std::optional<QuotaSpec>& spec)
         HEARTH_REQUIRES(mutex) {
@@ -99,25 +121,10 @@ struct QuotaState {
             if (!limit || wanted <= before.*each.use) continue;
             const std::string asks = amount(each, wanted);
             const std::string whole = amount(each, *limit);
-            if (wanted > *limit) {
-                throw Error(ErrorCode::InvalidSpec, "this asks for " + asks + " " + each.words +
-                                                        ", and the quota of tenant " + tenant +
-                                                        " allows " + whole + " in all")
-                    .field(std::string("/") + each.name,
-                           "asks for " + asks + ", the quota allows " + whole)
-                    .hint("ask for less, or ask the operator for a larger quota");
-            }
+            if (wanted > *limit) throw neverCovered(tenant, each, asks, whole);
             const std::uint64_t others = held.*each.use - before.*each.use;
             if (others <= *limit - wanted) continue;
-            throw Error(ErrorCode::QuotaExceeded,
-                        "tenant " + tenant + " has " + amount(each, others) + " of " + whole + " " +
-                            each.words + " in use, and this needs " + asks)
-                .field(std::string("/") + each.name,
-                       "limit " + whole + ", in use " + amount(each, others) + ", asked " + asks)
-                .hint(each.use == &QuotaUse::executions
-                          ? "wait until an execution has ended"
-                          : "close a workspace that is no longer needed")
-                .retryAfter(kTryAgain);
+            throw exceeded(tenant, each, asks, whole, amount(each, others));
         }
     }
     void requireScrubbed(const std::string& tenant, std::uint64_t gpus) const

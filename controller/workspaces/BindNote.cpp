@@ -71,10 +71,10 @@ NotedFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandb
         return static_cast<std::uint32_t>(*note.number(key, 0, UINT32_MAX));
     };
     // A claim of an earlier version lacks some fields.
-    const auto flagOr = [&note](const char* key, bool absent) {
+    const auto flag_or = [&note](const char* key, bool absent) {
         return note.find(key) == nullptr ? absent : *note.flag(key);
     };
-    const auto textOr = [&note](const char* key) {
+    const auto text_or = [&note](const char* key) {
         return note.find(key) == nullptr ? std::string() : *note.text(key);
     };
     NotedFacts noted;
@@ -91,13 +91,13 @@ NotedFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandb
     facts.created_at = binding.bound_at;
     facts.max_lifetime = millis("maxLifetimeMs");
     facts.one_shot = *note.flag("oneShot");
-    facts.count_running_work = flagOr("countRunningWork", true);
+    facts.count_running_work = flag_or("countRunningWork", true);
     if (note.find("warnBeforeMs") != nullptr) facts.warn_before = millis("warnBeforeMs");
-    facts.pause_when_idle = flagOr("pauseWhenIdle", false);
+    facts.pause_when_idle = flag_or("pauseWhenIdle", false);
     facts.limits = {small("milliCpu"), bytes("memory"), small("pids"), bytes("workspace"),
                     bytes("tmp")};
-    facts.sealed = textOr("sealed");
-    facts.trace = parseTraceContext(textOr("traceparent"), "").value_or(TraceContext());
+    facts.sealed = text_or("sealed");
+    facts.trace = parseTraceContext(text_or("traceparent"), "").value_or(TraceContext());
     return noted;
 }
 
