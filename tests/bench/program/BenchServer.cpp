@@ -32,9 +32,9 @@ double timed(const std::function<void()>& work) {
 }
 
 const std::vector<BenchFile>& benchFiles() {
-    static const std::vector<BenchFile> kFiles = {{"1 KiB", "bench-1k", content(1U << 10U)},
-                                                  {"1 MiB", "bench-1m", content(1U << 20U)}};
-    return kFiles;
+    static const std::vector<BenchFile> files = {{"1 KiB", "bench-1k", content(1U << 10U)},
+                                                 {"1 MiB", "bench-1m", content(1U << 20U)}};
+    return files;
 }
 
 BenchServer::BenchServer(Remote& remote, const std::string& pool)

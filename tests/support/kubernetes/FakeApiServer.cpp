@@ -274,7 +274,9 @@ bool FakeApiServer::answer(ServedConnection& connection, const SeenRequest& requ
     std::string head = "HTTP/1.1 " + std::to_string(answer->status) +
                        " Words\r\nContent-Type: application/json\r\nContent-Length: " +
                        std::to_string(answer->body.size()) + "\r\n";
-    for (const auto& [name, value] : answer->headers) head += name + ": " + value + "\r\n";
+    for (const auto& [name, value] : answer->headers) {
+        head.append(name).append(": ").append(value).append("\r\n");
+    }
     return connection.send(head + "\r\n" + answer->body);
 }
 
