@@ -42,6 +42,7 @@ BenchServer::BenchServer(Remote& remote, const std::string& pool)
       workspace_(remote, pool),
       pool_(workspace_.made().value("pool", pool)),
       sandbox_(workspace_.made().value("sandboxId", "")),
+      keeps_warm_(keepsWarm(poolManifest(remote_, pool_))),
       memory_bytes_(workspace_.memoryBytes()) {
     try {
         const Json answer = remote_.send("POST", workspace_.executions(), pythonWork()).body;
@@ -123,7 +124,7 @@ void BenchServer::context(const Record& record) {
 }
 
 void BenchServer::waitUntilWarm() {
-    if (keepsWarm(poolManifest(remote_, pool_))) waitUntilReady(remote_, pool_, 1);
+    if (keeps_warm_) waitUntilReady(remote_, pool_, 1);
 }
 
 void BenchServer::claim(const Record& record) {

@@ -57,6 +57,7 @@ private:
     BenchWorkspace workspace_;
     std::string pool_;
     std::string sandbox_;
+    bool keeps_warm_ = false;  ///< its pool keeps warm sandboxes
     std::uint64_t memory_bytes_ = 0;
     bool has_python_ = true;
     BenchCounts claims_;

@@ -87,15 +87,7 @@ TEST_CASE("a shared device is shared only among pools that share", "[unit][gpu]"
 
 TEST_CASE("a lease outlives the server, also where its data file is lost", "[unit][gpu]") {
     Ground ground;
-    ground.gpus.have(FakeGpuHost::several(2));
-    std::string workspace;
-    {
-        House house(ground);
-        house.declare("p", gpuSpec(2));
-        scrubbed(house);
-        REQUIRE(house.filled("p", 2));
-        workspace = house.workspaces.create(house.who, House::request()).id;
-    }
+    const std::string workspace = workspaceOfLifeBefore(ground);
     const bool lost = GENERATE(false, true);
     if (lost) ground.loseData();
     House house(ground);

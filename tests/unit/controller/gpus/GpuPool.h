@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <map>
+#include <string>
 
 #include "controller/gpus/GpuLedger.h"
 #include "tests/support/House.h"
@@ -47,5 +48,15 @@ struct GpuPool {
     Ground ground;
     House house{ground};
 };
+
+/// Opens a workspace with one of two devices, and ends the server. Returns the workspace's id.
+inline std::string workspaceOfLifeBefore(Ground& ground) {
+    ground.gpus.have(FakeGpuHost::several(2));
+    House house(ground);
+    house.declare("p", gpuSpec(2));
+    scrubbed(house);
+    REQUIRE(house.filled("p", 2));
+    return house.workspaces.create(house.who, House::request()).id;
+}
 
 }  // namespace hearth::controller::test

@@ -176,15 +176,7 @@ TEST_CASE("a tenant that opens and closes does not have all GPUs scrubbed", "[un
 
 TEST_CASE("a GPU whose workspace outlived a restart counts until it is scrubbed", "[unit][gpu]") {
     Ground ground;
-    ground.gpus.have(FakeGpuHost::several(2));
-    std::string workspace;
-    {
-        House house(ground);
-        house.declare("p", gpuSpec(2));
-        scrubbed(house);
-        REQUIRE(house.filled("p", 2));
-        workspace = house.workspaces.create(house.who, House::request()).id;
-    }
+    const std::string workspace = workspaceOfLifeBefore(ground);
     House house(ground);
     house.recover();
     house.quotas.load(house.who.tenant, {.gpus = 1});
