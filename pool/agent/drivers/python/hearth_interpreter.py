@@ -7,9 +7,12 @@ import ctypes
 import gc
 import os
 import resource
+import select
 import signal
 import sys
 import time
+from _signal import pthread_sigmask, signal as set_handler  # without the enums of `signal`
+from _weakref import ref
 
 import hearth_program as program
 from hearth_program import CHANNEL
@@ -17,15 +20,19 @@ from hearth_program import CHANNEL
 PR_SET_DUMPABLE = 4
 OWN_MODULES = (os.environ.get("HOME", "/workspace") + "/", "/tmp/")  # of the program, not of a library
 CANNOT_BEGIN = 126  # as a shell says of what it cannot execute
-INTERRUPT = {signal.SIGINT}
+SIGINT = int(signal.SIGINT)
 
 libc = ctypes.PyDLL(None)
-# Modules that were there before any program: what they hold is not the program's.
-known_modules = frozenset()
+# The last of the modules that were there before any program: what they hold is not the program's.
+last_known_module = None
 # Packages that a zygote has imported for its children.
 known_packages = frozenset()
 # The entries of the environment as it is now, while nothing has changed it.
 known_environment = None
+# Names of variables that those packages have looked for.
+read_variables = frozenset()
+# The handler of the interrupt signal that a program finds.
+interrupt_handler = signal.default_int_handler
 
 
 class Work:
@@ -37,13 +44,6 @@ class Work:
         entries = 6 + int(fields[5])
         self.env = fields[6:entries]
         self.code = fields[entries]
-
-
-def open_channel(fd):
-    os.dup2(fd, CHANNEL, inheritable=False)
-    if fd != CHANNEL:
-        os.close(fd)
-    program.channel.fd = CHANNEL
 
 
 def receive():
@@ -61,17 +61,57 @@ def receive():
     return None
 
 
+class Interrupts:
+    """The interrupt signal while no program runs; any thread may get it, so no mask holds it back."""
+
+    came = False
+
+    def note(self, *_):
+        self.came = True
+
+
+interrupts = Interrupts()
+
+
+def hold_interrupts():
+    """From here on the signal only leaves a note; the program's handler."""
+    while True:
+        try:
+            return set_handler(SIGINT, interrupts.note)
+        except KeyboardInterrupt:
+            interrupts.came = True
+
+
+def interruptible(handler, call):
+    """Calls it with this handler of interrupts; what it has raised, or None."""
+    raised = None
+    try:
+        set_handler(SIGINT, signal.SIG_DFL if handler is None else handler)
+        call()
+    except BaseException as error:
+        raised = error
+    hold_interrupts()
+    return raised
+
+
+def run(source):
+    """Runs a program that can be interrupted, whatever an earlier one has done to the signal; what ended it, or None."""
+    try:
+        set_handler(SIGINT, interrupt_handler)
+        pthread_sigmask(signal.SIG_UNBLOCK, (SIGINT,))
+        if interrupts.came:
+            raise KeyboardInterrupt
+        find_user_packages()
+        return program.run(source, sys.modules["__main__"])
+    except BaseException as outside:  # of the program: an interrupt, or a package's .pth file
+        return outside
+
+
 def wait_for_work():
-    """receive() with the interrupt signal held back: one that came too late is of no run, one that
-    comes from now on is of the next."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT)
-    while signal.SIGINT in signal.sigpending():
-        signal.sigwait(INTERRUPT)
+    """receive() for another run: an interrupt that comes before its work is one that came too late for the last."""
+    select.select([CHANNEL], [], [])
+    interrupts.came = False
     return receive()
-
-
-def let_interrupts_in():
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPT)
 
 
 def environment():
@@ -141,11 +181,18 @@ def outdated():
     return any(entry.partition(".")[0] in known_packages for entry in entries)
 
 
-def give_way():
-    """Leaves work that has come to an interpreter that has imported nothing yet. Does not return."""
-    import socket
+def differs(head):
+    """Whether a variable that was read ahead has another value in the work that begins so."""
+    fields = head.split(b"\0")
+    entries = fields[6:-1]
+    if len(fields) < 7 or len(entries) < int(fields[5]):
+        return bool(read_variables)  # too many to see
+    changed = set(entries[:int(fields[5])]).symmetric_difference(known_environment)
+    return not read_variables.isdisjoint([entry.partition(b"=")[0] for entry in changed])
 
-    head = socket.socket(fileno=os.dup(CHANNEL)).recv(64, socket.MSG_PEEK)
+
+def give_way(head):
+    """Leaves work that has come to an interpreter that has imported nothing yet. Does not return."""
     if head.split(b"\0")[1:2] == [b"context"]:  # which stays this process
         os.dup2(CHANNEL, 3)
         os.execv(sys.executable, [sys.executable, "-B", program.OWN + "context.py"])
@@ -162,8 +209,16 @@ def begin(work):
         text = "hearth: %s: %s\n" % (work.cwd, reason.get(error.errno, "cannot be entered"))
         os.write(2, text.encode("utf-8", "surrogateescape"))
         return False
-    find_user_packages()
     return True
+
+
+def tell_ignored(thing, error):
+    """As an interpreter says of what it cannot raise any more."""
+    import traceback
+
+    frames = program.own_frames(error.__traceback__)
+    text = "".join(traceback.format_exception(type(error), error, frames))
+    sys.stderr.write("Exception ignored in: %r\n%s" % (thing, text))
 
 
 def flush():
@@ -179,21 +234,63 @@ def flush():
     return status
 
 
-def finalize(module, rehearsal=False):
-    """What an interpreter does at its end, except taking itself apart: waits for threads, runs exit
-    functions, lets go of what the program held, so that files are written and objects closed."""
+def is_own(module):
+    """Whether it is the program's, not a library's."""
+    file = str(getattr(module, "__dict__", {}).get("__file__", ""))
+    return file.startswith(OWN_MODULES) and not file.startswith(USER_PACKAGES or "\0")
+
+
+# Of the code that asks for it, warnings say "sys:1", as those of an interpreter's end do.
+collect = eval(compile("lambda: collect()", "sys", "eval"), {"collect": gc.collect})
+
+
+def own_modules():
+    """The names of the program's modules, in the order of import. Names of others are not looked at: that would write
+    to memory that is shared with the zygote."""
+    own = []
+    for name in reversed(list(sys.modules)) if sys.version_info < (3, 8) else reversed(sys.modules):
+        if name == last_known_module:
+            break
+        if is_own(sys.modules[name]):
+            own.insert(0, name)
+    return ["__main__", *own] if "__main__" in sys.modules else own
+
+
+def take_apart():
+    """Lets go of what the program held, in the order of an interpreter's end. Libraries stay: to free them takes time,
+    and the process ends anyway. Nothing new can be imported afterwards."""
+    collect()
+    if hasattr(sys, "last_type"):
+        sys.last_type = sys.last_value = sys.last_traceback = None
+    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
+    alone = len(sys._current_frames()) == 1  # another thread goes on, as in no interpreter that ends
+    if alone:
+        sys.meta_path = None
+    left = []
+    for name in own_modules():
+        if isinstance(sys.modules[name], type(sys)):
+            left.append(ref(sys.modules[name]))
+        sys.modules[name] = None
+    collect()
+    for found in reversed(left if alone else []):
+        namespace = getattr(found(), "__dict__", {})
+        for name in list(namespace):
+            if name != "__builtins__":
+                namespace[name] = None
+
+
+def finalize(handler):
+    """What an interpreter does at its end, so that files are written and objects closed; the exit status if something
+    of it fails, else 0."""
     threading = sys.modules.get("threading")
-    if threading is not None and (threading.active_count() > 1 or threading._threading_atexits):
-        threading._shutdown()
-    if atexit._ncallbacks() > 0 and not rehearsal:
-        atexit._run_exitfuncs()
-    module.__dict__.clear()
-    gc.collect()
-    for name in sys.modules.keys() - known_modules:
-        namespace = getattr(sys.modules.get(name), "__dict__", {})
-        if str(namespace.get("__file__", "")).startswith(OWN_MODULES):
-            namespace.clear()
-    return flush()
+    if threading is not None and (atexit._ncallbacks() or threading.active_count() > 1 or threading._threading_atexits):
+        error = interruptible(handler, threading._shutdown)
+        if error is not None:  # an interrupt ends the wait, not what comes after it
+            tell_ignored(threading, error)
+    interruptible(handler, atexit._run_exitfuncs)  # which says what goes wrong
+    status = flush()
+    take_apart()
+    return flush() or status
 
 
 def exit_status(error):
@@ -209,11 +306,15 @@ def exit_status(error):
 def tell_uncaught(source, error):
     text = program.describe(source, error)
     program.report(error, text)
-    if sys.excepthook is not sys.__excepthook__:
-        frames = program.own_frames(error.__traceback__)
-        sys.excepthook(type(error), error.with_traceback(frames), frames)
-    else:
+    frames = program.own_frames(error.__traceback__)
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, frames
+    if sys.excepthook is sys.__excepthook__:
         sys.stderr.write(text)
+        return
+    try:
+        sys.excepthook(type(error), error.with_traceback(frames), frames)
+    except Exception as second:
+        sys.stderr.write("Error in sys.excepthook:\n%s\nOriginal exception was:\n%s" % (program.describe(source, second), text))
 
 
 def processor_time():
@@ -243,6 +344,7 @@ def done(status, before, last=False):
     if last and not alone:
         leave_output()  # the agent waits for the end of what others have open
     program.channel.send(b"done", b"%d %d %d %d" % (status, used * 1000000, peak, alone))
+    return alone
 
 
 def leave_output():
@@ -269,34 +371,36 @@ def wait_until_answered():
         pass
 
 
-def run_once(work, module, source):
-    """The one run of a fresh interpreter. Does not return."""
-    sys.argv = [source.name]
-    before = processor_time()
-    status = CANNOT_BEGIN
-    interrupted = False
-    if begin(work):
-        status = 0
-        error = program.run(source, module)
-        if isinstance(error, SystemExit):
-            status = exit_status(error)
-        elif error is not None:
-            interrupted = isinstance(error, KeyboardInterrupt)
-            tell_uncaught(source, error)
-            status = 1
-        error = None
-        status = finalize(module) or status
-    if interrupted:  # ends by the signal, as an interpreter does
+def end(source, error):
+    """Ends the program of this process, which `error` or nothing has stopped, and tells its exit status. An interrupted
+    one ends by the signal, as an interpreter does."""
+    handler = hold_interrupts()
+    status = 0
+    interrupted = isinstance(error, KeyboardInterrupt)
+    if isinstance(error, SystemExit):
+        status = exit_status(error)
+    elif error is not None:
+        tell_uncaught(source, error)
+        status = 1
+    del error
+    status = finalize(handler) or status
+    if interrupted:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
-    done(status, before, last=True)
-    wait_until_answered()
+    return status
+
+
+def run_once(work, source):
+    """The one run of a fresh interpreter. Does not return."""
+    before = processor_time()
+    status = end(source, run(source)) if begin(work) else CANNOT_BEGIN
+    if not program.channel.of_fork() and done(status, before, last=True):
+        wait_until_answered()
     os._exit(status)
 
 
 def run_context(work):
     """One run after the other in one namespace, until the agent closes the channel."""
-    sys.argv = [work.name]
     module = program.main_module(program.Source(work.name, b""))
     if not begin(work):
         os._exit(CANNOT_BEGIN)
@@ -306,18 +410,16 @@ def run_context(work):
         before = processor_time()
         source = program.Source("cell %d" % count, work.code)
         module.__loader__ = source
-        try:
-            find_user_packages()
-            let_interrupts_in()
-            error = program.run(source, module)
-        except KeyboardInterrupt as between:  # it came between the program and us
-            error = between
-        signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT)
+        ended_by = [run(source)]
+        if program.channel.of_fork():
+            del module
+            os._exit(end(source, ended_by.pop()))
+        hold_interrupts()
+        error = ended_by.pop()
         status = 0
-        if isinstance(error, SystemExit):
+        if isinstance(error, SystemExit):  # ends the cell, as in a notebook
             status = exit_status(error)
-            os._exit(finalize(module) or status)  # not done: the context is over
-        if error is not None:
+        elif error is not None:
             tell_uncaught(source, error)
             status = 1
         error = None
@@ -330,9 +432,14 @@ def run_context(work):
 def take_up(work):
     """Does what it has been sent. Does not return."""
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+    sys.argv = [work.name]
+    if hasattr(sys, "orig_argv"):
+        sys.orig_argv = [sys.orig_argv[0], work.name]
+    logging = sys.modules.get("logging")
+    if hasattr(logging, "_startTime"):  # that of the zygote
+        logging._startTime = time.time_ns() if isinstance(logging._startTime, int) else time.time()
     if work.kind == "context":
         run_context(work)
     source = program.Source(work.name, work.code)
-    module = program.main_module(source, work.file or None)
-    let_interrupts_in()
-    run_once(work, module, source)
+    program.main_module(source, work.file or None)
+    run_once(work, source)

@@ -6,6 +6,7 @@ the code is told apart from an ordinary program: the value of its last expressio
 tracebacks show its own lines only, text is UTF-8 whatever the locale says.
 """
 
+import os
 import sys
 from builtins import compile, exec
 
@@ -19,16 +20,34 @@ FUTURE_FLAGS = 0x1FE0000  # every `from __future__ import …` that code objects
 
 
 class Channel:
-    """Where results go. Without a descriptor it is silent."""
+    """Where results go. Silent until it is opened, and in every process that the program forks."""
 
-    def __init__(self, fd):
-        self.fd = fd
+    fd = None
+    owner = None
+
+    def open(self, fd):
+        os.dup2(fd, CHANNEL, inheritable=False)
+        if fd != CHANNEL:
+            os.close(fd)
+        self.fd = CHANNEL
+        self.owner = os.getpid()
+        if hasattr(os, "register_at_fork"):  # not in Python 3.6
+            os.register_at_fork(after_in_child=self.leave)
+
+    def leave(self):
+        self.fd = None
+        try:
+            os.close(CHANNEL)
+        except OSError:  # the program has closed it
+            pass
+
+    def of_fork(self):
+        """Whether this is a child that the program has forked: it ends as any process, and nobody waits for it."""
+        return self.owner not in (None, os.getpid())
 
     def send(self, kind, payload):
-        if self.fd is None:
+        if self.fd is None or self.of_fork():  # C code forks without calling `leave`
             return
-        import os
-
         data = b"%s %d\n%s" % (kind, len(payload), payload)
         try:
             while data:
@@ -37,7 +56,7 @@ class Channel:
             self.fd = None
 
 
-channel = Channel(None)
+channel = Channel()
 
 
 class Source:
@@ -158,7 +177,7 @@ def run(source, module):
             exec(code, module.__dict__)
     except BaseException as error:
         ended_by = error
-    if "matplotlib.pyplot" in sys.modules:
+    if "matplotlib.pyplot" in sys.modules and not channel.of_fork():
         results().send_open_figures()
     return ended_by
 
