@@ -21,7 +21,7 @@ def the_end():
 def workspace(s):
     w = s.open_workspace()["id"]
     for name, text in FILES.items():
-        assert s.call("PUT", f"/v1/workspaces/{w}/files/{name}", text.encode()).status in (200, 201)
+        assert s.call("PUT", f"/v1/workspaces/{w}/files/{name}", raw=text.encode()).status in (200, 201)
     return w
 
 

@@ -27,26 +27,12 @@ function resolveHere() {
   const pathsFrom = Module._nodeModulePaths;
   Module._nodeModulePaths = (from) =>
     from === path.dirname(file) ? [...pathsFrom(process.cwd()), ...pathsFrom(from)] : pathsFrom(from);
-  const resolve = Module._resolveFilename;
-  Module._resolveFilename = function (request, parent, ...rest) {
-    if (parent && parent.filename === file && /^\.\.?(\/|$)/.test(request)) {
-      try {
-        return resolve.call(this, path.resolve(path.dirname(here), request), parent, ...rest);
-      } catch (error) {
-        if (error.code !== 'MODULE_NOT_FOUND') throw error; // it says so again below, by the name that was asked for
-      }
-    }
-    try {
-      return resolve.call(this, request, parent, ...rest);
-    } catch (error) {
-      error.stack = withoutOwnFrames(error.stack);
-      throw error;
-    }
+  const lookUp = Module._resolveLookupPaths;
+  Module._resolveLookupPaths = (request, parent) => {
+    const paths = lookUp(request, parent);
+    const own = parent?.filename === file && /^\.\.?(\/|$)/.test(request);
+    return own ? [path.dirname(here), ...paths] : paths;
   };
-}
-
-function withoutOwnFrames(stack) {
-  return String(stack).split('\n').filter((line) => !line.includes(__filename)).join('\n');
 }
 
 // For import(): the same. The hooks cost a thread, so only code with the word gets them.
