@@ -13,6 +13,7 @@ if __name__ == "__main__":
     program.set_up()
     interpreter.last_known_module = list(sys.modules)[-1]
     interpreter.hold_interrupts()
+    program.channel.send(b"ready", b"")
     work = interpreter.receive()
     if work is not None:
         interpreter.take_up(work)

@@ -261,7 +261,7 @@ def take_apart():
     and the process ends anyway. Nothing new can be imported afterwards."""
     collect()
     if hasattr(sys, "last_type"):
-        sys.last_type = sys.last_value = sys.last_traceback = None
+        sys.last_type = sys.last_value = sys.last_traceback = sys.last_exc = None
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
     alone = len(sys._current_frames()) == 1  # another thread goes on, as in no interpreter that ends
     if alone:
@@ -283,7 +283,8 @@ def finalize(handler):
     """What an interpreter does at its end, so that files are written and objects closed; the exit status if something
     of it fails, else 0."""
     threading = sys.modules.get("threading")
-    if threading is not None and (atexit._ncallbacks() or threading.active_count() > 1 or threading._threading_atexits):
+    if threading is not None and (atexit._ncallbacks() or threading.active_count() > 1
+                                  or getattr(threading, "_threading_atexits", True)):
         error = interruptible(handler, threading._shutdown)
         if error is not None:  # an interrupt ends the wait, not what comes after it
             tell_ignored(threading, error)
@@ -308,6 +309,8 @@ def tell_uncaught(source, error):
     program.report(error, text)
     frames = program.own_frames(error.__traceback__)
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, frames
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
     if sys.excepthook is sys.__excepthook__:
         sys.stderr.write(text)
         return

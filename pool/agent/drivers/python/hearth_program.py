@@ -16,6 +16,7 @@ OWN = __file__.rpartition("/")[0] + "/"
 ERROR_LIMITS = {"name": 200, "message": 2000, "traceback": 8000}  # as JSON, below 64 KiB
 CHANNEL = 900  # its descriptor: out of the way of those that programs open
 ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
+PRINTED_FRAMES = 1000  # so many of a traceback, the last ones, Python itself prints
 FUTURE_FLAGS = 0x1FE0000  # every `from __future__ import …` that code objects carry
 
 
@@ -80,12 +81,26 @@ def own_frames(frames):
     return frames
 
 
+def last_frames(frames, count):
+    end = frames
+    for _ in range(count):
+        if end is None:
+            return frames
+        end = end.tb_next
+    while end is not None:
+        frames, end = frames.tb_next, end.tb_next
+    return frames
+
+
 def describe(source, error):
     import linecache
     import traceback
 
     linecache.cache[source.name] = (len(source.text), None, source.lines(), source.name)
-    text = traceback.format_exception(type(error), error, own_frames(error.__traceback__))
+    limit = getattr(sys, "tracebacklimit", PRINTED_FRAMES)
+    limit = max(limit, 0) if isinstance(limit, int) else PRINTED_FRAMES
+    frames = last_frames(own_frames(error.__traceback__), limit)
+    text = traceback.format_exception(type(error), error, frames, limit=-limit)
     return "".join(text)
 
 

@@ -77,8 +77,8 @@ const char* Context::startCold(std::vector<std::string> argv, gid_t label) {
     label_ = label;
     DriverListener& self = *this;
     channel_ = std::make_unique<DriverChannel>(loop_, self, std::move(ours));
+    channel_->hearOne();
     pid_ = spawned.pid;
-    channel_->hearOnly(pid_);
     began(std::move(spawned));
     return nullptr;
 }

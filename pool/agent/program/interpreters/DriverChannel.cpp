@@ -107,7 +107,8 @@ void DriverChannel::read() {
         const ssize_t n = receive(buffer, sizeof(buffer), sender);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (n < 0) refused_ = true;  // ECONNRESET: the kernel dropped unread data
-        if (n > 0 && driver_ > 0 && sender != driver_) continue;
+        if (n > 0 && one_ && driver_ < 0) driver_ = sender;
+        if (n > 0 && sender != driver_ && driver_ > 0) continue;
         if (n > 0) messages_.append({buffer, static_cast<std::size_t>(n)});
         std::string_view kind;
         std::string_view payload;

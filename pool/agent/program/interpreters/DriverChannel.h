@@ -33,9 +33,9 @@ public:
     ~DriverChannel() override { close(); }
 
     void listen(DriverListener& listener) noexcept { listener_ = &listener; }
-    /// Drops from now on what another process sends: a child that the code forks has the
-    /// descriptor too. With a pid below 1 any process may speak.
-    void hearOnly(pid_t driver) noexcept { driver_ = driver; }
+    /// Hears from now on only the process that speaks first, which a driver does before it runs any
+    /// code: a child that the code forks has the descriptor too.
+    void hearOne() noexcept { one_ = true; }
     /// Sends in order; bytes that the socket does not take wait in memory.
     void write(std::string_view bytes);
     /// Sends one message with descriptors; needs an empty queue; false if it could not be sent.
@@ -57,7 +57,8 @@ private:
     EventLoop& loop_;
     DriverListener* listener_;
     Fd socket_;
-    pid_t driver_ = -1;
+    bool one_ = false;
+    pid_t driver_ = -1;  ///< the process that is heard; -1 for any
     DriverMessages messages_;
     std::string out_;
     bool waiting_ = false;  ///< for room in the socket

@@ -174,6 +174,7 @@ bool Zygote::fork(std::int64_t now_ns) {
     if (!channel_->writeWith({line, static_cast<std::size_t>(size)}, fds, 4)) return false;
     DriverListener& self = *this;
     parked->channel = std::make_unique<DriverChannel>(loop_, self, std::move(ours));
+    parked->channel->hearOne();
     if (asked_.empty()) asked_ns_ = now_ns;
     asked_.push_back(parked->label);
     parked_.push_back(std::move(parked));
@@ -211,7 +212,6 @@ void Zygote::child(std::string_view payload) {
         owner_.forked(label, pid);
     } else {
         (*parked)->pid = pid;
-        (*parked)->channel->hearOnly(pid);
         owner_.changed();
     }
     settle();
