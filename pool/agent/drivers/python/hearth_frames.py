@@ -14,6 +14,9 @@ try:
     from _operator import call
 except ImportError:  # before Python 3.11
     call = None
+GET, SET = (gettrace, getprofile), (settrace, setprofile)
+CLEAR = partial(settrace, None), partial(setprofile, None)
+NONE = [None, None]
 
 __builtins__ = dict(vars(builtins))  # of its own: a program may replace any of them
 
@@ -31,7 +34,7 @@ class Stack:
 
     def __init__(self):
         self.layout = None
-        self.traced = [None, None]
+        self.traced = NONE
         layout = LAYOUTS.get(sys.version_info[:2])
         usual = sys.implementation.name == "cpython" and sys.maxsize > 1 << 32 and not getattr(sys, "abiflags", "")
         if layout is None or not usual:
@@ -44,7 +47,9 @@ class Stack:
         thread = ctypes.pythonapi.PyThreadState_Get
         thread.restype = ctypes.c_void_p
         self.thread = thread()
-        self.place, left, limit, self.code, self.below = layout
+        place, left, limit, self.code, self.below = layout
+        first = self.pointer.from_address(self.thread + place[0])
+        self.holder, self.offset, self.fixed = (first, place[1], None) if len(place) > 1 else (None, 0, first)
         self.left = self.number.from_address(self.thread + left)
         self.limit = self.number.from_address(self.thread + limit)
         if self.limit.value == sys.getrecursionlimit() and 0 < self.left.value <= self.limit.value and self.is_found():
@@ -52,30 +57,30 @@ class Stack:
 
     def lowest(self):
         """The place with the address of the frame that runs."""
-        address = self.thread + self.place[0]
-        if len(self.place) > 1:
-            address = self.pointer.from_address(address).value + self.place[1]
-        return self.pointer.from_address(address)
+        return self.pointer.from_address(self.holder.value + self.offset) if self.holder else self.fixed
 
     def is_found(self):
         """Whether the frame there runs this very function."""
         return self.pointer.from_address(self.lowest().value + self.code).value == id(Stack.is_found.__code__)
 
-    def call(self, function, *arguments):
-        """Calls it with nothing below it. Tracers and profilers that the program leaves on go on with the next call."""
+    def call(self, function, *columns):
+        """The last value of map(function, *columns), with nothing below what it calls. Tracers and profilers that a
+        program leaves on go on with the next call."""
+        values = []
+        steps = [partial(values.extend, map(function, *columns))]
         if self.layout is None:
-            return function(*arguments)
+            steps[0]()
+            return values[-1]
         frame = self.lowest()
         depth = self.limit.value - self.left.value
         traced, self.traced = self.traced, []
         # All that is done while the frame is away is done in C, which no tracer of the program sees: first what `any`
         # calls, and, as soon as it has returned or raised and lets go of its arguments, what `after` has.
-        after = (partial(setattr, frame, "value", frame.value), partial(self.traced.extend, map(call, (gettrace, getprofile))),
-                 partial(settrace, None), partial(setprofile, None))
-        values = []
-        steps = [*map(partial, (settrace, setprofile), traced), partial(setattr, frame, "value", None),
-                 partial(values.extend, map(function, *((each,) for each in arguments)))]
-        end = ref(steps[-1], partial(next, filter(None, map(call, after))))
+        after = (partial(setattr, frame, "value", frame.value), partial(self.traced.extend, map(call, GET)), *CLEAR)
+        end = ref(steps[0], partial(next, filter(None, map(call, after))))
+        steps.insert(0, partial(setattr, frame, "value", None))
+        if traced != NONE:
+            steps[:0] = map(partial, SET, traced)
         calls = [map(call, steps)]
         del steps
         self.left.value = self.limit.value - self.below
@@ -85,4 +90,4 @@ class Stack:
             # However low the program has set the limit, what comes after it has room.
             self.left.value = max(self.limit.value, 1000) - depth
             del end
-        return values[0]
+        return values[-1]

@@ -241,7 +241,7 @@ def tell_uncaught(source, error):
         print_error("sys.excepthook is missing\n" + text)
     else:
         try:
-            stack.call(hook, type(error), error, error.__traceback__)
+            stack.call(hook, (type(error),), (error,), (error.__traceback__,))
         except Exception as failure:
             without_driver(source, failure)
             print_error("Error in sys.excepthook:\n%s\nOriginal exception was:\n%s" % (describe(source, failure), text))
@@ -319,9 +319,13 @@ def codes_of(source, flags):
     last = None
     if tree.body and isinstance(tree.body[-1], _ast.Expr):
         last = _ast.Expression(tree.body.pop().value)
-    codes = [compile(tree, source.name, "exec", flags, dont_inherit=True)]
+    codes = []
+    future = 0
+    if tree.body or last is None:
+        codes.append(compile(tree, source.name, "exec", flags, dont_inherit=True))
+        future = codes[0].co_flags & FUTURE_FLAGS
     if last is not None:
-        codes.append(compile(last, source.name, "eval", flags | codes[0].co_flags & FUTURE_FLAGS, dont_inherit=True))
+        codes.append(compile(last, source.name, "eval", flags | future, dont_inherit=True))
     return codes
 
 
@@ -419,15 +423,15 @@ def run(source, module, cells=None):
     ended_by = None
     try:
         if source.path is not None:
-            source.save()
+            if source.encoding != "utf-8":
+                source.save()
             if not source.is_plain():
                 run_unread(source, module)
         codes = compiled(source, TOP_LEVEL_AWAIT if cells else 0)
         if cells and any(code.co_flags & COROUTINE for code in codes):
             value = cells.run_in_loop(codes, module.__dict__)
         else:
-            for code in codes:
-                value = stack.call(eval, code, module.__dict__)
+            value = stack.call(eval, codes, (module.__dict__,) * len(codes))
         if value is not None:
             sys.displayhook(value)
     except BaseException as error:
