@@ -51,7 +51,7 @@ function syntaxError(code) {
   return null;
 }
 
-// Whether only a module can say this; by the parser's errors, as Node 22 does it (--experimental-detect-module).
+// Only a module can say it: the parser's errors tell, as in Node 22 (--experimental-detect-module).
 const kModuleErrors = /^(Cannot use import statement outside a module|Unexpected token 'export'|Cannot use 'import\.meta' outside a module)/;
 const kAwaitError = /^await is only valid in async functions/;
 
