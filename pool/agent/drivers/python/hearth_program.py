@@ -31,6 +31,7 @@ CHANNEL = 900  # its descriptor: out of the way of those that programs open
 ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
 TOP_LEVEL_AWAIT = 0x2000
 COROUTINE = 0x80  # inspect.CO_COROUTINE
+PRINTED_FRAMES = 1000  # so many of a traceback, the last ones, Python itself prints
 FUTURE_FLAGS = 0x1FE0000  # every `from __future__ import …` that code objects carry
 
 
@@ -187,13 +188,27 @@ def interpreters_own(error):
     return "".join(said.parts)
 
 
+def last_frames(frames, count):
+    end = frames
+    for _ in range(count):
+        if end is None:
+            return frames
+        end = end.tb_next
+    while end is not None:
+        frames, end = frames.tb_next, end.tb_next
+    return frames
+
+
 def describe(source, error):
     text = None
     if source.path is None:  # cells have no file for the interpreter to read
         try:
             import traceback
 
-            text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+            limit = getattr(sys, "tracebacklimit", PRINTED_FRAMES)
+            limit = max(limit, 0) if isinstance(limit, int) else PRINTED_FRAMES
+            frames = last_frames(error.__traceback__, limit)
+            text = "".join(traceback.format_exception(type(error), error, frames, limit=-limit))
         except Exception:
             text = None  # it may have replaced what that needs
     if text is None:
