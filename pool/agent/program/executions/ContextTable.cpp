@@ -78,6 +78,7 @@ const char* Context::startCold(std::vector<std::string> argv, gid_t label) {
     DriverListener& self = *this;
     channel_ = std::make_unique<DriverChannel>(loop_, self, std::move(ours));
     pid_ = spawned.pid;
+    channel_->hearOnly(pid_);
     began(std::move(spawned));
     return nullptr;
 }

@@ -150,6 +150,7 @@ void Execution::startParked(std::unique_ptr<Parked> parked, std::string_view wor
     pid_ = parked->pid;
     channel_ = std::move(parked->channel);
     channel_->listen(*this);
+    channel_->hearOnly(pid_);
     channel_->write(work);
     if (!request_.spawn.with_stdin) parked->pipes.input.reset();
     began(std::move(parked->pipes));
@@ -245,6 +246,7 @@ void Execution::driverClosed(DriverChannel& channel) {
 void Execution::forked(gid_t label, pid_t pid) {
     if (!reaped_ && interpreter_ == Interpreter::Zygote && label_ == label) {
         pid_ = pid;
+        if (channel_) channel_->hearOnly(pid_);
         if (killed_) kill(pid_, SIGKILL);
     }
 }

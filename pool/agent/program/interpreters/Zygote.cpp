@@ -122,12 +122,12 @@ void Zygote::end(std::int64_t now_ns) {
 }
 
 bool Zygote::hasReady() const noexcept {
-    return std::any_of(parked_.begin(), parked_.end(), [](const auto& p) { return p->ready; });
+    return std::any_of(parked_.begin(), parked_.end(), [](const auto& p) { return p->waits(); });
 }
 
 std::unique_ptr<Parked> Zygote::take() {
     const auto found =
-        std::find_if(parked_.begin(), parked_.end(), [](const auto& p) { return p->ready; });
+        std::find_if(parked_.begin(), parked_.end(), [](const auto& p) { return p->waits(); });
     return found == parked_.end() ? nullptr : take(found);
 }
 
@@ -211,6 +211,8 @@ void Zygote::child(std::string_view payload) {
         owner_.forked(label, pid);
     } else {
         (*parked)->pid = pid;
+        (*parked)->channel->hearOnly(pid);
+        owner_.changed();
     }
     settle();
 }
