@@ -187,6 +187,21 @@ TEST_CASE("what hostile code tries is refused", "[kernel][docker][remote]") {
     host.runtime().destroy(id);
 }
 
+TEST_CASE("what programs need of the scheduler and the file system works", "[kernel][docker]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    SmallAgent agent(host.runtime().connect(id));
+    const auto tried = pairs(agent.run("probe needs").output);
+    REQUIRE(tried.size() == 13);
+    for (const auto& [name, error] : tried) {
+        INFO(name);
+        CHECK(error == (name.starts_with("no_") ? "1" : "0"));
+    }
+    CHECK(agent.run("cat pipe & echo through > pipe; wait").output == "through\n");
+    host.runtime().destroy(id);
+}
+
 TEST_CASE("only harmless families of sockets can be made", "[kernel][docker]") {
     if (!canRun()) return;
     Host host;

@@ -113,8 +113,7 @@ Json deviceRequest(const std::vector<std::string>& gpus) {
 Json hostConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
     const SandboxLimits& limits = spec.limits;
     const std::string uid = std::to_string(kUid);
-    const std::string seccomp =
-        dumpJson(launcher::seccomp::ociFilter(launcher::seccomp::AgentIdentity::Tenant));
+    const std::string seccomp = dumpJson(launcher::seccomp::ociFilter());
     Json config{
         {"NetworkMode", "none"},
         {"ReadonlyRootfs", true},
