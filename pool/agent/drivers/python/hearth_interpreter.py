@@ -6,27 +6,34 @@ import atexit
 import ctypes
 import gc
 import os
+import posix
 import resource
 import select
-import signal
 import sys
 import time
 from _signal import pthread_sigmask, signal as set_handler  # without the enums of `signal`
 from _weakref import ref
 
+import _imp
+import _signal as signal  # whose Python around it needs the builtins that a program may replace
 import hearth_program as program
 from hearth_program import CHANNEL
+
+__builtins__ = program.__builtins__
 
 PR_SET_DUMPABLE = 4
 OWN_MODULES = (os.environ.get("HOME", "/workspace") + "/", "/tmp/")  # of the program, not of a library
 CANNOT_BEGIN = 126  # as a shell says of what it cannot execute
 SIGINT = int(signal.SIGINT)
+ENCODING = sys.getfilesystemencoding()
 
 libc = ctypes.PyDLL(None)
 # The last of the modules that were there before any program: what they hold is not the program's.
 last_known_module = None
 # Packages that a zygote has imported for its children.
 known_packages = frozenset()
+# Names of files that stand for what it has imported, if they lie in the program's folder.
+ahead = frozenset()
 # The entries of the environment as it is now, while nothing has changed it.
 known_environment = None
 # Names of variables that those packages have looked for.
@@ -40,7 +47,8 @@ class Work:
 
     def __init__(self, data):
         fields = data.split(b"\0")
-        self.kind, self.cwd, self.name, self.file = map(os.fsdecode, fields[1:5])
+        texts = [field.decode(ENCODING, "surrogateescape") for field in fields[1:5]]
+        self.kind, self.cwd, self.name, self.file = texts
         entries = 6 + int(fields[5])
         self.env = fields[6:entries]
         self.code = fields[entries]
@@ -94,7 +102,7 @@ def interruptible(handler, call):
     return raised
 
 
-def run(source):
+def run(source, cells=None):
     """Runs a program that can be interrupted, whatever an earlier one has done to the signal; what ended it, or None."""
     try:
         set_handler(SIGINT, interrupt_handler)
@@ -102,7 +110,7 @@ def run(source):
         if interrupts.came:
             raise KeyboardInterrupt
         find_user_packages()
-        return program.run(source, sys.modules["__main__"])
+        return program.run(source, sys.modules["__main__"], cells)
     except BaseException as outside:  # of the program: an interrupt, or a package's .pth file
         return outside
 
@@ -181,6 +189,22 @@ def outdated():
     return any(entry.partition(".")[0] in known_packages for entry in entries)
 
 
+def could_shadow(known):
+    """Names of files that an interpreter would take for modules that are imported now and not in `known`."""
+    names = {name for name in sys.modules if "." not in name} - known - set(sys.builtin_module_names)
+    endings = ("", ".py", ".pyc", *_imp.extension_suffixes())
+    return frozenset(name + ending for name in names if not _imp.is_frozen(name) for ending in endings)
+
+
+def shadowed(folder):
+    """Whether a file of the program's folder has the name of a module that was imported ahead."""
+    try:
+        found = ahead.intersection(posix.listdir(folder))
+    except OSError:
+        return False
+    return any("." in name or posix.access("%s/%s/__init__.py" % (folder, name), posix.F_OK) for name in found)
+
+
 def differs(head):
     """Whether a variable that was read ahead has another value in the work that begins so."""
     fields = head.split(b"\0")
@@ -189,6 +213,13 @@ def differs(head):
         return bool(read_variables)  # too many to see
     changed = set(entries[:int(fields[5])]).symmetric_difference(known_environment)
     return not read_variables.isdisjoint([entry.partition(b"=")[0] for entry in changed])
+
+
+def is_for_another(head):
+    """Whether the work that begins so is for an interpreter that has imported nothing yet."""
+    fields = head.split(b"\0", 3)
+    folder = fields[2].decode(ENCODING, "surrogateescape") if len(fields) > 3 else "/"
+    return shadowed(folder) or known_packages and outdated() or read_variables and differs(head)
 
 
 def give_way(head):
@@ -214,11 +245,8 @@ def begin(work):
 
 def tell_ignored(thing, error):
     """As an interpreter says of what it cannot raise any more."""
-    import traceback
-
-    frames = program.own_frames(error.__traceback__)
-    text = "".join(traceback.format_exception(type(error), error, frames))
-    sys.stderr.write("Exception ignored in: %r\n%s" % (thing, text))
+    program.without_driver(None, error)
+    program.print_error("Exception ignored in: %r\n%s" % (thing, program.interpreters_own(error)))
 
 
 def flush():
@@ -304,22 +332,6 @@ def exit_status(error):
     return 1
 
 
-def tell_uncaught(source, error):
-    text = program.describe(source, error)
-    program.report(error, text)
-    frames = program.own_frames(error.__traceback__)
-    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, frames
-    if sys.version_info >= (3, 12):
-        sys.last_exc = error
-    if sys.excepthook is sys.__excepthook__:
-        sys.stderr.write(text)
-        return
-    try:
-        sys.excepthook(type(error), error.with_traceback(frames), frames)
-    except Exception as second:
-        sys.stderr.write("Error in sys.excepthook:\n%s\nOriginal exception was:\n%s" % (program.describe(source, second), text))
-
-
 def processor_time():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
@@ -383,7 +395,7 @@ def end(source, error):
     if isinstance(error, SystemExit):
         status = exit_status(error)
     elif error is not None:
-        tell_uncaught(source, error)
+        program.tell_uncaught(source, error)
         status = 1
     del error
     status = finalize(handler) or status
@@ -396,7 +408,10 @@ def end(source, error):
 def run_once(work, source):
     """The one run of a fresh interpreter. Does not return."""
     before = processor_time()
-    status = end(source, run(source)) if begin(work) else CANNOT_BEGIN
+    status = CANNOT_BEGIN
+    if begin(work):
+        program.place_itself(source.name)
+        status = end(source, run(source))
     if not program.channel.of_fork() and done(status, before, last=True):
         wait_until_answered()
     os._exit(status)
@@ -407,13 +422,12 @@ def run_context(work):
     module = program.main_module(program.Source(work.name, b""))
     if not begin(work):
         os._exit(CANNOT_BEGIN)
-    count = 0
+    program.place_itself(work.name, False)
+    cells = program.Cells()
     while work is not None:
-        count += 1
         before = processor_time()
-        source = program.Source("cell %d" % count, work.code)
-        module.__loader__ = source
-        ended_by = [run(source)]
+        source = cells.source(work.code)
+        ended_by = [run(source, cells)]
         if program.channel.of_fork():
             del module
             os._exit(end(source, ended_by.pop()))
@@ -423,7 +437,7 @@ def run_context(work):
         if isinstance(error, SystemExit):  # ends the cell, as in a notebook
             status = exit_status(error)
         elif error is not None:
-            tell_uncaught(source, error)
+            program.tell_uncaught(source, error)
             status = 1
         error = None
         status = flush() or status
@@ -435,14 +449,11 @@ def run_context(work):
 def take_up(work):
     """Does what it has been sent. Does not return."""
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
-    sys.argv = [work.name]
-    if hasattr(sys, "orig_argv"):
-        sys.orig_argv = [sys.orig_argv[0], work.name]
     logging = sys.modules.get("logging")
     if hasattr(logging, "_startTime"):  # that of the zygote
         logging._startTime = time.time_ns() if isinstance(logging._startTime, int) else time.time()
     if work.kind == "context":
         run_context(work)
-    source = program.Source(work.name, work.code)
-    program.main_module(source, work.file or None)
+    source = program.Source(work.name, work.code, work.file or None)
+    program.main_module(source)
     run_once(work, source)

@@ -14,6 +14,10 @@ A tenant who takes it over all the same, while it starts and can be written to, 
 children and keep processes that no deadline finds, until the workspace's end; nothing else.
 """
 
+import sys
+
+PLAIN = frozenset(sys.modules)
+
 import ctypes
 import gc
 import os
@@ -21,7 +25,6 @@ import resource
 import select
 import signal
 import socket
-import sys
 
 if "HEARTH_HOME" in os.environ:
     os.environ["HOME"] = os.environ.pop("HEARTH_HOME")
@@ -81,12 +84,15 @@ def rehearse():
     user_packages, interpreter.USER_PACKAGES = interpreter.USER_PACKAGES, None
     for _ in range(2):
         work = interpreter.Work(b"\0".join(fields))
-        source = program.Source(work.name, work.code)
+        source = program.Source(work.name, work.code, "/" + work.name)
         program.main_module(source)
         before = interpreter.processor_time()
+        interpreter.is_for_another(b"\0".join(fields))
         interpreter.begin(work)
+        program.place_itself(source.name)
         interpreter.run(source)
         interpreter.hold_interrupts()
+        sys.path[0] = ""
         shown = sys.meta_path, sys.stdin, sys.stdout, sys.stderr
         interpreter.take_apart()
         sys.meta_path, sys.stdin, sys.stdout, sys.stderr = shown
@@ -128,13 +134,11 @@ def be_child(label, fds, zygote):
         zygote.generators.reseed()
     if not select.select([CHANNEL], [], [], 0)[0]:  # nobody waits for it
         rehearse()
+    channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, CHANNEL)
     program.channel.send(b"ready", b"")
-    if interpreter.known_packages or interpreter.read_variables:
-        channel = socket.socket(fileno=CHANNEL)
-        head = channel.recv(HEAD, socket.MSG_PEEK)
-        channel.detach()
-        if interpreter.outdated() or interpreter.differs(head):
-            interpreter.give_way(head)
+    head = channel.recv(HEAD, socket.MSG_PEEK)
+    if interpreter.is_for_another(head):
+        interpreter.give_way(head)
     work = interpreter.receive()
     if work is not None:
         interpreter.take_up(work)
@@ -250,6 +254,8 @@ def main():
     zygote = Zygote(generators)
     before = interpreter.imported_packages()  # by what each interpreter reads at its start
     zygote.prepare(modules)
+    program.forget({name for name in sys.modules if not name.startswith("hearth_")})
+    interpreter.ahead = interpreter.could_shadow(PLAIN)
     interpreter.last_known_module = list(sys.modules)[-1]
     interpreter.known_packages = interpreter.imported_packages() - before
     interpreter.known_environment = interpreter.environment()
