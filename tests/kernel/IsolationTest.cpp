@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/Ids.h"
+#include "pool/isolation/OpenFiles.h"
 #include "pool/launcher/LauncherCapabilities.h"
 #include "pool/sys/Cgroups.h"
 #include "pool/sys/Files.h"
@@ -246,7 +247,14 @@ TEST_CASE("the root is read-only, what /proc could tell is masked, nothing can b
     INFO(mounts);
     CHECK(agent.run("stat -c '%a' /tmp /dev/shm; echo x > /tmp/x && echo x > /dev/shm/x").output ==
           "1777\n1777\n");
+    CHECK(mounts.find(" /.hearth/run tmpfs rw,") != std::string::npos);
+    const std::string files = std::to_string(pool::launcher::mostOpenFiles());
+    CHECK(agent.run("ulimit -Sn; ulimit -Hn; ulimit -n $(ulimit -Hn); ulimit -n").output ==
+          "1024\n" + files + "\n" + files + "\n");
+    CHECK(agent.run("echo out > /dev/stdout; echo err > /proc/self/fd/2; cat /dev/stdin").output ==
+          "out\nerr\n");
     if (kind() == Kind::Oci) {
+        CHECK(agent.run("touch /.hearth/run/x 2>&1").output.find("denied") != std::string::npos);
         CHECK(mounts.find(" /sys ") == std::string::npos);
         CHECK(mounts.find(" cgroup") == std::string::npos);
     }

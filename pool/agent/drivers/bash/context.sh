@@ -8,10 +8,6 @@ __hearth_say() {
     printf '%s %d\n%s' "$1" "${#2}" "$2" >&200
 }
 
-# Code is sourced from a file: `return` in the trap then ends it, and with it nothing else.
-__hearth_code=$(mktemp "${TMPDIR:-/tmp}/.context.XXXXXX") || exit 126
-trap 'rm -f "$__hearth_code"' EXIT
-
 while IFS= read -r -d '' -u 200 __hearth_length; do
     __hearth_work=()
     for __hearth_field in kind cwd name file entries; do
@@ -21,13 +17,13 @@ while IFS= read -r -d '' -u 200 __hearth_length; do
         IFS= read -r -d '' -u 200 __hearth_entry
         [[ ${__hearth_began:-} ]] || export "$__hearth_entry" 2>/dev/null
     done
-    IFS= read -r -d '' -u 200 __hearth_text
+    IFS= read -r -d '' -u 200 __hearth_text # is empty: the agent has put the code into the file
     __hearth_say begun ''
     [[ ${__hearth_began:-} ]] || cd -- "${__hearth_work[1]}" || exit 126
     __hearth_began=1
-    printf '%s\n' "$__hearth_text" >"$__hearth_code"
+    # Code is sourced from a file: `return` in the trap then ends it, and with it nothing else.
     trap 'return 130' INT
-    . "$__hearth_code" 200>&-
+    . "${__hearth_work[3]}" 200>&-
     __hearth_status=$?
     trap '' INT
     __hearth_say 'done' "$__hearth_status 0 0"

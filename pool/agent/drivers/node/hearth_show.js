@@ -52,7 +52,7 @@ function describe(error, folder = '') {
     return { name: typeof error, message: clip(String(util.inspect(error)), 2000), traceback: text };
   }
   const lines = String(error.stack || error).split('\n');
-  const own = lines.filter((line) => !/^\s+at (.*\()?(node:|\/\.hearth\/)/.test(line));
+  const own = lines.filter((line) => !/^\s+at (.*\()?(node:|\/\.hearth\/node\/)/.test(line));
   return {
     name: clip(String(error.name), 200),
     message: clip(String(error.message), 2000),
