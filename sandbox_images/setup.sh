@@ -95,6 +95,52 @@ apt_install() {
         die "apt-get could not install: $*; look at its message above, then run this again"
 }
 
+# python_index: what pip is set up with here, or its own default. PIP_INDEX_URL comes first, as for pip.
+python_index() {
+    local section index=${PIP_INDEX_URL:-} settings
+    settings=$(python3 -m pip config list 2>/dev/null || true)
+    for section in install global; do
+        [[ -n $index ]] || index=$(sed -n "s/^$section\.index-url='\(.*\)'$/\1/p" <<<"$settings")
+    done
+    [[ -n $index ]] || index=$(python3 -c 'from pip._internal.models.index import PyPI; print(PyPI.simple_url)' 2>/dev/null || true)
+    echo "$index"
+}
+
+# npm_registry IMAGE CACHE: what npm is set up with here; without npm, the default of the image's own, kept in CACHE.
+npm_registry() {
+    local layer defaults=./usr/share/nodejs/npm/lib/utils/config/definitions.js
+    if command -v npm >/dev/null; then
+        npm config get registry
+        return
+    fi
+    if [[ ! -s $2 ]]; then
+        layer=$(find "$1/blobs" -type f -size +1M -print -quit)
+        tar -xzOf "$layer" --occurrence=1 "$defaults" 2>/dev/null |
+            sed -n "/^define('registry'/,/default:/s/.*default: .\(https[^'\"\`]*\).*/\1/p" >"$2" || true
+    fi
+    cat "$2"
+}
+
+# without_login TEXT: with its URLs as they may be shown.
+without_login() {
+    sed -E 's#//[^/@ ]*@#//#g' <<<"$1"
+}
+
+# make_pool MIRROR DATA_DIR: writes the pool that ./run serves. With MIRROR=yes the server gets the indexes, unless a flag
+# (given_pypi, given_npm) names them: in variables, for a URL may have a login that no list of processes should show.
+make_pool() {
+    local pool=$2/default-pool.yaml
+    if [[ $1 == no ]]; then
+        "$repo/sandbox_images/default_pool" >"$pool"
+        return
+    fi
+    "$repo/sandbox_images/default_pool" --mirror >"$pool"
+    export HEARTH_MIRROR_PYPI=${given_pypi:-${HEARTH_MIRROR_PYPI:-$(python_index)}}
+    export HEARTH_MIRROR_NPM=${given_npm:-${HEARTH_MIRROR_NPM:-$(npm_registry "$2/images/python" "$2/npm-default")}}
+    echo "==> sandboxes install packages by pip and uv from $(without_login "${HEARTH_MIRROR_PYPI:-nowhere}"), by npm from" \
+        "$(without_login "${HEARTH_MIRROR_NPM:-nowhere}"), and reach nothing else; --no-mirror shuts this way, too"
+}
+
 # The user that the server runs as.
 make_user() {
     getent passwd hearth >/dev/null && return

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "api/http/ByteRange.h"
 #include "api/http/Problem.h"
 #include "base/Units.h"
+#include "base/http/ByteRange.h"
 #include "base/http/Url.h"
 
 namespace hearth::api {

@@ -20,6 +20,9 @@ constexpr int kMostFetches = 32;
 /// Less than kMostFetches: only then TenantPlaces leaves places for the next tenant.
 constexpr int kMostFetchesOfTenant = kMostFetches * 3 / 4;
 
+/// Every name of a sandbox for itself: a program that asks its own server needs no way out.
+constexpr const char* kOwnNames = "localhost,127.0.0.1,127.0.0.0/8,::1,0.0.0.0,sandbox";
+
 std::vector<std::string> indexesOf(const MirrorSources& sources) {
     std::vector<std::string> urls;
     urls.reserve(2 + sources.apt.size());
@@ -245,7 +248,7 @@ std::map<std::string, std::string> EgressGateway::environment(NetworkMode mode) 
     for (const char* name : {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}) {
         env[name] = brokerUrl();
     }
-    for (const char* name : {"NO_PROXY", "no_proxy"}) env[name] = "localhost,127.0.0.1,::1";
+    for (const char* name : {"NO_PROXY", "no_proxy"}) env[name] = kOwnNames;
     return env;
 }
 

@@ -33,6 +33,31 @@ std::string oneLine(std::string_view text) {
     return out;
 }
 
+constexpr int kWhole = 200;
+constexpr int kPartial = 206;
+constexpr int kNotSatisfiable = 416;
+
+/// The head of an answer with a file of `size`, or with a part of it.
+std::string fileHead(const MirrorAnswer& reply, int status, std::optional<std::uint64_t> size,
+                     const ByteRange& part, bool more) {
+    std::string head = status == kPartial          ? "HTTP/1.1 206 Partial Content\r\n"
+                       : status == kNotSatisfiable ? "HTTP/1.1 416 Range Not Satisfiable\r\n"
+                                                   : "HTTP/1.1 200 OK\r\n";
+    head += "Content-Type: " + reply.content_type + "\r\nETag: " + reply.etag + "\r\n";
+    if (size) {
+        head += "Accept-Ranges: bytes\r\nContent-Length: " + std::to_string(part.length) + "\r\n";
+    }
+    if (status != kWhole) {
+        head += "Content-Range: bytes ";
+        head += status == kPartial ? std::to_string(part.offset) + "-" +
+                                         std::to_string(part.offset + part.length - 1)
+                                   : "*";
+        head += "/" + std::to_string(size.value()) + "\r\n";
+    }
+    if (!more) head += "Connection: close\r\n";
+    return head + "\r\n";
+}
+
 Destination destinationOf(const std::string& authority, std::uint16_t otherwise) {
     std::optional<Destination> out = Destination::parse(authority, otherwise);
     if (!out || out->port == 0) {
@@ -150,9 +175,7 @@ bool ProxyConnection::serveMirror(EgressEntry& entry) {
     entry.status = reply.status;
     if (!reply.what.empty()) entry.destination = oneLine(reply.what);
     if (!reply.result.empty()) entry.decision = reply.result;
-    if (reply.file) {
-        return sendFile(*reply.file, head_.keep_alive, entry);
-    }
+    if (!reply.etag.empty()) return sendFile(reply, entry);
     if (reply.result == "error") {
         entry.decision = reply.status == kNotFound           ? "not_found"
                          : reply.status == kMethodNotAllowed ? "read_only"
@@ -166,27 +189,49 @@ bool ProxyConnection::serveMirror(EgressEntry& entry) {
     return head_.keep_alive;
 }
 
-bool ProxyConnection::sendFile(CachedFile& file, bool keep_alive, EgressEntry& entry) {
-    const std::optional<std::uint64_t> size = file.size();
+bool ProxyConnection::wantsPart(const std::string& etag) const {
+    const RequestHead::Field* const condition = head_.find("If-Range");
+    return head_.method == "GET" && head_.find("Range") != nullptr &&
+           (condition == nullptr || condition->value == etag);
+}
+
+bool ProxyConnection::sendFile(const MirrorAnswer& reply, EgressEntry& entry) {
+    std::optional<std::uint64_t> size = reply.file ? reply.file->size() : reply.size;
+    ByteRange part{ByteRange::Kind::Whole, 0, size.value_or(UINT64_MAX)};
+    if (wantsPart(reply.etag)) {
+        if (!size) size = reply.file->whole();
+        part = parseRange(head_.find("Range")->value, *size);
+    }
+    entry.status = part.kind == ByteRange::Kind::Whole  ? kWhole
+                   : part.kind == ByteRange::Kind::Part ? kPartial
+                                                        : kNotSatisfiable;
     // Without a length, the end of the file is the end of the connection.
-    std::string head = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n";
-    if (size) head += "Content-Length: " + std::to_string(*size) + "\r\n";
-    if (!size || !keep_alive) head += "Connection: close\r\n";
-    stream_->write(head + "\r\n", kTakeWithin);
+    const bool more = head_.keep_alive && (size || !reply.file);
+    stream_->write(fileHead(reply, entry.status, size, part, more), kTakeWithin);
+    if (reply.file) sendPart(*reply.file, part, entry);
+    return more;
+}
+
+void ProxyConnection::sendPart(CachedFile& file, const ByteRange& part, EgressEntry& entry) {
+    const std::uint64_t end = part.offset + part.length;
     std::string piece(kPiece, '\0');
-    std::uint64_t offset = 0;
+    std::uint64_t offset = part.offset;
     try {
-        while (const std::size_t n = file.read(offset, piece.data(), piece.size())) {
+        while (offset < end) {
+            const std::uint64_t room = std::min<std::uint64_t>(piece.size(), end - offset);
+            const std::size_t n = file.read(offset, piece.data(), room);
+            if (n == 0) break;
+            // The client may take its part for a whole one at its end: all is verified before.
+            if (offset + n == end) file.whole();
             stream_->write({piece.data(), n}, kTakeWithin);
             offset += n;
-            entry.received = offset;
+            entry.received = offset - part.offset;
             if (!facts_.egress.book(0, n)) throw StreamBroken("no more may be carried");
         }
     } catch (const Refused& e) {  // the answer has begun: only a broken connection can report it
         entry.decision = e.reason();
         throw StreamBroken(e.what());
     }
-    return size && keep_alive;
 }
 
 bool ProxyConnection::forward(EgressEntry& entry) {

@@ -6,6 +6,7 @@
 
 #include "base/Clock.h"
 #include "base/Fd.h"
+#include "base/http/ByteRange.h"
 #include "base/http/RequestHead.h"
 #include "controller/egress/credentials/AuthorizedCall.h"
 #include "controller/egress/credentials/Keyring.h"
@@ -61,8 +62,11 @@ private:
                EgressEntry& entry);
     void answer(int status, const std::string& type, const std::string& text, bool keep_alive,
                 const std::string& note = {});
+    /// True if the request asks for a part of the file that this tag names.
+    bool wantsPart(const std::string& etag) const;
     /// Returns whether another request may follow.
-    bool sendFile(CachedFile& file, bool keep_alive, EgressEntry& entry);
+    bool sendFile(const MirrorAnswer& reply, EgressEntry& entry);
+    void sendPart(CachedFile& file, const ByteRange& part, EgressEntry& entry);
 
     const int fd_;
     const ProxyFacts& facts_;

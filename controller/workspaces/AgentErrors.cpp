@@ -48,7 +48,7 @@ Error clientError(const agent::AgentError& error, const std::string& path) {
     if (error.code() == "BAD_ARCHIVE") {
         return std::move(Error(ErrorCode::InvalidArgument, text)
                              .hint("nothing was unpacked; send a plain tar of files, directories "
-                                   "and links that stay inside"));
+                                   "and links"));
     }
     if (error.code() == "ARCHIVE_CONFLICT") {
         return std::move(Error(ErrorCode::Conflict, text).hint("nothing was unpacked"));

@@ -15,14 +15,17 @@ struct LanguageProbe {
     const char* context = "";
 };
 
+inline constexpr const char* kNodeRunner = "--require=/.hearth/node/run.js";
+
 /// The first existing program defines the language. `python` may be older than version 3.6, which
 /// the drivers require.
-inline constexpr std::array<LanguageProbe, 6> kLanguageProbes{{
+inline constexpr std::array<LanguageProbe, 7> kLanguageProbes{{
     {"python", "main.py", "python3", "/.hearth/python/run.py", "/.hearth/python/zygote.py",
      "/.hearth/python/context.py"},
     {"python", "main.py", "python"},
-    {"javascript", "main.js", "node", "", "", "/.hearth/node/context.js"},
-    {"node", "main.js", "node", "", "", "/.hearth/node/context.js"},
+    {"javascript", "main.js", "node", kNodeRunner, "", "/.hearth/node/context.js"},
+    {"node", "main.js", "node", kNodeRunner, "", "/.hearth/node/context.js"},
+    {"mjs", "main.mjs", "node", kNodeRunner},
     {"bash", "main.sh", "bash", "", "", "/.hearth/bash/context.sh"},
     {"sh", "main.sh", "sh"},
 }};

@@ -274,7 +274,7 @@ TEST_CASE("the root is read-only, what /proc could tell is masked, nothing can b
     }
     CHECK(agent.run("cat /proc/meminfo | wc -l").output != "0\n");
     CHECK(agent.run("hostname").output == "sandbox\n");
-    CHECK(agent.run("umask").output == "0077\n");
+    CHECK(agent.run("umask").output == "0022\n");
     CHECK(agent.run("cat /sys/kernel/notes 2>/dev/null | wc -c").output == "0\n");
     host.runtime().destroy(id);
 }

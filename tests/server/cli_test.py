@@ -11,6 +11,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -222,6 +223,48 @@ def copies():
                 f.truncate(80_000_000)
             full = hearth(s, "cp", "full", f"{w}:full", ok=False, cwd=here)
             assert full.returncode == 1 and b"lost" not in full.stderr, full
+    finally:
+        shutil.rmtree(here)
+
+
+def trees():
+    """hearth cp takes a tree with a .venv along as it is, says what it leaves out and why, and brings it back"""
+    here = tempfile.mkdtemp(prefix="hearth-cp-")
+    os.chmod(here, 0o755)
+    try:
+        with shared as s, socket.socket(socket.AF_UNIX) as listener:
+            w = s.open_workspace()["id"]
+            os.makedirs(f"{here}/tree/.venv/bin")
+            os.makedirs(f"{here}/tree/.venv/lib/python3.11/site-packages")
+            for name, content in (("pyvenv.cfg", "home = /usr/bin\n"), ("lib/python3.11/site-packages/mod.py", "x = 1\n")):
+                with open(f"{here}/tree/.venv/{name}", "w", encoding="ascii") as f:
+                    f.write(content)
+            links = {".venv/bin/sh": "/bin/sh", ".venv/bin/python": "/usr/bin/python3", ".venv/bin/python3": "python", ".venv/lib64": "lib",
+                     ".venv/up": "../../beside", "broken": "nowhere"}
+            for name, target in links.items():
+                os.symlink(target, f"{here}/tree/{name}")
+            os.link(f"{here}/tree/.venv/pyvenv.cfg", f"{here}/tree/hard")
+            os.mkfifo(f"{here}/tree/pipe")
+            listener.bind(f"{here}/tree/socket")
+            with open(f"{here}/tree/secret", "w", encoding="ascii") as f:
+                f.write("mine")
+            os.chmod(f"{here}/tree/secret", 0)
+            os.makedirs(f"{here}/tree/closed/in")
+            os.chmod(f"{here}/tree/closed", 0o700)
+
+            told = subprocess.run([HEARTH, "cp", "tree", f"{w}:"], cwd=here, capture_output=True, text=True, timeout=60 * SLOWER, check=False,
+                                  user=65534, group=65534, extra_groups=[], env={"HEARTH_URL": s.url, "NO_COLOR": "1", "HOME": "/nonexistent"})
+            left = dict(line.removeprefix("left out: ").split(" ", 1) for line in told.stderr.splitlines())
+            assert told.returncode == 1 and left == {
+                "pipe": "is neither a file nor a directory", "socket": "is neither a file nor a directory",
+                "secret": "cannot be read: Permission denied", "closed": "cannot be read: Permission denied"}, told
+            read = s.run(w, f"cd tree; for l in {' '.join(links)}; do readlink $l; done; cat hard .venv/lib64/python3.11/site-packages/mod.py; .venv/bin/sh -c 'echo ran'; ls closed")
+            assert read["stdout"] == "\n".join(links.values()) + "\nhome = /usr/bin\nx = 1\nran\n", read
+
+            told = hearth(s, "cp", f"{w}:tree", "back", cwd=here, ok=False)
+            assert told.returncode == 1 and sorted(line.split(b" ")[2] for line in told.stderr.splitlines()) == [b".venv/bin/python", b".venv/bin/sh", b".venv/up"], told
+            assert b"is a link that may lead out: /usr/bin/python3" in told.stderr, told
+            assert os.readlink(f"{here}/back/.venv/bin/python3") == "python" and open(f"{here}/back/hard", encoding="ascii").read() == "home = /usr/bin\n"
     finally:
         shutil.rmtree(here)
 
@@ -441,7 +484,7 @@ def ends():
     shared.end()
 
 
-TESTS = [shells, shells_end, copies, hostile_copies, completion, completion_elsewhere, completion_is_text, deletes, output_formats, colours, streams, output_is_whole, readers_may_leave, lost_output_is_told, ends]
+TESTS = [shells, shells_end, copies, trees, hostile_copies, completion, completion_elsewhere, completion_is_text, deletes, output_formats, colours, streams, output_is_whole, readers_may_leave, lost_output_is_told, ends]
 for test in TESTS:
     test.only = "oci"  # they test parts in front of any runtime
 

@@ -105,12 +105,73 @@ def long_output():
         assert answer.status == 200 and len(answer.body) <= MOST and b"999999" in answer.body, (answer.status, len(answer.body), answer.body[:300])
 
 
+def saved_and_shown():
+    """a figure that is saved and shown comes once, as the file that was saved; what changes in between comes as both"""
+    with python as s:
+        plot = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\n"
+        for code in (plot + "plt.savefig('a.png', dpi=70); plt.show()", plot + "plt.savefig('a.png')", plot + "plt.savefig('a')\nplt.show(block=False)",
+                     plot + "plt.savefig('a.jpg'); plt.show()", "from PIL import Image\ni = Image.new('RGB', (9, 9)); i.save('a.png'); i.show()",
+                     "from PIL import Image\ni = Image.new('RGB', (9, 9)); i.save('a.png'); i"):
+            content = call(s, "run", {"code": code, "timeout_s": 150})
+            assert len(images(content)) == 1 and "; shown)" in text(content), (code, text(content))
+        changed = call(s, "run", {"code": plot + "plt.savefig('a.png'); plt.title('new'); plt.show()", "timeout_s": 150})
+        assert len(images(changed)) == 2, text(changed)
+        closed = call(s, "run", {"code": plot + "plt.savefig('a.png'); plt.close()", "timeout_s": 150})
+        assert len(images(closed)) == 1, text(closed)
+        large = call(s, "run", {"code": IMSHOW.replace("plt.show()", "plt.savefig('large.png'); plt.show()"), "timeout_s": 150})
+        assert "saved as large.png" in text(large) and "hearth-figure" not in text(large), text(large)
+        both = s.post("/v1/executions", {"code": plot + "plt.savefig('a.png')\nfrom PIL import Image\nImage.open('a.png').show()", "language": "python"}, timeout=180).json
+        assert sum("image/png" in each["mime"] for each in both["results"]) <= 2, both["results"]
+
+
+# The parts of plotly, altair and IPython that the driver uses; the real ones are tens of megabytes. With plotly 7.1,
+# altair 6.3 and bokeh 3.9 the same was tried by hand.
+STANDINS = {
+    "plotly/__init__.py": "",
+    "plotly/io/__init__.py": "from plotly.io._renderers import renderers, show\ndef to_html(figure, **kw): return '<div>' + kw['include_plotlyjs'] + '</div>'\n",
+    "plotly/io/_renderers.py": "class ExternalRenderer:\n    pass\nclass Mime:\n    def to_mimebundle(self, fig): return {'application/vnd.plotly.v1+json': fig}\n"
+                               "class All(dict):\n    default = None\nrenderers = All(plotly_mimetype=Mime())\n"
+                               "def show(fig):\n    if renderers.default: renderers[renderers.default].render(fig.to_dict())\n",
+    "plotly/basedatatypes.py": "import plotly.io\nclass BaseFigure:\n    data = ()\n    def to_plotly_json(self): pass\n    def to_dict(self): return {'data': [{'type': 'bar'}], 'layout': {}}\n"
+                               "    def show(self): plotly.io.show(self)\n    def _repr_mimebundle_(self, *a, **k): return {}\n",
+    "altair/__init__.py": "class Top:\n    def show(self): raise ImportError('IPython')\nclass Chart(Top):\n"
+                          "    def _repr_mimebundle_(self, *a, **k): return {'application/vnd.vegalite.v5+json': {'mark': 'bar'}, 'text/plain': 'chart'}\n",
+    "IPython/__init__.py": "", "IPython/core/__init__.py": "", "IPython/display.py": "from IPython.core.display_functions import display\n",
+    "IPython/core/display_functions.py": "def display(*values, **kw): print(*values)\n",
+}
+
+
+def other_libraries():
+    """figures of plotly and altair, pages given to a browser, and IPython's display are results; an address says what to do instead"""
+    with python as s:
+        w = s.open_workspace(pool="python")["id"]
+        for path, content in STANDINS.items():
+            assert s.call("PUT", f"/v1/workspaces/{w}/files/{path}", raw=content.encode()).status < 300
+
+        def mimes(code):
+            result = s.post(f"/v1/workspaces/{w}/executions", {"code": code, "language": "python"}).json
+            assert result["status"] == "ok", result
+            return [each["mime"] for each in result["results"]], result["stdout"]
+
+        for show in ("fig.show()", "fig", "display(fig)", "import plotly.io as pio; pio.show(fig)"):
+            [shown], _ = mimes(f"from plotly.basedatatypes import BaseFigure\nfig = BaseFigure()\n{show}")
+            assert shown["application/vnd.plotly.v1+json"]["data"] == [{"type": "bar"}] and "cdn" in shown["text/html"] and "write_html" in shown["text/plain"], shown
+        for show in ("c.show()", "c"):
+            [shown], _ = mimes(f"import altair as alt\nc = alt.Chart()\n{show}")
+            assert shown == {"application/vnd.vegalite.v5+json": {"mark": "bar"}, "text/plain": "chart"}, shown
+        [first, second], out = mimes("from IPython.display import display\ndisplay(1, [2])")
+        assert (first["text/plain"], second["application/json"], out) == ("1", [2], "")
+        page = "import os, webbrowser\nopen('page.html', 'w').write('<b>é</b>')\nprint(webbrowser.open('file://' + os.getcwd() + '/page.html'), webbrowser.open_new_tab('https://example.com/a'))"
+        [shown, told], out = mimes(page)
+        assert shown["text/html"] == "<b>é</b>" and "no browser" in told["text/plain"] and out == "True False\n", (shown, told, out)
+
+
 def ends():
     """the server of these tests leaves nothing behind"""
     python.end()
 
 
-TESTS = [seen, many, too_large, long_output, ends]
+TESTS = [seen, many, too_large, saved_and_shown, other_libraries, long_output, ends]
 for each in TESTS:
     each.only = "oci"  # what is shown does not depend on the runtime
 

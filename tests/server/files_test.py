@@ -60,7 +60,7 @@ def archives():
             assert tar.extractfile("here/d/random").read() == random
             assert tar.getmember("here/d/link").linkname == "random"
         assert s.run(w, "ls -ln in/here/d | grep -c '1000 *1000'")["stdout"] != "0\n"
-        for hostile in ([("ok", b"1"), ("../out", b"x")], [("/abs", b"x")], [("l", {"type": tarfile.SYMTYPE, "linkname": "/etc"})]):
+        for hostile in ([("ok", b"1"), ("../out", b"x")], [("/abs", b"x")], [("l", {"type": tarfile.SYMTYPE, "linkname": "/etc"}), ("l/x", b"1")]):
             refused = s.call("PUT", base, raw=tar_of(hostile))
             problem(refused, 400, "INVALID_ARGUMENT")
             assert hostile[-1][0] in refused.json["detail"], refused

@@ -56,15 +56,20 @@ SIMPLE_JSON = "application/vnd.pypi.simple.v1+json"
 
 
 class Index:
-    """Use as a context. `asked` holds each requested path in order. `moved`: the URL that files are redirected to, as
-    a prefix of their paths; /elsewhere leads back here. Project pages are JSON for clients that accept it, unless
-    `html_only`."""
+    """Use as a context. `asked` holds each requested path in order, `heads` those of HEAD. `moved`: the URL that files
+    are redirected to, as a prefix of their paths; /elsewhere leads back here. Project pages are JSON for clients that
+    accept it, unless `html_only`. `metadata`: wheels have metadata files (PEP 658). `login`: "USER:PASSWORD" that every
+    request must have."""
 
-    def __init__(self, wheels=(), tarballs=(), delay=0.0, html_only=False, moved=None):
-        self.asked, self.delay, self.html_only, self.moved = [], delay, html_only, moved
+    def __init__(self, wheels=(), tarballs=(), delay=0.0, html_only=False, moved=None, metadata=False, login=None):
+        self.asked, self.heads, self.delay, self.html_only, self.moved, self.login = [], [], delay, html_only, moved, login
         self.files, self.projects, self.packages, self.lies, self.away = {}, {}, {}, {}, False
         for filename, content in wheels:
             self.files[f"/files/{filename}"] = content
+            if metadata:
+                with zipfile.ZipFile(io.BytesIO(content)) as z:
+                    name = next(name for name in z.namelist() if name.endswith(".dist-info/METADATA"))
+                    self.files[f"/files/{filename}.metadata"] = z.read(name)
             self.projects.setdefault(filename.split("-")[0], []).append(filename)
         for manifest, content in tarballs:
             file = f"/npm/{manifest['name']}/-/{manifest['name']}-{manifest['version']}.tgz"
@@ -91,7 +96,7 @@ class Index:
 
     @property
     def pypi(self):
-        return f"http://127.0.0.1:{self.port}/simple/"
+        return f"http://{self.login + '@' if self.login else ''}127.0.0.1:{self.port}/simple/"
 
     @property
     def npm(self):
@@ -107,11 +112,15 @@ class Index:
     def project(self, name, accept):
         names = self.projects[name]
         hashes = {n: hashlib.sha256(self.files[f"/files/{n}"]).hexdigest() for n in names}
+        told = {n: hashlib.sha256(self.files[f"/files/{n}.metadata"]).hexdigest() for n in names if f"/files/{n}.metadata" in self.files}
+        # Absolute, if there is a login: such an index does not write it into its pages.
+        files = f"http://127.0.0.1:{self.port}/files" if self.login else "../../files"
         if SIMPLE_JSON in accept and not self.html_only:
             return SIMPLE_JSON, json.dumps({"meta": {"api-version": "1.0"}, "name": name, "files": [
-                {"filename": n, "url": f"../../files/{n}", "hashes": {"sha256": hashes[n]}} for n in names]})
+                {"filename": n, "url": f"{files}/{n}", "hashes": {"sha256": hashes[n]},
+                 **({"core-metadata": {"sha256": told[n]}} if n in told else {})} for n in names]})
         return "text/html", "<!DOCTYPE html><body>" + "".join(
-            f'<a href="../../files/{n}#sha256={hashes[n]}">{n}</a>' for n in names)
+            f'<a href="{files}/{n}#sha256={hashes[n]}"' + (f' data-dist-info-metadata="sha256={told[n]}"' if n in told else "") + f">{n}</a>" for n in names)
 
     def packument(self, name):
         versions = {}
@@ -138,7 +147,19 @@ class Index:
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
+            def do_HEAD(self):
+                index.heads.append(self.path)
+                content = index.files.get(self.path)
+                self.send_response(404 if content is None else 200)
+                self.send_header("Content-Length", str(len(content or b"")))
+                self.end_headers()
+
             def do_GET(self):
+                if index.login and self.headers.get("Authorization") != "Basic " + base64.b64encode(index.login.encode()).decode():
+                    self.send_response(401)
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
                 if index.away:
                     self.close_connection = True
                     return

@@ -371,6 +371,18 @@ def hearth_packages():
         assert "cannot be read" in tool(error=True, **{"from": "nothing.txt"})
 
 
+def login():
+    """the login in an index's URL reaches the index alone: no sandbox, no log and no answer has it"""
+    with Index([wheel("hearthfoo", requires=["hearthbar"]), wheel("hearthbar", "2.5")], login="who:hush-hush") as index, \
+            server(pool("m", "Mirror"), args=("--mirror-pypi", index.pypi)) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+        done = s.run(workspace, "pip install hearthfoo && pip download -d x hearth-nothing; env; curl -s http://127.0.0.1:3128/pypi/simple/hearthfoo/", timeoutSeconds=100)
+        assert "Successfully installed hearthbar-2.5 hearthfoo-1.0" in done["stdout"], done
+        shown = [json.dumps(done), s.log(), json.dumps(s.get(f"/v1/workspaces/{workspace}/egress").json), json.dumps(s.get("/v1/capabilities").json),
+                 json.dumps(s.get("/v1/pools/m").json), json.dumps(s.get("/v1/events").json), s.ops("/metrics").body.decode()]
+        assert not [text for text in shown if "hush-hush" in text or "who:" in text], shown
+
+
 uv = None  # the path of uv
 
 
@@ -409,6 +421,32 @@ def uv_installs():
         assert missing["exitCode"] != 0 and "hearth-nothing" in missing["stderr"], missing
 
 
+def uv_downloads_once():
+    """uv gets what a wheel needs without downloading it, by its metadata file or a range, and then the wheel once"""
+    size = 3_000_000
+    roomy = pool("m", "Mirror", warm=2).replace("workspace: 64Mi", "workspace: 256Mi").replace("tmp: 16Mi", "tmp: 64Mi")
+    name = "hearthbig-1.0-py3-none-any.whl"
+    for html_only in (False, True):
+        for metadata in (True, False):
+            with Index([wheel("hearthbig", size=size)], html_only=html_only, metadata=metadata) as index, server(roomy, args=mirrored(index)) as s:
+                for _ in range(2):
+                    workspace = s.open_workspace(pool="m")["id"]
+                    with open(uv, "rb") as f:
+                        put = s.call("PUT", f"/v1/workspaces/{workspace}/files/bin/uv", raw=f.read(), headers={"X-File-Mode": "0755"}, timeout=120)
+                    assert put.status in (200, 201, 204), put
+                    done = s.run(workspace, "bin/uv venv -q .venv && bin/uv pip install -q hearthbig && "
+                                            ".venv/bin/python -c 'import hearthbig; print(hearthbig.version)'", timeoutSeconds=100)
+                    assert done["stdout"] == "1.0\n", done
+                    seen = s.get(f"/v1/workspaces/{workspace}/egress").json
+                    asked = [(e["destination"], e["status"]) for e in seen["latest"]][::-1]
+                    part = (f"pypi:{name}.metadata" if metadata else f"pypi:{name}", 200 if metadata else 206)
+                    assert asked.count((f"pypi:{name}", 200)) == (1 if metadata else 2) and part in asked, asked
+                    received = sum(e["receivedBytes"] for e in seen["latest"])
+                    assert size <= received < 1.1 * size, (received, seen)
+                wanted = [f"/files/{name}"] if not metadata else [f"/files/{name}", f"/files/{name}.metadata"]
+                assert sorted(index.downloads()) == wanted, index.asked
+
+
 def bursts():
     """many executions at once with packages, in one workspace and in several, all get theirs"""
     with Index(WHEELS) as index, server(pool("m", "Mirror", warm=3), args=mirrored(index)) as s:
@@ -427,16 +465,16 @@ def bursts():
 
 
 # These test only the server itself, so one runtime is enough.
-for test in (every_way, fails_in_words, pip_by_hand, once, imports, newer_than_warm, hearth_run, hearth_packages, uv_installs, bursts):
+for test in (every_way, fails_in_words, pip_by_hand, once, imports, newer_than_warm, hearth_run, hearth_packages, uv_installs, uv_downloads_once, login, bursts):
     test.only = "oci"
 
 if __name__ == "__main__":
-    tests = [every_way, fails_in_words, pip_by_hand, larger_than_tmp, no_index, once, tables, imports, newer_than_warm, hearth_run, hearth_packages, bursts]
+    tests = [every_way, fails_in_words, pip_by_hand, larger_than_tmp, no_index, once, tables, imports, newer_than_warm, hearth_run, hearth_packages, login, bursts]
     with tempfile.TemporaryDirectory(prefix="hearth-uv-") as scratch:
-        if chosen(uv_installs):
+        if chosen(uv_installs) or chosen(uv_downloads_once):
             uv = find_uv(scratch)
             if uv:
-                tests.append(uv_installs)
+                tests += [uv_installs, uv_downloads_once]
             else:
-                note("uv_installs is left out: uv is not installed, and pip gets it nowhere; HEARTH_TEST_UV may name its program")
+                note("uv's tests are left out: uv is not installed, and pip gets it nowhere; HEARTH_TEST_UV may name its program")
         main("server", tests)

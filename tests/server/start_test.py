@@ -15,7 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BUILD, REPO, Server, clean_up, commands_with, main, missing, pool_yaml, record, wait_for  # noqa: E402
+from harness import BUILD, IMAGES, REPO, Server, clean_up, commands_with, main, missing, pool_yaml, record, wait_for  # noqa: E402
 
 HEARTH = os.path.join(BUILD, "hearth")
 
@@ -315,6 +315,49 @@ def default_warm():
     assert 4 <= warm() <= 20
 
 
+def indexes():
+    """the pool of ./run gets the indexes that pip and npm are set up with, or else their defaults, and --no-mirror shuts that way"""
+    names = ("PIP_INDEX_URL", "PIP_CONFIG_FILE", "HEARTH_MIRROR_PYPI", "HEARTH_MIRROR_NPM", "NPM_CONFIG_REGISTRY", "npm_config_registry")
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(IMAGES, os.path.join(folder, "images"))
+        bare = {name: value for name, value in os.environ.items() if name not in names}
+        bare.update(HOME=folder, PIP_CONFIG_FILE=os.path.join(folder, "pip.conf"), NPM_CONFIG_USERCONFIG=os.path.join(folder, "npmrc"),
+                    NPM_CONFIG_GLOBALCONFIG=os.path.join(folder, "none"))
+
+        def write(name, text):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+
+        def made(mirror="yes", before="", **env):
+            script = (f'repo={REPO}; . "$repo/sandbox_images/setup.sh"; {before} make_pool {mirror} {folder} >{folder}/said; '
+                      'printf "%s\\n" "${HEARTH_MIRROR_PYPI:-}" "${HEARTH_MIRROR_NPM:-}"; cat "$1/default-pool.yaml"')
+            ran = subprocess.run(["bash", "-euo", "pipefail", "-c", script, "bash", folder], capture_output=True, text=True, timeout=60, check=True,
+                                 env={**bare, **env})
+            pypi, npm, pool = ran.stdout.split("\n", 2)
+            with open(os.path.join(folder, "said"), encoding="utf-8") as file:
+                said = file.read()
+            return pypi, npm, re.search(r"^ *network: \{mode: (\w+)\}", pool, re.MULTILINE).group(1), said
+        pypi, npm, mode, said = made()
+        assert re.fullmatch(r"https://\S+/simple/?", pypi) and re.fullmatch(r"https://\S+/", npm) and mode == "Mirror", (pypi, npm, mode)
+        assert pypi in said and npm in said and "--no-mirror" in said, said
+        # A machine without npm: its own default is in the image.
+        assert made(before='command() { [[ ${2:-} != npm ]] && builtin command "$@"; };')[1] == npm
+        write("pip.conf", "[global]\nindex-url = https://me:hush@one.example/simple/\n")
+        write("npmrc", "registry=https://two.example/npm/\n")
+        pypi, npm, mode, said = made()
+        assert (pypi, npm) == ("https://me:hush@one.example/simple/", "https://two.example/npm/"), (pypi, npm)
+        assert "hush" not in said and "https://one.example/simple/" in said and "https://two.example/npm/" in said, said
+        write("pip.conf", "[global]\nindex-url = https://one.example/simple/\n[install]\nindex-url = https://three.example/simple/\n")
+        assert made()[0] == "https://three.example/simple/"
+        assert made(PIP_INDEX_URL="https://four.example/simple/")[0] == "https://four.example/simple/"
+        assert made(HEARTH_MIRROR_PYPI="https://five.example/simple/")[0] == "https://five.example/simple/"
+        pypi, npm, mode, said = made(before="given_pypi=https://six.example/simple/;")
+        assert pypi == "https://six.example/simple/" and pypi in said, said
+        assert made(mirror="no") == ("", "", "None", ""), made(mirror="no")
+    ran = subprocess.run([os.path.join(REPO, "run"), "--help"], capture_output=True, text=True, timeout=60, check=True)
+    assert "--no-mirror" in ran.stdout and "PIP_INDEX_URL" in ran.stdout, ran
+
+
 def notified():
     """systemd is told when the server serves and when it stops, and no child could tell it so"""
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -372,7 +415,7 @@ def overlays():
 
 
 TESTS = [taken_port, ended_while_unpacking, served_while_unpacking, second_signal, delayed_end, full_disk, places_that_cannot_be, closed_folder, read_only_data,
-         first_step, default_pool, default_warm, notified, drained]
+         first_step, default_pool, default_warm, indexes, notified, drained]
 for test in TESTS:
     test.only = "oci"
 

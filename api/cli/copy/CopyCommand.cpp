@@ -27,10 +27,11 @@ CommandSpec spec() {
             "  hearth cp ws_4f0c…:log.txt - | tail          to standard output\n"
             "  tar -c . | hearth cp --tar - ws_4f0c…:src    standard input, unpacked\n\n"
             "One side is WORKSPACE:PATH, relative to /workspace; ./a:b is a file of this\n"
-            "machine. All is streamed; a directory goes as a tar, with or without -r. Files\n"
-            "are replaced whole. From a workspace nothing is written outside the destination:\n"
-            "hostile names are refused, and links that may lead out of it are left out and\n"
-            "reported (exit status 1).",
+            "machine. All is streamed; a directory goes as a tar, with or without -r. Links\n"
+            "stay links. Files are replaced whole. What cannot be read, or is neither file nor\n"
+            "directory nor link, is left out and reported (exit status 1). From a workspace\n"
+            "nothing is written outside the destination: hostile names are refused, and links\n"
+            "that may lead out of it are left out, too.",
         .flags =
             withClientFlags({Flag{.name = "follow",
                                   .letter = 'L',
@@ -47,18 +48,6 @@ CommandSpec spec() {
         .most = 1000,
         .operands = {"@remote"},
     };
-}
-
-/// Replaces the server's advice about its archive by the flag of this command.
-std::uint64_t copyInto(Remote& remote, const std::string& from, const RemotePath& to,
-                       const CopyOptions& options) {
-    try {
-        return copyIn(remote, from, to, options);
-    } catch (const RemoteError& e) {
-        if (std::string(e.what()).find("is a link out of") == std::string::npos) throw;
-        throw RemoteError(e.status(), e.what(), "--follow sends the targets of the links instead",
-                          e.code());
-    }
 }
 
 /// An existing local file takes precedence over a workspace of that name.
@@ -112,7 +101,7 @@ int copy(const Invocation& call) {
     std::uint64_t left_out = 0;
     for (const std::string& one : from) {
         if (remote_to) {
-            left_out += copyInto(remote, one, *remote_to, options);
+            left_out += copyIn(remote, one, *remote_to, options);
             continue;
         }
         RemotePath path = *remotePath(one);

@@ -26,8 +26,16 @@ void TarSource::openDirectory(const fs::path& directory, const std::string& name
         left_out_(name, "leads back to a directory that it is in");
         return;
     }
-    levels_.push_back({fs::directory_iterator(directory), name});
+    std::error_code error;
+    fs::directory_iterator entries(directory, error);
+    if (error && name.empty()) throw std::system_error(error, "read " + directory.string());
+    if (error) return unreadable(name, error.value());
+    levels_.push_back({std::move(entries), name});
     inside_.push_back(id);
+}
+
+void TarSource::unreadable(const std::string& name, int error) {
+    left_out_(name, "cannot be read: " + std::generic_category().message(error));
 }
 
 std::size_t TarSource::read(char* out, std::size_t size) {
@@ -60,7 +68,7 @@ void TarSource::next() {
 void TarSource::add(const fs::path& path, const std::string& name) {
     struct stat told {};
     if ((follow_ ? ::stat(path.c_str(), &told) : ::lstat(path.c_str(), &told)) != 0) {
-        if (errno != ENOENT) throwErrno("stat", path.string());
+        if (errno != ENOENT) return unreadable(name, errno);
         left_out_(name, follow_ ? "leads nowhere" : "went away");
         return;
     }
@@ -82,7 +90,7 @@ void TarSource::add(const fs::path& path, const std::string& name) {
         return;
     }
     Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | (follow_ ? 0 : O_NOFOLLOW)));
-    if (!file) throwErrno("open", path.string());
+    if (!file) return unreadable(name, errno);
     if (::fstat(file.get(), &told) != 0) throwErrno("stat", path.string());
     if (!S_ISREG(told.st_mode)) throw Error(ErrorCode::Conflict, name + " changed meanwhile");
     entry.size = static_cast<std::uint64_t>(told.st_size);

@@ -11,7 +11,7 @@
 namespace hearth::cli {
 
 /// A local directory as a tar, made while it is read. Names are relative to the directory. Sockets,
-/// devices and FIFOs are left out and reported. Not thread-safe.
+/// devices, FIFOs and what cannot be read are left out and reported. Not thread-safe.
 class TarSource {
 public:
     /// `follow`: links are replaced by their targets; else they stay links. `left_out` gets each
@@ -19,14 +19,15 @@ public:
     TarSource(const std::filesystem::path& directory, bool follow,
               std::function<void(const std::string& name, const std::string& why)> left_out);
 
-    /// Reads up to `size` bytes; 0 at the end. Throws system_error if something cannot be read, and
-    /// Error if a file shrank meanwhile.
+    /// Reads up to `size` bytes; 0 at the end. Throws system_error if an open file cannot be read,
+    /// and Error if it shrank meanwhile.
     std::size_t read(char* out, std::size_t size);
     std::uint64_t files() const { return files_; }
 
 private:
     void next();
     void openDirectory(const std::filesystem::path& directory, const std::string& name);
+    void unreadable(const std::string& name, int error);
     void add(const std::filesystem::path& path, const std::string& name);
 
     const bool follow_;

@@ -24,12 +24,13 @@ struct Language {
     std::string_view interpreter = {};  ///< for a script with arguments; empty: compiled
 };
 
-constexpr std::array<Language, 17> kLanguages = {{
+constexpr std::array<Language, 18> kLanguages = {{
     {".py", "python", "python3"},
     {".sh", "sh", "sh"},
     {".bash", "bash", "bash"},
     {".js", "node", "node"},
-    {".mjs", "node", "node"},
+    {".cjs", "node", "node"},
+    {".mjs", "mjs", "node"},
     {".rb", "ruby", "ruby"},
     {".pl", "perl", "perl"},
     {".lua", "lua", "lua"},

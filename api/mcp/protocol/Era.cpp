@@ -42,6 +42,11 @@ bool isModernDate(std::string_view text) {
     return text >= kFirstModern;
 }
 
+const Json* given(const Json& meta, const std::string& key) {
+    const Json* value = member(meta, key);
+    return value == nullptr || value->is_null() ? nullptr : value;
+}
+
 /// The fault of an envelope; empty if there is none.
 std::string envelopeProblem(const Json& meta) {
     if (!stringMember(meta, envelope::kVersion))
@@ -50,12 +55,12 @@ std::string envelopeProblem(const Json& meta) {
     if (capabilities == nullptr || !capabilities->is_object()) {
         return std::string(envelope::kCapabilities) + " must be an object";
     }
-    if (const Json* client = member(meta, envelope::kClient)) {
+    if (const Json* client = given(meta, envelope::kClient)) {
         if (!stringMember(*client, "name") || !stringMember(*client, "version")) {
             return std::string(envelope::kClient) + " needs name and version";
         }
     }
-    if (const Json* level = member(meta, envelope::kLogLevel)) {
+    if (const Json* level = given(meta, envelope::kLogLevel)) {
         if (!level->is_string() || !logSeverity(level->get<std::string>())) {
             return std::string(envelope::kLogLevel) + " is not a log level";
         }

@@ -9,6 +9,15 @@ bool isRequestId(const Json& value) {
     return value.is_string() || value.is_number_integer();
 }
 
+/// An object's members that are not null: clients write null for what they leave out.
+Json withoutNullMembers(const Json& object) {
+    Json out = Json::object();
+    for (const auto& [name, value] : object.items()) {
+        if (!value.is_null()) out[name] = value;
+    }
+    return out;
+}
+
 Message invalid(Message message, std::string problem) {
     message.kind = MessageKind::Invalid;
     message.problem = std::move(problem);
@@ -45,9 +54,9 @@ Message readMessage(const Json& body) {
     }
     if (!method->is_string()) return invalid(std::move(message), "method must be a string");
     message.method = method->get<std::string>();
-    if (const Json* params = member(body, "params")) {
+    if (const Json* params = member(body, "params"); params != nullptr && !params->is_null()) {
         if (!params->is_object()) return invalid(std::move(message), "params must be an object");
-        message.params = *params;
+        message.params = withoutNullMembers(*params);
     }
     message.kind = id != nullptr ? MessageKind::Request : MessageKind::Notification;
     return message;

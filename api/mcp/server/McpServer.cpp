@@ -279,8 +279,12 @@ Json McpServer::complete(const Caller& caller, const Message& message) {
     Typed typed{required(*argument, "name"), required(*argument, "value")};
     if (const Json* context = member(message.params, "context")) {
         const Json* known = member(*context, "arguments");
-        if (known == nullptr || !known->is_object()) refuseParams("context has no arguments");
-        for (const auto& [name, value] : known->items()) {
+        const bool absent = context->is_object() && (known == nullptr || known->is_null());
+        if (!absent && (known == nullptr || !known->is_object())) {
+            refuseParams("context.arguments must be an object");
+        }
+        static const Json none = Json::object();
+        for (const auto& [name, value] : (absent ? none : *known).items()) {
             if (value.is_string()) typed.known[name] = value.get<std::string>();
         }
     }

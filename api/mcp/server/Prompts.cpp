@@ -32,14 +32,17 @@ const Prompt& Prompts::find(const std::string& name) const {
 PromptOutcome Prompts::get(const CallContext& context, const Json& params) const {
     const Prompt& prompt = find(stringMember(params, "name").value_or(""));
     const Json* given = member(params, "arguments");
-    const Json arguments = given == nullptr ? Json::object() : *given;
-    if (!arguments.is_object()) {
+    if (given != nullptr && !given->is_object()) {
         throw RpcFailure({rpc::kInvalidParams, "arguments must be an object", {}});
     }
-    for (const auto& [name, value] : arguments.items()) {
+    const Json all = given == nullptr ? Json::object() : *given;
+    Json arguments = Json::object();
+    for (const auto& [name, value] : all.items()) {
+        if (value.is_null()) continue;  // left out
         if (!value.is_string()) {
             throw RpcFailure({rpc::kInvalidParams, "Argument " + name + " must be a string", {}});
         }
+        arguments[name] = value;
     }
     for (const PromptArgument& argument : prompt.arguments) {
         if (argument.required && member(arguments, argument.name) == nullptr) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/Ids.h"
+
 namespace hearth::mcp {
 namespace {
 
@@ -43,6 +45,15 @@ std::string copyOf(const controller::Services& services, const Artifact& artifac
     }
 }
 
+/// True if a result has exactly this picture: the program has saved it and shown it.
+bool isResult(const controller::ExecutionView& view, const std::string& bytes) {
+    const std::string form = '"' + base64Encode(bytes) + '"';
+    return std::any_of(view.results.begin(), view.results.end(),
+                       [&](const controller::ResultPtr& result) {
+                           return result->document.find(form) != std::string::npos;
+                       });
+}
+
 }  // namespace
 
 void addArtifacts(ToolResult& result, const controller::Services& services,
@@ -60,7 +71,9 @@ void addArtifacts(ToolResult& result, const controller::Services& services,
         if (artifact.mime.starts_with("image/") && artifact.size <= std::min(kImageCap, room) &&
             pictures < kMostPictures && !shown_smaller) {
             const std::string bytes = copyOf(services, artifact, std::min(kImageCap, room));
-            if (const auto type = imageType(bytes)) {
+            if (!bytes.empty() && isResult(view, bytes)) {
+                how = "; shown";
+            } else if (const auto type = imageType(bytes)) {
                 result.image(bytes, *type);
                 room -= bytes.size();
                 ++pictures;

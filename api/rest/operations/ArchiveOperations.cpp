@@ -97,9 +97,10 @@ Operations archiveOperations(const Services& services) {
     put.description =
         "A plain tar (ustar, pax, GNU), streamed. It is unpacked beside the directory and moved in "
         "when all of it has arrived and is valid: a refused tar changes nothing. Directories are "
-        "merged, files replaced. Refused are absolute names, names with \"..\", links that lead "
-        "out, devices, FIFOs, sparse files, repeated names, more than 100,000 entries or 64 "
-        "levels. Owners and the set-id bits are not kept.";
+        "merged, files replaced. Links keep their targets. Refused are absolute names, names with "
+        "\"..\", names that lead through a link, devices, FIFOs, sparse files, repeated names, "
+        "more "
+        "than 100,000 entries or 64 levels. Owners and the set-id bits are not kept.";
     put.body_kind = Body::Raw;
     put.answers = {{200,
                     "What was unpacked",

@@ -1,11 +1,11 @@
 #include "api/files/WorkspaceFile.h"
-#include "api/http/ByteRange.h"
 #include "api/http/FileAnswer.h"
 #include "api/http/RequestFacts.h"
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
 #include "base/Units.h"
+#include "base/http/ByteRange.h"
 #include "base/http/Url.h"
 
 namespace hearth::rest {
@@ -46,8 +46,8 @@ void requireCondition(const Services& services, const Call& call, const std::str
         if (e.code() != ErrorCode::NotFound) throw;
         // A missing workspace gives the same error again when it is written to.
     }
-    if ((must && (tag.empty() || !api::etagMatches(*must, tag))) ||
-        (must_not && !tag.empty() && api::etagMatches(*must_not, tag))) {
+    if ((must && (tag.empty() || !etagMatches(*must, tag))) ||
+        (must_not && !tag.empty() && etagMatches(*must_not, tag))) {
         throw Error(ErrorCode::PreconditionFailed,
                     tag.empty() ? "there is no such file" : "another file is there")
             .hint("Read it again for its ETag; If-None-Match: * writes only where none is");

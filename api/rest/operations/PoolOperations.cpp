@@ -1,11 +1,11 @@
 #include <charconv>
 
-#include "api/http/ByteRange.h"
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/PoolSpecShape.h"
 #include "api/rest/model/Views.h"
 #include "api/rest/operations/Pages.h"
 #include "api/rest/operations/Tables.h"
+#include "base/http/ByteRange.h"
 
 namespace hearth::rest {
 namespace {
@@ -234,8 +234,7 @@ Operations poolOperations(const Services& services) {
     get.handle = [&services](Call& call) {
         api::Response response = poolResponse(services.pools.get(call.who, call.param("pool")));
         const std::string known = call.request.header("If-None-Match").value_or("");
-        if (known.empty() || !api::etagMatches(known, response.headers.get("ETag")))
-            return response;
+        if (known.empty() || !etagMatches(known, response.headers.get("ETag"))) return response;
         response.status = 304;
         response.body = std::string();
         return response;

@@ -16,6 +16,7 @@ constexpr std::size_t kMostPages = 4'096;
 constexpr std::size_t kMostPageBytes = 128U << 20U;
 constexpr std::uint64_t kMaxPage = 64ULL << 20U;
 constexpr const char* kPypiJson = "application/vnd.pypi.simple.v1+json";
+constexpr const char* kPypiLatestJson = "application/vnd.pypi.simple.latest+json";
 constexpr const char* kPypiHtml = "text/html; charset=utf-8";
 
 std::string withSlash(std::string url) {
@@ -198,7 +199,7 @@ void PackageMirror::pypi(const MirrorRequest& asked, std::string_view path, Mirr
         answer.what = "pypi:" + *name;
         const std::shared_ptr<const PypiPage> found = project(*name);
         if (!found) refuseUnknown("the index has no project " + *name);
-        const bool json = accepts(asked.head, kPypiJson);
+        const bool json = accepts(asked.head, kPypiJson) || accepts(asked.head, kPypiLatestJson);
         answer.content_type = json ? kPypiJson : kPypiHtml;
         answer.text = json ? found->json : found->html;
         return;
@@ -222,7 +223,9 @@ void PackageMirror::pypi(const MirrorRequest& asked, std::string_view path, Mirr
             asked, {{known->url + std::string(kMetadata)}, {"sha256", *known->metadata_sha256}},
             answer);
     }
-    files_.answer(asked, {{known->url}, {"sha256", known->sha256}}, answer);
+    IndexFile file{{known->url}, {"sha256", known->sha256}};
+    file.size = known->size;
+    files_.answer(asked, file, answer);
 }
 
 void PackageMirror::npm(const MirrorRequest& asked, std::string_view path, MirrorAnswer& answer) {

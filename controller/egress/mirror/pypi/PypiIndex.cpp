@@ -187,6 +187,7 @@ void parseDocument(PypiProject& project, const std::string& base, const std::str
         if (item.contains("size") && item["size"].is_number_unsigned()) {
             file.size = item["size"].get<std::uint64_t>();
         }
+        file.upload_time = textAt(item, "upload-time");
         project.files.push_back(std::move(file));
     }
 }
@@ -272,6 +273,7 @@ std::string pypiJson(const PypiProject& project, const std::string& files) {
             item["dist-info-metadata"] = told;
         }
         if (file.size) item["size"] = *file.size;
+        if (!file.upload_time.empty()) item["upload-time"] = file.upload_time;
         list.push_back(std::move(item));
     }
     return dumpJson(

@@ -19,6 +19,7 @@ struct PypiFile {
     std::optional<std::string>
         metadata_sha256;  ///< of its metadata file, if that has a hash to check
     std::optional<std::uint64_t> size;
+    std::string upload_time;  ///< empty if the index does not say
 };
 
 /// The page of one project.

@@ -190,6 +190,22 @@ void Fetcher::giveBack(std::unique_ptr<CurlHandle> handle) {
     if (idle_.size() < kMostIdle) idle_.push_back(std::move(handle));
 }
 
+void Fetcher::logIn(CurlHandle& handle, const std::string& url) const {
+    const Url there;
+    if (!there.set(url) || !there.part(CURLUPART_USER).empty()) return;
+    for (const std::string& each : indexes_) {
+        const Url index;
+        if (!index.set(each) || index.part(CURLUPART_USER).empty() ||
+            index.part(CURLUPART_SCHEME) != there.part(CURLUPART_SCHEME) ||
+            hostAndPort(each) != hostAndPort(url)) {
+            continue;
+        }
+        handle.set(CURLOPT_USERNAME, index.part(CURLUPART_USER, CURLU_URLDECODE).c_str());
+        handle.set(CURLOPT_PASSWORD, index.part(CURLUPART_PASSWORD, CURLU_URLDECODE).c_str());
+        return;
+    }
+}
+
 FetchAnswer Fetcher::once(const FetchRequest& request, const std::string& url,
                           std::string& location, const Begun& begun, const Chunk& chunk) {
     const std::optional<std::string> host = hostAndPort(url);
@@ -202,6 +218,8 @@ FetchAnswer Fetcher::once(const FetchRequest& request, const std::string& url,
     CurlList headers;
     for (const std::string& header : request.headers) headers.add(header);
     handle->set(CURLOPT_URL, url.c_str());
+    handle->set(CURLOPT_NOBODY, request.head ? 1L : 0L);
+    logIn(*handle, url);
     handle->set(CURLOPT_PROTOCOLS_STR, "http,https");
     handle->set(CURLOPT_PROXY, "");  // the connection must go to the address that is checked
     handle->set(CURLOPT_NOSIGNAL, 1L);

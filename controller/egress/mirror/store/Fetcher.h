@@ -23,6 +23,7 @@ struct FetchRequest {
     std::string url;                   ///< http or https
     std::vector<std::string> headers;  ///< "Name: value"
     std::uint64_t max_bytes = 0;       ///< of the body; a longer body is Refused
+    bool head = false;                 ///< requests no body
 };
 
 struct FetchAnswer {
@@ -35,7 +36,8 @@ struct FetchAnswer {
 
 /// Fetches from the package indexes that the operator named, by libcurl. The operator's own hosts
 /// may have any address. Any other host, from an index or a redirect, is checked against the
-/// DenySet by the very address that is connected to. Certificates are verified. Thread-safe.
+/// DenySet by the very address that is connected to. Certificates are verified. A login in an
+/// index's URL goes to that host only. Thread-safe.
 class Fetcher {
 public:
     /// `trusted` are "host:port" as Destination::text() writes them; `indexes` are the URLs that
@@ -67,6 +69,8 @@ private:
 
     std::unique_ptr<CurlHandle> take();
     void giveBack(std::unique_ptr<CurlHandle> handle);
+    /// Sets the login that an index's URL has, if `url` is at the same place and has none.
+    void logIn(CurlHandle& handle, const std::string& url) const;
     FetchAnswer once(const FetchRequest& request, const std::string& url, std::string& location,
                      const Begun& begun, const Chunk& chunk);
     /// Remembers the result of a request to an index; `why` is empty for a success.

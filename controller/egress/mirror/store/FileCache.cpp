@@ -82,6 +82,13 @@ std::optional<std::uint64_t> CachedFile::size() {
     return size_;
 }
 
+std::uint64_t CachedFile::whole() {
+    const MutexLock lock(mutex_);
+    changed_.wait(mutex_, [&]() HEARTH_REQUIRES(mutex_) { return complete_ || !reason_.empty(); });
+    if (!complete_) throw Refused(kBadGateway, reason_, message_);
+    return written_;
+}
+
 void CachedFile::begun(std::optional<std::uint64_t> size) {
     const MutexLock lock(mutex_);
     size_ = size;
@@ -135,6 +142,12 @@ std::string FileCache::pathOf(const std::string& key) const {
 std::uint64_t FileCache::bytes() const {
     const MutexLock lock(mutex_);
     return bytes_ + arriving_;
+}
+
+std::optional<std::uint64_t> FileCache::sizeOf(const ContentHash& hash) const {
+    const MutexLock lock(mutex_);
+    const auto found = stored_.find(hash.key());
+    return found == stored_.end() ? std::nullopt : std::optional(found->second.size);
 }
 
 void FileCache::add(const std::string& key, std::uint64_t size) {

@@ -38,6 +38,8 @@ public:
     std::size_t read(std::uint64_t offset, char* into, std::size_t room);
     /// Blocks until the size is known; nullopt if only the end shows it. Throws Refused.
     std::optional<std::uint64_t> size();
+    /// Blocks until all of it is verified; its size. Throws Refused if it cannot be fetched.
+    std::uint64_t whole();
 
     // Called by the fetching thread.
     void begun(std::optional<std::uint64_t> size);
@@ -82,6 +84,8 @@ public:
     };
     /// Opens a file for a tenant; empty: for all. Calls `fetch` at most once for all callers.
     Found open(const ContentHash& hash, const std::string& tenant, const Fetch& fetch);
+    /// The size of a file on disk.
+    std::optional<std::uint64_t> sizeOf(const ContentHash& hash) const;
 
     /// The bytes on disk and in arriving files.
     std::uint64_t bytes() const;

@@ -26,17 +26,28 @@ FileCache::Found IndexFiles::open(const IndexFile& file, const std::string& tena
     });
 }
 
+std::optional<std::uint64_t> IndexFiles::sizeOf(const IndexFile& file) const {
+    if (const auto stored = cache_.sizeOf(file.hash)) return stored;
+    if (file.size) return file.size;
+    for (const std::string& url : file.urls) {
+        const FetchAnswer there = fetcher_.text({url, {}, 0, true}).first;
+        if (there.status == 200) return there.length;
+    }
+    return std::nullopt;
+}
+
 void IndexFiles::answer(const MirrorRequest& asked, const IndexFile& file,
                         MirrorAnswer& answer) const {
     answer.content_type = "application/octet-stream";
     if (asked.head.method == "HEAD") {  // the index lists it, so it exists
-        answer.text = std::make_shared<const std::string>();
+        answer.size = sizeOf(file);
         answer.result = "hit";
-        return;
+    } else {
+        FileCache::Found found = open(file, asked.tenant);
+        answer.file = std::move(found.file);
+        answer.result = found.hit ? "hit" : "miss";
     }
-    FileCache::Found found = open(file, asked.tenant);
-    answer.file = std::move(found.file);
-    answer.result = found.hit ? "hit" : "miss";
+    answer.etag = '"' + file.hash.key() + '"';
 }
 
 }  // namespace hearth::broker

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,15 +31,18 @@ struct MirrorAnswer {
     std::string content_type = "text/plain; charset=utf-8";
     std::shared_ptr<const std::string> text;
     std::shared_ptr<CachedFile> file;
-    std::string what;         ///< "pypi:numpy", for the log
-    std::string result = "";  ///< hit, miss, error
+    std::string etag;                   ///< of a file, with its quotes; empty for a text
+    std::optional<std::uint64_t> size;  ///< of a file that HEAD asks for, if it is known
+    std::string what;                   ///< "pypi:numpy", for the log
+    std::string result = "";            ///< hit, miss, error
 };
 
 /// The URLs of an index's file, and its required hash.
 struct IndexFile {
     std::vector<std::string> urls;  ///< a later one is used if the earlier ones lack it
     ContentHash hash;
-    std::uint64_t most = 8ULL << 30U;  ///< bytes
+    std::uint64_t most = 8ULL << 30U;     ///< bytes
+    std::optional<std::uint64_t> size{};  ///< as the index says, without proof
 };
 
 /// Files of package indexes, through the cache that all sandboxes share. Thread-safe.
@@ -50,10 +54,12 @@ public:
     /// Opens the file, possibly while it arrives, for a tenant or (empty) for all. Throws Refused
     /// if its hash cannot be checked.
     FileCache::Found open(const IndexFile& file, const std::string& tenant) const;
-    /// Opens it as an answer; nothing is fetched for HEAD.
+    /// Opens it as an answer. For HEAD nothing is fetched; an unknown size is requested.
     void answer(const MirrorRequest& asked, const IndexFile& file, MirrorAnswer& answer) const;
 
 private:
+    std::optional<std::uint64_t> sizeOf(const IndexFile& file) const;
+
     Fetcher& fetcher_;
     FileCache& cache_;
 };

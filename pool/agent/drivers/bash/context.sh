@@ -1,30 +1,74 @@
-# A bash that stays: runs one piece of code after the other in this shell, so that variables,
-# functions and the working directory survive. Its channel is the descriptor 3 (PROTOCOL.md, Drivers).
-# What the code does not see is kept in variables that begin with __hearth.
+# A bash that stays, and two processes around it: this one waits for its end, a driver speaks with the agent over descriptor 3
+# (PROTOCOL.md, Drivers). So functions, options, traps and descriptors of the code never meet those of the driver.
+# The shell's script is a pipe. It brings one line for each cell, which sources the cell's text from another pipe.
 
-exec 200<&3 3<&- </dev/null
+exec {script}<> <(:) {answers}<> <(:)
 
-__hearth_say() {
-    printf '%s %d\n%s' "$1" "${#2}" "$2" >&200
+# An interrupt skips the rest of a cell: while DEBUG's trap answers 2, bash returns from every function and from the sourced
+# text. `return` in the trap itself would leave one function, and bash then tells wrong names of jobs.
+skip='((${#BASH_SOURCE[@]} < 2)) || builtin test 1 2 3 2>/dev/null'
+interrupt="trap 'builtin shopt -s extdebug; builtin trap \"${skip//\$/\\$}\" DEBUG' INT"
+
+# What the shell answers after each cell, for the next one: status, options, traps. A trap on DEBUG may print, so all else is mute.
+answer='{ builtin printf "%s\0%s\0" "$?" "$-" >>FILE; builtin trap -p INT >>FILE; builtin printf "\0" >>FILE; '
+answer+='builtin trap -p DEBUG >>FILE; builtin printf "\0" >>FILE; '
+answer+='builtin set +vx; builtin trap - DEBUG; builtin shopt -u extdebug; } >/dev/null 2>&1'
+
+defines_builtin=$'(^|[ \t\n;&|({])(builtin[ \t]*\\(|function[ \t]+builtin)'
+
+say() {
+    printf '%s %d\n%s' "$1" "${#2}" "$2" >&3
 }
 
-while IFS= read -r -d '' -u 200 __hearth_length; do
-    __hearth_work=()
-    for __hearth_field in kind cwd name file entries; do
-        IFS= read -r -d '' -u 200 "__hearth_work[${#__hearth_work[@]}]"
+# receive FD NAME...: NUL-terminated texts, or the end.
+receive() {
+    local fd=$1 name
+    shift
+    for name; do
+        IFS= read -r -d '' -u "$fd" "$name" || exit 0
     done
-    for ((__hearth_left = __hearth_work[4]; __hearth_left > 0; --__hearth_left)); do
-        IFS= read -r -d '' -u 200 __hearth_entry
-        [[ ${__hearth_began:-} ]] || export "$__hearth_entry" 2>/dev/null
+}
+
+drive() {
+    trap '' INT  # meant for the code
+    local own=/proc/$BASHPID/fd kind cwd name file entries entry length text before cell
+    local status options='' on_interrupt='' on_debug=''
+    answer=${answer//FILE/$own/$answers}
+    while receive 3 length kind cwd name file entries; do
+        for ((; entries > 0; --entries)); do receive 3 entry; done  # the shell has begun with these
+        receive 3 text
+        say begun ''
+        if [[ $text =~ $defines_builtin ]]; then
+            printf 'hearth: a context cannot have a function named builtin; run this code without a context\n' >&2
+            say 'done' '2 0 0'
+            continue
+        fi
+        # On the first line, so that the code's lines keep their numbers.
+        before=${on_interrupt:-$interrupt}
+        [[ ! $on_debug ]] || before+="; $on_debug"
+        [[ $options != *v* ]] || before+='; builtin set -v'
+        [[ $options != *x* ]] || before+='; builtin set -x'
+        exec {cell}< <(printf '%s; %s\n' "$before" "$text")
+        printf 'builtin . %s; %s\n' "$own/$cell" "$answer" >&"$script"
+        receive "$answers" status options on_interrupt on_debug
+        on_interrupt=${on_interrupt%$'\n'} on_debug=${on_debug%$'\n'}
+        exec {cell}<&-
+        [[ $on_debug != *"$skip"* ]] || status=130 on_debug=''
+        say 'done' "$status 0 0"
     done
-    IFS= read -r -d '' -u 200 __hearth_text # is empty: the agent has put the code into the file
-    __hearth_say begun ''
-    [[ ${__hearth_began:-} ]] || cd -- "${__hearth_work[1]}" || exit 126
-    __hearth_began=1
-    # Code is sourced from a file: `return` in the trap then ends it, and with it nothing else.
-    trap 'return 130' INT
-    . "${__hearth_work[3]}" 200>&-
-    __hearth_status=$?
-    trap '' INT
-    __hearth_say 'done' "$__hearth_status 0 0"
-done
+}
+
+drive </dev/null &
+driver=$!
+set -m  # the shell's group is its own: `kill 0` in the code, and an interrupt, end nothing else
+SHLVL=$((SHLVL - 1)) bash --norc --noprofile /dev/fd/3 3<"/proc/self/fd/$script" {script}>&- {answers}>&- </dev/null &
+shell=$!
+set +m
+trap 'kill -INT -- "-$shell" 2>/dev/null' INT
+printf 'exec 3<&-; BASH_ARGV0=bash\n' >&"$script"
+exec {script}>&- {answers}>&- {errors}>&2 2>/dev/null  # bash itself would report a shell that was killed
+
+until wait "$shell"; status=$?; [[ ! -d /proc/$shell ]]; do :; done
+((status == 0)) || printf 'hearth: the shell of this context ended with status %d, and the context with it\n' "$status" >&"$errors"
+kill "$driver"  # the channel stays open until this process has ended with the status
+exit "$status"

@@ -1,25 +1,39 @@
 'use strict';
-// A Node that stays: runs one piece of code after another in one global scope. Its channel is
-// descriptor 3 (PROTOCOL.md, Drivers).
+// A Node that stays: runs one piece of code after another in one global scope. Its channel is descriptor 3 (PROTOCOL.md,
+// Drivers). A piece is evaluated as the consoles of browsers do it (replMode of V8's inspector): `await` may stand at the top,
+// and names may be declared again.
 
 const fs = require('node:fs');
+const { Session } = require('node:inspector');
 const module_ = require('node:module');
+const path = require('node:path');
 const util = require('node:util');
 const vm = require('node:vm');
 const { Channel, sendValue, describe } = require('./hearth_show.js');
+const { parses, withoutImports } = require('./cell_imports.js');
 
 const channel = new Channel(3);
+const session = new Session();
+const own = {}; // what code of the inspector shares with this file; hidden in the global scope
+let ownId; // its name for the inspector
+const interruptible = new vm.Script('__hearth.work()', { filename: __filename });
 let stop = null; // ends the await of the current code
+
+Object.defineProperty(globalThis, '__hearth', { value: own });
+session.connect();
+session.post('Runtime.evaluate', { expression: '__hearth' }, (_, answer) => { ownId = answer.result.objectId; });
 
 process.on('SIGINT', () => {
   if (stop) stop(Object.assign(new Error('the execution was interrupted'), { name: 'Interrupted' }));
 });
-process.on('uncaughtException', (error) => {
+process.on('uncaughtException', outside);
+process.on('unhandledRejection', outside);
+
+// An error of a timer between two pieces belongs to none of them, but is told.
+function outside(error) {
   if (stop) stop(error);
-});
-process.on('unhandledRejection', (error) => {
-  if (stop) stop(error);
-});
+  else fs.writeSync(2, `${describe(error).traceback}\n`);
+}
 
 // Parses work: NUL-terminated texts, the first of which is the length of all.
 function* parser() {
@@ -49,29 +63,57 @@ function begin(work) {
   process.chdir(work.cwd);
   const require_ = module_.createRequire(`${work.cwd}/`);
   Object.assign(globalThis, { require: require_, module: { exports: {} }, exports: {} });
+  // A module of the working directory, so that what it imports is found from there.
+  const importer = new module_(path.join(work.cwd, 'cell'));
+  importer._compile('module.exports = (name, options) => import(name, options)', path.join(work.cwd, 'cell'));
+  own.import = importer.exports;
 }
 
-// Code with await at its top level runs as the body of an async function, which returns its value.
-function evaluate(code, name) {
-  const options = { filename: name, displayErrors: true };
-  try {
-    return new vm.Script(code, options).runInThisContext({ breakOnSigint: true });
-  } catch (error) {
-    if (!(error instanceof SyntaxError) || !/\bawait\b/.test(code)) throw error;
-    try {
-      return new vm.Script(`(async () => (${code}\n))()`, options).runInThisContext();
-    } catch {
-      return new vm.Script(`(async () => {${code}\n})()`, options).runInThisContext();
-    }
-  }
+// The value behind an answer of the inspector.
+function valueOf({ objectId, unserializableValue, value }) {
+  const argument = objectId ? { objectId } : unserializableValue ? { unserializableValue } : { value };
+  session.post('Runtime.callFunctionOn', {
+    objectId: ownId, functionDeclaration: 'function (value) { this.value = value; }', arguments: [argument],
+  });
+  const found = own.value;
+  delete own.value;
+  return found;
+}
+
+// Points at the place, as node does on its standard error.
+function syntaxError(error, { lineNumber, columnNumber }, code, name) {
+  const line = code.split('\n')[lineNumber] ?? '';
+  error.stack = `${name}:${lineNumber + 1}\n${line}\n${' '.repeat(columnNumber)}^\n\n${error.name}: ${error.message}`;
+  return error;
+}
+
+// Gives the piece's value or error to one of the two; an interrupt of a loop is thrown.
+function evaluate(code, name, resolve, reject) {
+  const parameters = {
+    expression: `${withoutImports(code, '__hearth.import')}\n//# sourceURL=${name}`,
+    replMode: true, awaitPromise: true, objectGroup: 'cell',
+  };
+  const answered = (error, answer) => {
+    if (error) return reject(error);
+    const { exceptionDetails: thrown, result } = answer;
+    const value = valueOf(thrown ? thrown.exception : result);
+    session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
+    if (!thrown) return resolve(value);
+    const early = value instanceof SyntaxError && !parses(code); // else the code itself made it
+    return reject(early ? syntaxError(value, thrown, code, name) : value);
+  };
+  own.work = () => session.post('Runtime.evaluate', parameters, answered);
+  interruptible.runInThisContext({ breakOnSigint: true });
 }
 
 async function run(code, name) {
+  const awake = setInterval(() => {}, 1 << 30); // a promise that nothing will settle would end the process
   try {
-    const value = await Promise.race([
-      new Promise((_, reject) => { stop = reject; }),
-      (async () => evaluate(code, name))(),
-    ]);
+    let settle;
+    const ended = new Promise((resolve, reject) => { settle = { resolve, reject }; });
+    stop = settle.reject;
+    evaluate(code, name, settle.resolve, settle.reject);
+    const value = await ended;
     stop = null;
     sendValue(channel, value);
     return 0;
@@ -81,6 +123,8 @@ async function run(code, name) {
     fs.writeSync(2, `${told.traceback}\n`);
     channel.send('error', JSON.stringify(told));
     return 1;
+  } finally {
+    clearInterval(awake);
   }
 }
 
@@ -97,7 +141,7 @@ async function serve() {
       channel.send('begun', '');
       if (count === 0) begin(work);
       const before = process.cpuUsage();
-      const status = await run(work.code, `cell ${++count}`);
+      const status = await run(work.code, `cell-${++count}`);
       const used = process.cpuUsage(before);
       const peak = process.resourceUsage().maxRSS;
       channel.send('done', `${status} ${used.user + used.system} ${peak}`);

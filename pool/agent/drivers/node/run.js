@@ -1,25 +1,83 @@
 'use strict';
-// Runs one file as `node FILE` would: `node run.js FILE`, with the channel at the descriptor that
-// HEARTH_CHANNEL names. In addition it reports an uncaught error on the channel, and finds packages
-// from the directory where the code runs, which is not that of its file.
+// Makes `node --require run.js FILE` run FILE as a file of the directory where it runs, although it lies elsewhere:
+// packages, './x' and import('./x') are found there. Code that parses only as a module runs as one. An uncaught error is
+// also told on the channel at the descriptor that HEARTH_CHANNEL names.
 
+const fs = require('node:fs');
 const Module = require('node:module');
 const path = require('node:path');
+const { pathToFileURL } = require('node:url');
+const vm = require('node:vm');
+const { isMainThread } = require('node:worker_threads');
 const { Channel, describe } = require('./hearth_show.js');
 
-const channel = new Channel(Number(process.env.HEARTH_CHANNEL || 0));
-delete process.env.HEARTH_CHANNEL;
-const file = path.resolve(process.argv[2]);
-process.argv.splice(1, 2, file);
+const file = process.argv[1];
+const here = path.join(process.cwd(), path.basename(file || ''));
 
-process.on('uncaughtExceptionMonitor', (error) => {
-  const told = describe(error, path.dirname(file));
-  channel.send('error', JSON.stringify(told));
-});
+function report() {
+  const channel = new Channel(Number(process.env.HEARTH_CHANNEL || 0));
+  delete process.env.HEARTH_CHANNEL;
+  process.on('uncaughtExceptionMonitor', (error) => {
+    channel.send('error', JSON.stringify(describe(error, path.dirname(file))));
+  });
+}
 
-const here = process.cwd();
-const pathsFrom = Module._nodeModulePaths;
-Module._nodeModulePaths = (from) =>
-  from === path.dirname(file) ? [...pathsFrom(here), ...pathsFrom(from)] : pathsFrom(from);
+// For require(): relative names first in the directory where the code runs.
+function resolveHere() {
+  const pathsFrom = Module._nodeModulePaths;
+  Module._nodeModulePaths = (from) =>
+    from === path.dirname(file) ? [...pathsFrom(process.cwd()), ...pathsFrom(from)] : pathsFrom(from);
+  const lookUp = Module._resolveLookupPaths;
+  Module._resolveLookupPaths = (request, parent) => {
+    const paths = lookUp(request, parent);
+    const own = parent?.filename === file && /^\.\.?(\/|$)/.test(request);
+    return own ? [path.dirname(here), ...paths] : paths;
+  };
+}
 
-Module.runMain(file);
+// For import(): the same. The hooks cost a thread, so only code with the word gets them.
+function hookImports(asModule) {
+  const data = { file: pathToFileURL(file).href, here: pathToFileURL(here).href, asModule };
+  Module.register('./imports.mjs', pathToFileURL(__filename).href, { data });
+}
+
+function syntaxError(code) {
+  try {
+    new vm.Script(code);
+  } catch (error) {
+    if (error instanceof SyntaxError) return error.message;
+    throw error;
+  }
+  return null;
+}
+
+// Only a module can say it: the parser's errors tell, as in Node 22 (--experimental-detect-module).
+const kModuleErrors = /^(Cannot use import statement outside a module|Unexpected token 'export'|Cannot use 'import\.meta' outside a module)/;
+const kAwaitError = /^await is only valid in async functions/;
+
+function isModule(code) {
+  const error = syntaxError(Module.wrap(code));
+  if (error === null) return false;
+  return kModuleErrors.test(error) || (kAwaitError.test(error) && syntaxError(`(async () => {${code}\n})`) === null);
+}
+
+function begin() {
+  const code = fs.readFileSync(file, 'utf8');
+  const asModule = file.endsWith('.mjs') || isModule(code);
+  resolveHere();
+  if (asModule || /\bimport\b/.test(code)) hookImports(asModule);
+  if (asModule) Module.runMain = runModule;
+}
+
+// As node ends for a module: with 13 if it waits for what never comes.
+function runModule() {
+  const unsettled = () => { process.exitCode ??= 13; };
+  process.on('exit', unsettled);
+  import(pathToFileURL(file).href).finally(() => process.off('exit', unsettled));
+}
+
+if (isMainThread && file) {
+  process.execArgv.length = 0; // its own child processes and threads run as they would without this file
+  report();
+  begin();
+}

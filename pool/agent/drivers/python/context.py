@@ -1,16 +1,18 @@
 """One interpreter that stays, where none was forked ahead: `python3 context.py`, its channel the
 descriptor 3."""
 
-import os
 import sys
 
-import hearth_interpreter as interpreter
-import hearth_program as program
+KNOWN = frozenset(sys.modules)
+
+import hearth_interpreter as interpreter  # noqa: E402
+import hearth_program as program  # noqa: E402
 
 if __name__ == "__main__":
     sys.path[0] = ""
     interpreter.open_channel(3)
     program.set_up()
+    program.forget(KNOWN)
     interpreter.known_modules = frozenset(sys.modules)
     work = interpreter.wait_for_work()
     if work is not None:

@@ -3,27 +3,35 @@ as a context. PROTOCOL.md (Drivers) has the form of the messages.
 """
 
 import atexit
+import builtins
 import ctypes
 import gc
 import os
 import resource
-import signal
+import socket
 import sys
 import time
 
+import _imp
+import _signal as signal  # whose Python around it needs the builtins that a program may replace
 import hearth_program as program
 from hearth_program import CHANNEL
 
+__builtins__ = program.__builtins__
+
 PR_SET_DUMPABLE = 4
-OWN_MODULES = (os.environ.get("HOME", "/workspace") + "/", "/tmp/")  # of the program, not of a library
+OWN_MODULES = (os.environ.get("HOME", "/workspace") + "/", "/tmp/", "/.hearth/run/")  # of the program, not of a library
 CANNOT_BEGIN = 126  # as a shell says of what it cannot execute
 INTERRUPT = {signal.SIGINT}
+ENCODING = sys.getfilesystemencoding()
 
 libc = ctypes.PyDLL(None)
 # Modules that were there before any program: what they hold is not the program's.
 known_modules = frozenset()
 # Packages that a zygote has imported for its children.
 known_packages = frozenset()
+# Modules that it has imported and that an interpreter finds in its program's folder first.
+ahead = frozenset()
 # The entries of the environment as it is now, while nothing has changed it.
 known_environment = None
 
@@ -33,7 +41,8 @@ class Work:
 
     def __init__(self, data):
         fields = data.split(b"\0")
-        self.kind, self.cwd, self.name, self.file = map(os.fsdecode, fields[1:5])
+        texts = [field.decode(ENCODING, "surrogateescape") for field in fields[1:5]]
+        self.kind, self.cwd, self.name, self.file = texts
         entries = 6 + int(fields[5])
         self.env = fields[6:entries]
         self.code = fields[entries]
@@ -141,12 +150,41 @@ def outdated():
     return any(entry.partition(".")[0] in known_packages for entry in entries)
 
 
-def give_way():
-    """Leaves work that has come to an interpreter that has imported nothing yet. Does not return."""
-    import socket
+def could_shadow(known):
+    """The names of modules that are imported now and not in `known`, but for those that no file stands for."""
+    names = {name for name in sys.modules if "." not in name} - known - set(sys.builtin_module_names)
+    return frozenset(name for name in names if not _imp.is_frozen(name))
 
-    head = socket.socket(fileno=os.dup(CHANNEL)).recv(64, socket.MSG_PEEK)
-    if head.split(b"\0")[1:2] == [b"context"]:  # which stays this process
+
+def shadowed(folder):
+    """Whether a file of the program's folder has the name of a module that was imported ahead."""
+    try:
+        entries = os.listdir(folder)
+    except OSError:
+        return False
+    for entry in entries:
+        name, _, ending = entry.partition(".")
+        if name not in ahead:
+            continue
+        if ending in ("py", "pyc", "so") or ending.endswith(".so"):
+            return True
+        if not ending and os.access("%s/%s/__init__.py" % (folder, entry), os.F_OK):
+            return True
+    return False
+
+
+def glance():
+    """Kind and folder of the work that has come, which stays unread."""
+    waiting = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, CHANNEL)
+    head = waiting.recv(8192, socket.MSG_PEEK)
+    waiting.detach()
+    kind, folder = (head.split(b"\0", 3) + [b""] * 3)[1:3]
+    return kind, os.fsdecode(folder)
+
+
+def give_way(kind):
+    """Leaves work that has come to an interpreter that has imported nothing yet. Does not return."""
+    if kind == b"context":  # which stays this process
         os.dup2(CHANNEL, 3)
         os.execv(sys.executable, [sys.executable, "-B", program.OWN + "context.py"])
     os._exit(0)  # without having taken its work: the agent starts a cold one
@@ -206,16 +244,6 @@ def exit_status(error):
     return 1
 
 
-def tell_uncaught(source, error):
-    text = program.describe(source, error)
-    program.report(error, text)
-    if sys.excepthook is not sys.__excepthook__:
-        frames = program.own_frames(error.__traceback__)
-        sys.excepthook(type(error), error.with_traceback(frames), frames)
-    else:
-        sys.stderr.write(text)
-
-
 def processor_time():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
@@ -271,18 +299,18 @@ def wait_until_answered():
 
 def run_once(work, module, source):
     """The one run of a fresh interpreter. Does not return."""
-    sys.argv = [source.name]
     before = processor_time()
     status = CANNOT_BEGIN
     interrupted = False
     if begin(work):
+        program.place_itself(source.name)
         status = 0
         error = program.run(source, module)
         if isinstance(error, SystemExit):
             status = exit_status(error)
         elif error is not None:
             interrupted = isinstance(error, KeyboardInterrupt)
-            tell_uncaught(source, error)
+            program.tell_uncaught(source, error)
             status = 1
         error = None
         status = finalize(module) or status
@@ -300,16 +328,15 @@ def run_context(work):
     module = program.main_module(program.Source(work.name, b""))
     if not begin(work):
         os._exit(CANNOT_BEGIN)
-    count = 0
+    program.place_itself()
+    cells = program.Cells()
     while work is not None:
-        count += 1
         before = processor_time()
-        source = program.Source("cell %d" % count, work.code)
-        module.__loader__ = source
+        source = cells.source(work.code)
         try:
             find_user_packages()
             let_interrupts_in()
-            error = program.run(source, module)
+            error = program.run(source, module, cells)
         except KeyboardInterrupt as between:  # it came between the program and us
             error = between
         signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT)
@@ -318,7 +345,7 @@ def run_context(work):
             status = exit_status(error)
             os._exit(finalize(module) or status)  # not done: the context is over
         if error is not None:
-            tell_uncaught(source, error)
+            program.tell_uncaught(source, error)
             status = 1
         error = None
         status = flush() or status
@@ -332,7 +359,7 @@ def take_up(work):
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
     if work.kind == "context":
         run_context(work)
-    source = program.Source(work.name, work.code)
-    module = program.main_module(source, work.file or None)
+    source = program.Source(work.name, work.code, work.file or None)
+    module = program.main_module(source)
     let_interrupts_in()
     run_once(work, module, source)

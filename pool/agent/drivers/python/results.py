@@ -1,20 +1,28 @@
 """Turns values and figures into results: `{"main": true, "mime": {"text/plain": ...}}`.
 
 Loaded only where there is something to show. What a value can show of itself is asked by the names
-that notebooks use (`_repr_html_` and its kin); matplotlib figures and PIL images become PNG.
+that notebooks use (`_repr_html_` and its kin); matplotlib figures and PIL images become PNG. A form that
+cannot be sent is left out, and a result of its own says why.
 """
 
-import base64
-import io
-import json
-import os
+import posix
 import sys
+from _io import BytesIO
+from _io import open as open_file
+from binascii import a2b_base64, b2a_base64
 
-import hearth_program as program
+if "program" not in globals():  # hearth_program gives itself
+    import hearth_program as program
 
 LIMITS = {"text/plain": 64 << 10, "text/html": 256 << 10}
 OTHER_LIMIT = 4 << 20
 RESULT_LIMIT = (4 << 20) - 4096  # of all that one result says together: the agent takes 4 MiB
+MOST_TYPES = 16
+TEXTS = ("text/plain", "text/html", "text/markdown", "text/latex", "text/csv", "image/svg+xml")
+BINARIES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+JSONS = ("application/json", "application/geo+json")
+MOST_VALUES = 100_000  # in one form
+MOST_DEPTH = 14
 # Asked of every value, in this order.
 REPRESENTATIONS = {
     "text/html": "_repr_html_",
@@ -30,66 +38,210 @@ LARGE_PICTURE = 200 << 10
 SMALL_PICTURE = 110 << 10
 SMALL_SIDES = (1400, 1000, 700, 400)
 SAVED_FIGURE = "hearth-figure-%d.png"
-PLAIN_JSON = (dict, list, bool, int, float, str)
-NO_JSON = (bool, int, float, str)  # alone they say no more than their text
+PICTURE_FILES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg"}
+shown_pictures = set()  # of this run
 
 
-def send(mime, main=False):
-    """One result; what is too large of it is left out, counted, and said in a result of its own."""
+class Unfit(Exception):
+    """Why a form of a value cannot be sent."""
+
+
+class Foreign(Unfit):
+    """It is no JSON at all, and nobody said that it was."""
+
+
+class JsonWriter:
+    """Writes values as JSON that the server takes, or raises Unfit."""
+
+    def __init__(self):
+        self.parts = []
+        self.values = 0
+
+    def text(self, value):
+        self.write(value, 0)
+        return "".join(self.parts)
+
+    def write(self, value, depth):
+        self.values += 1
+        if self.values > MOST_VALUES:
+            raise Unfit("it has more than %d values" % MOST_VALUES)
+        if value is None or value is True or value is False:
+            self.parts.append({None: "null", True: "true", False: "false"}[value])
+        elif isinstance(value, str):
+            self.parts.append(exactly(value))
+        elif isinstance(value, int):
+            if not -(1 << 63) <= value < 1 << 64:
+                raise Unfit("it has an integer of more than 64 bits")
+            self.parts.append(int.__repr__(value))
+        elif isinstance(value, float):
+            if value != value or value in (float("inf"), float("-inf")):
+                raise Unfit("it has NaN or Infinity, which JSON has not")
+            self.parts.append(float.__repr__(value))
+        elif not isinstance(value, (list, tuple, dict)):
+            raise Foreign("it has a value of type %s" % type(value).__name__)
+        elif depth == MOST_DEPTH:
+            raise Unfit("it is nested more than %d deep" % MOST_DEPTH)
+        elif isinstance(value, dict):
+            self.members(value, depth + 1)
+        else:
+            self.items(value, depth + 1)
+
+    def items(self, value, depth):
+        self.parts.append("[")
+        for number, each in enumerate(value):
+            if number:
+                self.parts.append(",")
+            self.write(each, depth)
+        self.parts.append("]")
+
+    def members(self, value, depth):
+        self.parts.append("{")
+        names = set()
+        for key, each in value.items():
+            name = self.name(key)
+            if name in names:
+                raise Unfit("it has a key twice")
+            if names:
+                self.parts.append(",")
+            names.add(name)
+            self.parts.append(exactly(name) + ":")
+            self.write(each, depth)
+        self.parts.append("}")
+
+    @staticmethod
+    def name(key):
+        if isinstance(key, str):
+            if "\0" in key:
+                raise Unfit("a key has a NUL in it")
+            return key
+        if key is None or isinstance(key, (bool, int, float)):  # as json does
+            return {None: "null", True: "true", False: "false"}[key] if key is None or isinstance(key, bool) else repr(key)
+        raise Foreign("it has a key of type %s" % type(key).__name__)
+
+
+def exactly(text):
+    try:
+        text.encode("utf-8")
+    except UnicodeError:
+        raise Unfit("it has half of a surrogate pair, which UTF-8 has not") from None
+    return program.encode_basestring_ascii(text)
+
+
+def is_json_type(kind):
+    vendor = kind[len("application/vnd.") : -len("+json")]
+    named = kind.startswith("application/vnd.") and kind.endswith("+json") and len(kind) <= 100
+    return kind in JSONS or named and bool(vendor) and not vendor.strip("abcdefghijklmnopqrstuvwxyz0123456789.-")
+
+
+def as_sent(kind, value):
+    """The form as JSON."""
+    if is_json_type(kind):
+        if isinstance(value, (bytes, bytearray)):
+            raise Unfit("its value is bytes")
+        try:
+            return JsonWriter().text(value)
+        except RecursionError:
+            raise Unfit("it is nested too deep") from None
+    if kind in BINARIES:
+        return program.quoted(base64_of(value))
+    if kind not in TEXTS:
+        raise Unfit("results have no such type")
+    if isinstance(value, (bytes, bytearray)):
+        value = bytes(value).decode("utf-8", "backslashreplace")
+    if not isinstance(value, str):
+        raise Unfit("its value is no text")
+    return program.quoted(value)
+
+
+def base64_of(value):
+    """Bytes, or text that is base64 already, perhaps with the ends of lines that encoders for mail write."""
+    if isinstance(value, (bytes, bytearray)):
+        return b2a_base64(value, newline=False).decode("ascii")
+    if not isinstance(value, str):
+        raise Unfit("its value is neither bytes nor base64")
+    text = "".join(value.split())
+    try:
+        if b2a_base64(a2b_base64(text), newline=False) == text.encode("ascii"):
+            return text
+    except ValueError:
+        pass
+    raise Unfit("it is not base64")
+
+
+def send(forms, main=False):
+    """One result; what does not fit of it is left out and said in results of their own."""
     kept = {}
     notes = []
     left_out = 0
-    for kind, value in mime.items():
+    for kind, value in forms.items():
         limit = LIMITS.get(kind, OTHER_LIMIT)
-        size = len(value) if isinstance(value, str) else length(value)
-        if size <= limit:
-            kept[kind] = value
-        elif kind == "text/plain":
-            kept[kind] = program.clip(value, limit)
+        if kind == "text/plain" and isinstance(value, str):
+            value = program.clip(value, limit)
+        try:
+            if len(kept) == MOST_TYPES:
+                raise Unfit("the result has %d others" % MOST_TYPES)
+            text = as_sent(kind, value)
+        except Unfit as why:
+            notes.append("[%s left out: %s]" % (program.clip(kind, 200), why))
+            continue
+        size = len(value) if isinstance(value, str) else len(text)
+        if size <= limit or kind == "text/plain":
+            kept[kind] = text
         else:
             left_out += 1
             notes.append("[%s of %d characters left out: more than %d]" % (kind, size, limit))
-    while sum(map(length, kept.values())) > RESULT_LIMIT:
-        kind = max(kept, key=lambda each: length(kept[each]))
+    while sum(map(len, kept.values())) > RESULT_LIMIT:
+        kind = max(kept, key=lambda each: len(kept[each]))
         left_out += 1
-        notes.append("[%s of %d characters left out: there was too much else]" % (kind, length(kept.pop(kind))))
+        notes.append("[%s of %d characters left out: there was too much else]" % (kind, len(kept.pop(kind))))
     if kept:
         send_kept(kept, main)
     for note in notes:
-        send_kept({"text/plain": note})
+        send_note(note)
     for _ in range(left_out):
         send_kept({})
 
 
-def length(value):
-    """Of a form as JSON."""
-    return len(json.dumps(value))
+def send_note(text):
+    send_kept({"text/plain": program.quoted(text)})
 
 
 def send_kept(kept, main=False):
     """Without any type it is a result that was lost: the server counts it as dropped."""
-    payload = json.dumps({"main": main, "mime": kept}, ensure_ascii=True).encode("ascii")
-    sys.stdout.flush()
-    program.channel.send(b"result", payload)
+    members = ",".join("%s:%s" % (program.quoted(kind), text) for kind, text in kept.items())
+    payload = '{"main":%s,"mime":{%s}}' % ("true" if main else "false", members)
+    try:
+        sys.stdout.flush()
+    except Exception:
+        pass  # the program has closed or replaced it
+    program.channel.send(b"result", payload.encode("ascii"))
 
 
-def send_picture(png, mime, main=False):
-    """Like send(). A large one is saved, and sent in a second size."""
+def send_picture(png, forms, main=False, saved=None):
+    """Like send(). A large one is saved, unless the program has, and sent in a second size."""
     note = None
+    shown_pictures.add(hash(png))
     if len(png) > LARGE_PICTURE:
         small, words = smaller(png)
-        saved = save(png)
+        saved = saved or save(png)
         if small:
-            mime = dict(mime, **{"image/jpeg": encoded(small)})
+            forms = dict(forms, **{"image/jpeg": small})
         note = "[%s; it is %s]" % (words, "saved as " + saved if saved else "not saved: no file could be made")
-    if len(png) * 4 // 3 + sum(map(length, mime.values())) < RESULT_LIMIT:
-        send(dict(mime, **{"image/png": encoded(png)}), main)
+    if len(png) * 4 // 3 + sum(map(length, forms.values())) < RESULT_LIMIT:
+        send(dict(forms, **{"image/png": png}), main)
     else:  # the file has it, and the smaller one shows it
-        send(mime, main)
+        send(forms, main)
         if not saved:
             send_kept({})
     if note:
-        send_kept({"text/plain": note})
+        send_note(note)
+
+
+def length(value):
+    """About as long as it will be, as JSON."""
+    if isinstance(value, (bytes, bytearray)):
+        return len(value) * 4 // 3
+    return len(program.quoted(value)) if isinstance(value, str) else 0
 
 
 def smaller(png):
@@ -101,7 +253,7 @@ def smaller(png):
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of its size
-            picture = Image.open(io.BytesIO(png))
+            picture = Image.open(BytesIO(png))
         size = "%d x %d" % picture.size
         if picture.mode in ("RGBA", "LA", "P"):
             picture = picture.convert("RGBA")
@@ -111,7 +263,7 @@ def smaller(png):
         picture = picture.convert("RGB")
         for side in SMALL_SIDES:
             picture.thumbnail((side, side))
-            out = io.BytesIO()
+            out = BytesIO()
             picture.save(out, format="JPEG", quality=80)
             if out.tell() <= SMALL_PICTURE:
                 break
@@ -126,7 +278,7 @@ def save(png):
     for number in range(1, 1000):
         name = SAVED_FIGURE % number
         try:
-            file = open(name, "xb")
+            file = open_file(name, "xb")
         except FileExistsError:
             continue
         except OSError:
@@ -137,26 +289,11 @@ def save(png):
             return name
         except OSError:
             try:
-                os.unlink(name)
+                posix.unlink(name)
             except OSError:
                 pass
             return None
     return None
-
-
-def encoded(data):
-    return base64.b64encode(data).decode("ascii") if isinstance(data, (bytes, bytearray)) else data
-
-
-def json_form(value):
-    """The value if it is JSON, without what JSON cannot say."""
-    if not isinstance(value, PLAIN_JSON) or isinstance(value, NO_JSON):
-        return None
-    try:
-        text = json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        return None
-    return json.loads(text) if len(text) <= OTHER_LIMIT else None
 
 
 def own_forms(value):
@@ -169,7 +306,7 @@ def own_forms(value):
         if callable(bundle):
             found = bundle(include=None, exclude=None)
             found = found[0] if isinstance(found, tuple) else found
-            forms.update({str(k): encoded(v) for k, v in dict(found or {}).items()})
+            forms.update({str(kind): form for kind, form in dict(found or {}).items()})
     except Exception:
         pass
     for kind, name in REPRESENTATIONS.items():
@@ -183,12 +320,23 @@ def own_forms(value):
         if isinstance(shown, tuple):  # (data, metadata)
             shown = shown[0]
         if shown is not None:
-            forms[kind] = encoded(shown)
-    try:
-        json.dumps(forms)
-    except (TypeError, ValueError, RecursionError):
-        return {k: v for k, v in forms.items() if isinstance(v, str)}
+            forms[kind] = shown
     return forms
+
+
+def is_json(value):
+    """Whether a list or a dict is JSON but for what send() says of it: too long, too deep, a number too large."""
+    if not isinstance(value, (dict, list)):  # a number or a text alone says no more than its repr()
+        return False
+    try:
+        JsonWriter().text(value)
+    except Foreign:
+        return False
+    except Unfit:
+        return True
+    except Exception:
+        return False
+    return True
 
 
 def is_figure(value):
@@ -196,16 +344,60 @@ def is_figure(value):
     return figure is not None and isinstance(value, figure.Figure)
 
 
-def send_figure(figure, main=False):
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", bbox_inches="tight")
-    send_picture(picture.getvalue(), {"text/plain": repr(figure)}, main)
+def send_figure(figure, main=False, again=True):
+    """`again`: also if the same picture has been shown in this run."""
+    forms = {"text/plain": repr(figure)}
+    saved, bytes_there = saved_file(figure)
+    kind = PICTURE_FILES.get(bytes_there[:4]) or PICTURE_FILES.get(bytes_there[:3])
+    if kind == "image/png":
+        png = bytes_there
+    else:
+        picture = BytesIO()
+        figure.savefig(picture, format="png", bbox_inches="tight")
+        png = picture.getvalue()
+        if kind:
+            forms[kind] = bytes_there
+    if again or hash(png) not in shown_pictures:
+        send_picture(png, forms, main, saved if kind == "image/png" else None)
 
 
-def send_image(image):
-    picture = io.BytesIO()
+def saved_file(figure):
+    """Name and bytes of the file to which the program has saved the figure as it is now: what is shown is the same."""
+    name = getattr(figure, "_hearth_saved", None)
+    if name is None or figure.stale:
+        return None, b""
+    try:
+        with open_file(name, "rb") as file:
+            return name, file.read()
+    except OSError:
+        return None, b""
+
+
+def note_saved(figure, name):
+    """Notes that a file shows the figure, until something changes it."""
+    try:
+        name = posix.fspath(name)
+        if not isinstance(name, str):
+            return
+        if not name.lower().endswith((".png", ".jpg", ".jpeg")):
+            name += ".png"  # matplotlib adds it
+        posix.stat(name)
+    except (TypeError, ValueError, OSError):
+        return
+    figure._hearth_saved = name
+    figure.stale = False
+
+
+def is_image(value):
+    image = sys.modules.get("PIL.Image")
+    return isinstance(value, getattr(image, "Image", ()))
+
+
+def send_image(image, main=False):
+    """As image.save() writes it: a picture that is saved and shown is the same twice."""
+    picture = BytesIO()
     image.save(picture, format="PNG")
-    send_picture(picture.getvalue(), {"text/plain": repr(image)})
+    send_picture(picture.getvalue(), {"text/plain": repr(image)}, main)
 
 
 def send_value(value, main=False):
@@ -213,14 +405,22 @@ def send_value(value, main=False):
         send_figure(value, main)
         close(value)
         return
+    if is_image(value):
+        try:
+            return send_image(value, main)
+        except Exception:
+            pass  # of a mode that PNG has not
     forms = own_forms(value)
     try:
         forms.setdefault("text/plain", repr(value))
     except Exception as failure:
         forms["text/plain"] = "<%s: its repr() raised %s>" % (type(value).__name__, type(failure).__name__)
-    as_json = json_form(value)
-    if as_json is not None:
-        forms.setdefault("application/json", as_json)
+    if is_json(value):
+        forms.setdefault("application/json", value)
+    send_forms(forms, main)
+
+
+def send_forms(forms, main=False):
     png = picture_in(forms)
     if png:
         send_picture(png, forms, main)
@@ -229,16 +429,38 @@ def send_value(value, main=False):
 
 
 def picture_in(forms):
-    """The bytes of a large PNG that a value shows of itself; taken out of its forms."""
-    text = forms.get("image/png")
-    if not isinstance(text, str) or len(text) // 4 * 3 <= LARGE_PICTURE or "image/jpeg" in forms:
+    """The bytes of a PNG that a value shows of itself; taken out of its forms."""
+    if "image/png" not in forms or "image/jpeg" in forms:
         return None
     try:
-        png = base64.b64decode(text)
-    except ValueError:
+        png = a2b_base64(base64_of(forms["image/png"]))
+    except Unfit:
         return None
     del forms["image/png"]
     return png
+
+
+class Display:
+    """What display(…, display_id=…) returns: shows a newer value of the same thing."""
+
+    def __init__(self, display_id):
+        self.display_id = display_id
+
+    def display(self, value, **options):
+        display(value, **options)
+
+    update = display
+
+
+def display(*values, include=None, exclude=None, metadata=None, transient=None, display_id=None, raw=False, clear=False,
+            **options):
+    """Makes a result of each value; with `raw` each is a dict of its forms by type."""
+    for value in values:
+        if raw:
+            send_forms({str(kind): form for kind, form in dict(value).items()})
+        else:
+            send_value(value)
+    return Display(display_id) if display_id is not None else None
 
 
 def close(figure):
@@ -247,7 +469,7 @@ def close(figure):
         pyplot.close(figure)
 
 
-def send_open_figures():
+def send_open_figures(again=True):
     """Every figure of pyplot that is open, in the order they were made; then they are closed."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     if not hasattr(pyplot, "get_fignums"):
@@ -256,25 +478,173 @@ def send_open_figures():
         figure = pyplot.figure(number)
         try:
             if figure.axes or figure.texts or figure.images:
-                send_figure(figure)
+                send_figure(figure, again=again)
         except Exception as failure:
-            sys.stderr.write("figure %d cannot be drawn: %s\n" % (number, failure))
+            program.print_error("figure %d cannot be drawn: %s\n" % (number, failure))
         pyplot.close(figure)
 
 
+def end_run():
+    """Shows what a run has left open."""
+    send_open_figures(again=False)
+    shown_pictures.clear()
+
+
+def hook_pyplot(module):
+    def show(*args, **kwargs):
+        """Makes a result of every open figure and closes it."""
+        send_open_figures()
+
+    write = module.Figure.savefig
+
+    def savefig(self, fname, *args, **kwargs):
+        result = write(self, fname, *args, **kwargs)
+        note_saved(self, fname)
+        return result
+
+    savefig.__doc__, savefig.__wrapped__ = write.__doc__, write
+    module.show = show
+    module.Figure.show = lambda figure, warn=True: send_value(figure)
+    module.Figure.savefig = savefig
+
+
+def hook_pillow(module):
+    def show_image(image, title=None):
+        """Makes a result of the image."""
+        send_image(image)
+
+    module.Image.show = show_image
+
+
+def hook_webbrowser(module):
+    class Browser(module.BaseBrowser):
+        """There is none: shows what a page in a file has, and says where the others are."""
+
+        def open(self, url, new=0, autoraise=True):
+            return show_page(url)
+
+    module.register("hearth", None, Browser("hearth"), preferred=True)
+
+
+def show_page(url):
+    path = url[len("file://") :] if url.startswith("file://") else url
+    try:
+        if "://" in path:
+            raise OSError
+        if not path.startswith("/"):
+            path = posix.getcwd() + "/" + path
+        with open_file(path, "rb") as file:
+            page = file.read(LIMITS["text/html"] + 1)
+    except (OSError, ValueError):
+        send_note("[%s is not opened: a sandbox has no browser. Fetch it with urllib or requests, or give the address to the"
+                  " user]" % program.clip(url, 2000))
+        return False
+    if len(page) > LIMITS["text/html"]:
+        send_note("[%s is a page of more than %d characters, which is not shown: get the file]" % (path, LIMITS["text/html"]))
+        return False
+    send({"text/html": page, "text/plain": "[the page %s]" % path})
+    return True
+
+
+def plotly_forms(figure):
+    """The forms of a plotly figure: its own, and a page that loads plotly.js from the web."""
+    import plotly.io
+
+    figure = figure if hasattr(figure, "to_plotly_json") else {name: figure[name] for name in ("data", "layout") if name in figure}
+    bundle = plotly.io.renderers["plotly_mimetype"].to_mimebundle(plain_of(figure))
+    data = figure.data if hasattr(figure, "data") else figure.get("data", ())
+    kinds = ", ".join(str(getattr(each, "type", None) or each["type"]) for each in data) or "nothing"
+    bundle["text/html"] = plotly.io.to_html(figure, include_plotlyjs="cdn", full_html=False, validate=False)
+    bundle["text/plain"] = "<plotly figure of %s; fig.write_html(FILE) saves it as a page>" % kinds
+    return bundle
+
+
+def plain_of(figure):
+    return figure.to_dict() if hasattr(figure, "to_dict") else figure
+
+
+def hook_plotly_renderers(module):
+    class Results(module.ExternalRenderer):
+        def render(self, fig_dict):
+            send_forms(plotly_forms(fig_dict))
+
+    renderers = module.renderers
+    renderers["hearth"] = Results()
+    if renderers.default in (None, "", "browser"):
+        renderers.default = "hearth"
+
+
+def hook_plotly_figures(module):
+    own = module.BaseFigure._repr_mimebundle_
+
+    def _repr_mimebundle_(self, *args, **kwargs):
+        import plotly.io
+
+        return plotly_forms(self) if plotly.io.renderers.default == "hearth" else own(self, *args, **kwargs)
+
+    module.BaseFigure._repr_mimebundle_ = _repr_mimebundle_
+
+
+def hook_altair(module):
+    for each in module.Chart.__mro__:
+        if "show" in vars(each):
+            each.show = lambda chart, *args, **kwargs: send_value(chart)
+
+
+def hook_ipython(module):
+    module.display = display
+    module.publish_display_data = lambda data, *args, **kwargs: send_forms(dict(data))
+    module.update_display = display
+
+
+HOOKS = {
+    "matplotlib.pyplot": hook_pyplot,
+    "PIL.Image": hook_pillow,
+    "webbrowser": hook_webbrowser,
+    "plotly.io._renderers": hook_plotly_renderers,
+    "plotly.basedatatypes": hook_plotly_figures,
+    "altair": hook_altair,
+    "IPython.core.display_functions": hook_ipython,
+}
+
+
 def hook(name, module):
-    if name == "matplotlib.pyplot":
+    try:
+        HOOKS[name](module)
+    except AttributeError:
+        pass  # a version that has it elsewhere, or a module of the program's own of that name
 
-        def show(*args, **kwargs):
-            """Makes a result of every open figure and closes it."""
-            send_open_figures()
 
-        module.show = show
-        module.Figure.show = lambda figure, warn=True: send_value(figure)
-    elif name == "PIL.Image":
+PACKAGES = "install them with `packages` of REST, or the tool `packages` of MCP"
+COMMAND = "run it as a `command` of REST or of the tool `run` of MCP, or with subprocess.run()"
+LINES_OF_NOTEBOOKS = (
+    (("%pip", "!pip", "%conda", "!conda", "%uv", "!uv", "!python -m pip", "!python3 -m pip", "%%pip"), PACKAGES),
+    (("!", "%%bash", "%%sh", "%%script", "%sx", "%system"), COMMAND),
+    (("%matplotlib", "%load_ext", "%autoreload", "%config"), "leave it out: figures are shown without it"),
+    (("%time", "%%time", "%prun", "%%prun"), "use time.perf_counter(), timeit or cProfile"),
+    (("%cd", "%pwd"), "use os.chdir() and os.getcwd()"),
+    (("%env", "%set_env"), "use os.environ, or `env` of the request"),
+    (("%%writefile", "%%file"), "write the file with open(), or with the file operations of REST and MCP"),
+    (("%",), "write it in Python, or " + COMMAND),
+)
 
-        def show_image(image, title=None):
-            """Makes a result of the image."""
-            send_image(image)
 
-        module.Image.show = show_image
+def explain(source, error):
+    """Says what to write instead of a line that only notebooks take."""
+    lines = source.text.split(b"\n")
+    if not isinstance(error.lineno, int) or not 1 <= error.lineno <= len(lines):
+        return
+    line = lines[error.lineno - 1].decode("utf-8", "replace").strip()
+    if "await" in line.split("#")[0] and "outside" in str(error.msg):
+        error.msg += ": write asyncio.run(main()), or run it in a context"
+        return
+    target, sign, right = line.partition("=")
+    if sign and right.strip()[:1] in ("!", "%") and target.replace(",", "").strip().isidentifier():
+        line = right.strip()
+    if line[:1] == "?" or line[-1:] == "?":
+        error.msg = "`%s` is a line of IPython, not of Python: use help(%s)" % (program.clip(line, 100), line.strip("? ")[:100])
+        return
+    for starts, way in LINES_OF_NOTEBOOKS:
+        if line.startswith(starts):
+            error.msg = "`%s` is a line of IPython, not of Python: %s" % (program.clip(line, 100), way)
+            return

@@ -1,10 +1,16 @@
 """Runs one file in an interpreter of its own: `python3 run.py FILE`, with the channel at the
 descriptor that HEARTH_CHANNEL names, if any. The program sees neither."""
 
-import os
 import sys
 
-import hearth_program as program
+KNOWN = frozenset(sys.modules)
+PLACE = __file__.rpartition("/")[0]
+if sys.path[0] != PLACE:  # with PYTHONSAFEPATH
+    sys.path.insert(0, PLACE)
+
+import os  # noqa: E402
+
+import hearth_program as program  # noqa: E402
 
 
 def main(path):
@@ -15,20 +21,18 @@ def main(path):
         program.channel.fd = program.CHANNEL
     program.set_up()
     with open(path, "rb") as file:
-        source = program.Source(os.path.basename(path), file.read())
-    module = program.main_module(source, path)
-    sys.argv = [source.name]
-    sys.path[0] = ""
-
-    def print_uncaught(kind, error, frames):
-        sys.stderr.write(program.describe(source, error.with_traceback(frames)))
-
-    sys.excepthook = print_uncaught  # the interpreter then exits as it always does
+        source = program.Source(os.path.basename(path), file.read(), path)
+    module = program.main_module(source)
+    program.forget(KNOWN)
+    if getattr(sys.flags, "safe_path", False):
+        del sys.path[0]
+    program.place_itself(path)
     error = program.run(source, module)
     if error is None:
         return
     if not isinstance(error, SystemExit):
-        program.report(error, program.describe(source, error))
+        program.tell_uncaught(source, error)
+        sys.excepthook = lambda *_: None  # the interpreter then exits as it always does
     raise error
 
 

@@ -14,6 +14,10 @@ A tenant who takes it over all the same, while it starts and can be written to, 
 children and keep processes that no deadline finds, until the workspace's end; nothing else.
 """
 
+import sys
+
+PLAIN = frozenset(sys.modules)
+
 import ctypes
 import gc
 import os
@@ -21,7 +25,6 @@ import resource
 import select
 import signal
 import socket
-import sys
 
 if "HEARTH_HOME" in os.environ:
     os.environ["HOME"] = os.environ.pop("HEARTH_HOME")
@@ -86,7 +89,7 @@ def rehearse():
     fields = [b"0", b"run", b".", b"main.py", b"", b"%d" % len(env), *env, REHEARSED, b""]
     for _ in range(2):
         work = interpreter.Work(b"\0".join(fields))
-        source = program.Source(work.name, work.code)
+        source = program.Source(work.name, work.code, "/" + work.name)
         module = program.main_module(source)
         before = interpreter.processor_time()
         interpreter.begin(work)
@@ -115,10 +118,10 @@ def be_child(label, fds, mark_filter):
     if not select.select([CHANNEL], [], [], 0)[0]:  # nobody waits for it
         rehearse()
     program.channel.send(b"ready", b"")
-    if interpreter.known_packages:
-        select.select([CHANNEL], [], [])
-        if interpreter.outdated():
-            interpreter.give_way()
+    select.select([CHANNEL], [], [])
+    kind, folder = interpreter.glance()
+    if interpreter.outdated() or interpreter.shadowed(folder):
+        interpreter.give_way(kind)
     work = interpreter.wait_for_work()
     if work is not None:
         interpreter.take_up(work)
@@ -209,6 +212,8 @@ def main():
     zygote = Zygote()
     before = interpreter.imported_packages()  # by what each interpreter reads at its start
     zygote.prepare(sys.argv[1:])
+    program.forget({name for name in sys.modules if not name.startswith("hearth_")})
+    interpreter.ahead = interpreter.could_shadow(PLAIN)
     interpreter.known_modules = frozenset(sys.modules)
     interpreter.known_packages = interpreter.imported_packages() - before
     interpreter.known_environment = interpreter.environment()

@@ -41,11 +41,7 @@ private:
 };
 
 Context::Context(EventLoop& loop, const Settings& settings, Facts facts)
-    : loop_(loop),
-      settings_(settings),
-      facts_(std::move(facts)),
-      scratch_(settings),
-      mark_(settings.mark) {}
+    : loop_(loop), settings_(settings), facts_(std::move(facts)), mark_(settings.mark) {}
 
 Context::~Context() {
     end();
@@ -102,13 +98,7 @@ void Context::watchPipes(bool watch) {
     if (pipes_.errors) idle_errors_ = std::make_unique<Idle>(loop_, pipes_.errors.get());
 }
 
-Refusal Context::run(Execution& execution, std::string_view code) {
-    if (facts_.sourced) {
-        const int error = scratch_.file().empty() ? scratch_.create(facts_.id, facts_.file, code)
-                                                  : scratch_.replace(code);
-        if (error != 0) return unwritten(error);
-        code = {};
-    }
+void Context::run(Execution& execution, std::string_view code) {
     // Output that came between two runs must not count as this run's.
     for (Idle* idle : {idle_output_.get(), idle_errors_.get()}) {
         if (idle != nullptr) idle->ready(EPOLLIN);
@@ -120,9 +110,7 @@ Refusal Context::run(Execution& execution, std::string_view code) {
     copies.output = copyOf(pipes_.output);
     copies.errors = copyOf(pipes_.errors);
     execution.startHosted(*this, std::move(copies), label_, mark_);
-    channel_->write(
-        encodeWork("context", facts_.cwd, facts_.file, scratch_.file(), facts_.env, code));
-    return {};
+    channel_->write(encodeWork("context", facts_.cwd, facts_.file, "", facts_.env, code));
 }
 
 void Context::released() {

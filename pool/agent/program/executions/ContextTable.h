@@ -21,7 +21,6 @@ public:
         std::string file;  ///< the name of its code
         std::string cwd;
         std::vector<std::string> env;
-        bool sourced = false;  ///< its driver takes code from a file (Languages::sourcesCode)
     };
 
     Context(EventLoop& loop, const Settings& settings, Facts facts);
@@ -34,7 +33,7 @@ public:
     /// Starts in a process of its own. Returns null, or the reason of the failure.
     const char* startCold(std::vector<std::string> argv, gid_t label);
     /// Makes it run code; it must be idle and alive.
-    Refusal run(Execution& execution, std::string_view code);
+    void run(Execution& execution, std::string_view code);
     /// Ends it and every process it started, also the execution in it.
     void end();
 
@@ -65,7 +64,6 @@ private:
     EventLoop& loop_;
     const Settings& settings_;
     const Facts facts_;
-    Scratch scratch_;
     std::unique_ptr<DriverChannel> channel_;
     Spawned pipes_;
     std::unique_ptr<Idle> idle_output_;

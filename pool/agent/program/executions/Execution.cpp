@@ -284,6 +284,7 @@ void Execution::retryCold() {
     pid_ = -1;
     if (channel_) channel_->close();
     loop_.bury(std::move(channel_));
+    scratch_.reset();  // the next has the same name
     wroteOff(input_);
     wroteOff(output_);
     wroteOff(errors_);

@@ -200,13 +200,10 @@ bool ExecutionTable::startFresh(Execution& execution) {
     std::unique_ptr<Parked> parked = zygotes_.takeSoon(request.language, request.spawn.env);
     if (!parked) return false;
     const std::string name = languages_.file(request.language);
+    // The program's __file__, which tracebacks, inspect and the children of multiprocessing read.
+    auto scratch = std::make_unique<Scratch>(settings_);
     std::string path;
-    std::unique_ptr<Scratch> scratch;
-    // Only code that uses __file__ is written to a file.
-    if (request.code.find("__file__") != std::string::npos) {
-        scratch = std::make_unique<Scratch>(settings_);
-        if (scratch->create(request.id, name, request.code) == 0) path = scratch->file();
-    }
+    if (scratch->create(request.id, name, request.code) == 0) path = scratch->file();
     execution.startParked(
         std::move(parked),
         encodeWork("run", request.spawn.cwd, name, path, request.spawn.env, request.code),

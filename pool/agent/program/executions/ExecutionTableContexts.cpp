@@ -38,7 +38,6 @@ void ExecutionTable::context(Connection& connection, std::uint32_t stream, const
     facts.id = id;
     facts.language = language;
     facts.file = languages_.file(language);
-    facts.sourced = languages_.sourcesCode(language);
     facts.cwd = workingDirectory(settings_, body["cwd"].text());
     if (facts.cwd.find('\0') != std::string::npos ||
         !environment_.with(body["env"], false, facts.env)) {
@@ -101,7 +100,8 @@ Refusal ExecutionTable::runInContext(Execution& execution) {
     const auto found = contexts_.find(execution.request().context);
     if (found == contexts_.end() || !found->second->alive()) return {"its context has ended"};
     if (found->second->busy()) return {"its context runs something else"};
-    return found->second->run(execution, execution.request().code);
+    found->second->run(execution, execution.request().code);
+    return {};
 }
 
 void ExecutionTable::contextEnd(Connection& connection, std::uint32_t stream,

@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "pool/agent/program/core/Settings.h"
@@ -13,8 +12,6 @@ namespace hearth::agent {
 namespace {
 
 constexpr std::size_t kMaxTable = 65'536;
-/// A shell runs a text in its own process, and `return` ends it, only from a file.
-constexpr std::string_view kSourcingDriver = "/.hearth/bash/context.sh";
 
 std::vector<std::string> expand(const JsonValue& words, const std::string& path) {
     std::vector<std::string> out;
@@ -111,11 +108,6 @@ std::string Languages::file(std::string_view language) const {
 
 std::vector<std::string> Languages::zygote(std::string_view language) const {
     return expand(table_[language]["zygote"], "");
-}
-
-bool Languages::sourcesCode(std::string_view language) const {
-    const std::vector<std::string> words = context(language);
-    return std::find(words.begin(), words.end(), kSourcingDriver) != words.end();
 }
 
 std::vector<std::string> Languages::context(std::string_view language) const {

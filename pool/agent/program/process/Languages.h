@@ -24,8 +24,6 @@ public:
     std::vector<std::string> command(std::string_view language, const std::string& path) const;
     /// Returns the command that forks fresh interpreters; empty if there is none.
     std::vector<std::string> zygote(std::string_view language) const;
-    /// True if that command's driver takes each code from a file, not from its channel.
-    bool sourcesCode(std::string_view language) const;
     /// Returns the command that keeps one interpreter; empty if there is none.
     std::vector<std::string> context(std::string_view language) const;
 

@@ -32,7 +32,7 @@ void empty(int dir, int depth, int& budget) {
 
 }  // namespace
 
-int Scratch::create(std::string_view id, std::string_view file, std::string_view code) {
+int Scratch::create(std::string_view id, const std::string& file, std::string_view code) {
     base_ = Fd(open(settings_.run.c_str(), kDirectory));
     if (!base_) return errno;
     id_ = id;
@@ -40,16 +40,10 @@ int Scratch::create(std::string_view id, std::string_view file, std::string_view
     dir_ = Fd(openat(base_.get(), id_.c_str(), kDirectory));
     // Sticky as /tmp: the folder stays the agent's, and tenants make files in it.
     if (!dir_ || fchmod(dir_.get(), S_ISVTX | S_IRWXU | S_IRWXG | S_IRWXO) != 0) return errno;
-    file_ = settings_.run + "/" + id_ + "/" + std::string(file);
-    return replace(code);
-}
-
-int Scratch::replace(std::string_view code) {
+    file_ = settings_.run + "/" + id_ + "/" + file;
     const TenantFiles as_tenant(settings_);
-    const char* const name = file_.c_str() + file_.rfind('/') + 1;
-    unlinkat(dir_.get(), name, 0);
-    const Fd out(
-        openat(dir_.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    const Fd out(openat(dir_.get(), file.c_str(),
+                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!out) return errno;
     while (!code.empty()) {
         const ssize_t n = write(out.get(), code.data(), code.size());

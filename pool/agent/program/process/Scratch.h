@@ -8,8 +8,8 @@
 
 namespace hearth::agent {
 
-/// The folder of one execution of code, or of one context: `/.hearth/run/<id>`. It holds the code,
-/// and tenants may write beside it; it is removed at the end.
+/// The folder of one execution of code: `/.hearth/run/<id>`. It holds the code, and tenants may
+/// write beside it; it is removed when the execution has ended.
 class Scratch {
 public:
     explicit Scratch(const Settings& settings) : settings_(settings) {}
@@ -18,9 +18,7 @@ public:
     ~Scratch() { remove(); }
 
     /// Makes the folder, and the file in it. Returns 0, or the errno of the failure.
-    int create(std::string_view id, std::string_view file, std::string_view code);
-    /// Puts other code in the place of the file's. Returns 0, or the errno of the failure.
-    int replace(std::string_view code);
+    int create(std::string_view id, const std::string& file, std::string_view code);
     /// The path of the file; empty if there is none.
     const std::string& file() const noexcept { return file_; }
     /// Bounded: files that a tenant piled up in the folder may stay.

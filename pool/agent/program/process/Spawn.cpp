@@ -120,7 +120,7 @@ bool becomeTenant(const Plan& plan) {
     // The agent must stay able to act beside tenants that take the whole processor; in their cgroup
     // nothing else competes, so this costs them nothing.
     if (plan.settings->init) setpriority(PRIO_PROCESS, 0, 10);
-    umask(077);
+    umask(022);
     if (!becomeTenant(plan)) giveUp(125, "sandbox", "cannot give up privileges");
     if (chdir(plan.cwd) != 0) giveUp(126, plan.cwd, reason(errno));
     if (plan.filter.len > 0 &&

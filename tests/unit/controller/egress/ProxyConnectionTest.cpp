@@ -6,8 +6,10 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
+#include "base/Digest.h"
 #include "controller/egress/ProxyConnection.h"
 #include "tests/support/Support.h"
 #include "tests/unit/controller/egress/Outside.h"
@@ -55,6 +57,60 @@ struct Inside {
     Dialer dialer;
     WorkspaceEgress egress;
     ProxyFacts facts{.egress = egress, .dialer = dialer, .ca_file = {}, .clock = clock};
+};
+
+/// A mirror of an index that has one wheel, without its size.
+struct Mirrored {
+    explicit Mirrored(std::string bytes, std::string served = {})
+        : content(std::move(bytes)), index([this, served](int fd) {
+              const std::string head = receiveUntil(fd, "\r\n\r\n");
+              const bool file = head.find(" /files/") != std::string::npos;
+              asked += head.substr(0, head.find(' ')) + (file ? " file\n" : " page\n");
+              const std::string page =
+                  "<a href=\"/files/foo-1.0-py3-none-any.whl#sha256=" + toHex(sha256(content)) +
+                  "\">foo</a>";
+              const std::string& body = !file ? page : served.empty() ? content : served;
+              say(fd,
+                  "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n"
+                  "Content-Length: " +
+                      std::to_string(body.size()) + "\r\n\r\n");
+              if (!head.starts_with("HEAD ")) say(fd, body);
+          }) {
+        char name[] = "/tmp/hearth-mirrored-XXXXXX";
+        REQUIRE(::mkdtemp(name) != nullptr);
+        folder = name;
+        const std::string url = "http://" + index.authority() + "/simple/";
+        fetcher.emplace(DenySet({}, {}), std::vector{index.authority()}, std::vector{url}, clock);
+        cache.emplace(folder, 1U << 30U, [](const std::string&, const std::function<void()>& task) {
+            task();
+            return true;
+        });
+        mirror.emplace(MirrorSources{.pypi = url, .npm = {}, .hosts = {}, .apt = {}},
+                       "http://127.0.0.1:3128", *fetcher, *cache, clock);
+        inside.facts.mirror = &*mirror;
+    }
+    ~Mirrored() { std::filesystem::remove_all(folder); }
+    std::string ask(const std::string& method, const std::string& fields) {
+        return inside.ask(method + " /pypi/files/foo/foo-1.0-py3-none-any.whl HTTP/1.1\r\n" +
+                          "Host: 127.0.0.1\r\n" + fields + "\r\n");
+    }
+    std::string etag() const { return "\"sha256-" + toHex(sha256(content)) + '"'; }
+    /// The head that answers have, with the lines that depend on the request.
+    std::string head(const std::string& status, const std::string& lines) const {
+        return "HTTP/1.1 " + status +
+               "\r\nContent-Type: application/octet-stream\r\nETag: " + etag() +
+               "\r\nAccept-Ranges: bytes\r\n" + lines + "\r\n";
+    }
+
+    const std::string content;
+    std::string asked;  ///< of the index, one request a line
+    Inside inside{std::vector<std::string>{}};
+    SystemClock clock;
+    std::string folder;
+    std::optional<Fetcher> fetcher;
+    std::optional<FileCache> cache;
+    std::optional<PackageMirror> mirror;
+    Outside index;
 };
 
 std::string smallHello(const std::string& name) {
@@ -131,6 +187,45 @@ TEST_CASE("an answer that broke in the middle does not end as if it were whole",
         inside.ask(request, false);
         CHECK(inside.reset);
     }
+}
+
+TEST_CASE("a mirrored file is served in parts, and fetched once for all of them",
+          "[unit][broker]") {
+    std::string content(300'000, 'x');
+    content.replace(0, 5, "begin").replace(299'995, 5, "1 end");
+    Mirrored mirrored(content);
+    const std::string all = "Content-Length: 300000\r\n";
+    CHECK(mirrored.ask("HEAD", "") == mirrored.head("200 OK", all));
+    CHECK(mirrored.asked == "GET page\nHEAD file\n");
+    CHECK(mirrored.ask("GET", "Range: bytes=-5\r\n") ==
+          mirrored.head("206 Partial Content",
+                        "Content-Length: 5\r\nContent-Range: bytes 299995-299999/300000\r\n") +
+              "1 end");
+    CHECK(mirrored.inside.latest().status == 206);
+    CHECK(mirrored.inside.latest().received == 5);
+    CHECK(mirrored.ask("GET", "Range: bytes=0-4\r\nIf-Range: " + mirrored.etag() + "\r\n") ==
+          mirrored.head("206 Partial Content",
+                        "Content-Length: 5\r\nContent-Range: bytes 0-4/300000\r\n") +
+              "begin");
+    const std::string whole = mirrored.head("200 OK", all) + content;
+    CHECK(mirrored.ask("GET", "") == whole);
+    CHECK(mirrored.ask("GET", "Range: bytes=0-4\r\nIf-Range: \"other\"\r\n") == whole);
+    CHECK(mirrored.ask("GET", "Range: bytes=0-1,5-6\r\n") == whole);
+    CHECK(mirrored.ask("GET", "Range: bytes=300000-\r\n") ==
+          mirrored.head("416 Range Not Satisfiable",
+                        "Content-Length: 0\r\nContent-Range: bytes */300000\r\n"));
+    CHECK(mirrored.asked == "GET page\nHEAD file\nGET file\n");
+    CHECK(mirrored.ask("HEAD", "Range: bytes=0-4\r\n") == mirrored.head("200 OK", all));
+    CHECK(mirrored.asked == "GET page\nHEAD file\nGET file\n");  // the cache knows its size
+}
+
+TEST_CASE("no part of a mirrored file is whole before all of the file is verified",
+          "[unit][broker]") {
+    const std::string content(300'000, 'x');
+    Mirrored mirrored(content, std::string(299'999, 'x') + "y");
+    const std::string answer = mirrored.ask("GET", "Range: bytes=0-99999\r\n");
+    CHECK(answer.find("xxxx") == std::string::npos);
+    CHECK(mirrored.inside.latest().decision == "hash_mismatch");
 }
 
 TEST_CASE("the length of a body cannot be kept from its destination", "[unit][broker]") {

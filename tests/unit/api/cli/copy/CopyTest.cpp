@@ -129,9 +129,11 @@ TEST_CASE("links that are followed end where they lead back", "[unit][cli][copy]
     fs::create_symlink("..", from.path / "d/loop");
     fs::create_symlink("nowhere", from.path / "dead");
     fs::create_symlink("d/file", from.path / "link");
+    fs::create_symlink("itself", from.path / "itself");
     std::map<std::string, std::string> left;
     const std::string archive = archiveOf(from.path, true, left);
-    CHECK(left.size() == 2);
+    CHECK(left.size() == 3);
+    CHECK(left["itself"] == "cannot be read: Too many levels of symbolic links");
     const Folder to;
     Unpacking unpacking(to.path);
     unpacking.extract.feed(archive);

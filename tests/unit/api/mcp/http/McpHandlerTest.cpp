@@ -109,6 +109,31 @@ TEST_CASE("an unknown tool is a protocol error, a failing tool a result", "[unit
     CHECK(scene.postJson(message("tools/call", 1, call))["result"]["isError"] == true);
 }
 
+TEST_CASE("arguments and parameters that are null are left out", "[unit][mcp]") {
+    Scene scene;
+    scene.open();
+    const Json none = nullptr;
+    CHECK(scene.postJson(message("ping", 1, none)) == resultMessage(1, Json::object()));
+    const Json tools = scene.postJson(message("tools/list", 2, {{"cursor", none}}));
+    CHECK(tools["result"]["tools"].size() == 10);
+    const Json called = scene.postJson(message(
+        "tools/call", 3, {{"name", "workspace_list"}, {"arguments", none}, {"_meta", none}}));
+    CHECK_FALSE(called["result"].value("isError", false));
+    const Json prompts = scene.postJson(message("prompts/list", 4, none));
+    const std::string prompt = prompts["result"]["prompts"].at(0)["name"];
+    CHECK(scene.postJson(message("prompts/get", 5, {{"name", prompt}, {"arguments", none}}))
+              .contains("result"));
+    const Json typed = {{"ref", {{"type", "ref/prompt"}, {"name", prompt}}},
+                        {"argument", {{"name", "x"}, {"value", ""}}}};
+    for (const Json& context : {none, Json::object(), Json{{"arguments", none}}}) {
+        Json params = typed;
+        params["context"] = context;
+        CHECK(scene.postJson(message("completion/complete", 6, params)).contains("result"));
+    }
+    const Json wrong = {{"name", "workspace_list"}, {"arguments", 1}};
+    CHECK(scene.postJson(message("tools/call", 7, wrong))["result"]["isError"] == true);
+}
+
 TEST_CASE("a quick call is answered as JSON", "[unit][mcp]") {
     Scene scene(std::chrono::seconds(5));
     scene.open();

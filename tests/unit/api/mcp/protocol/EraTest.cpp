@@ -70,6 +70,23 @@ TEST_CASE("the era of a request comes from its body", "[unit][mcp]") {
     }
 }
 
+TEST_CASE("a null means absent wherever something may be absent", "[unit][mcp]") {
+    const Classified plain = classify(request("ping", 1, nullptr), std::nullopt);
+    REQUIRE(plain.kind == Kind::Legacy);
+    CHECK(plain.messages.front().params == Json::object());
+    const Classified list =
+        classify(request("tools/list", 1, {{"cursor", nullptr}, {"_meta", nullptr}}), std::nullopt);
+    REQUIRE(list.kind == Kind::Legacy);
+    CHECK(list.messages.front().params == Json::object());
+    const Json notification = {
+        {"jsonrpc", "2.0"}, {"method", "notifications/initialized"}, {"params", nullptr}};
+    CHECK(classify(notification, std::nullopt).kind == Kind::Legacy);
+    Json claim = withClaim("tools/list");
+    claim["params"]["_meta"][envelope::kClient] = nullptr;
+    claim["params"]["_meta"][envelope::kLogLevel] = nullptr;
+    CHECK(classify(claim, kModern).kind == Kind::Modern);
+}
+
 TEST_CASE("ids are echoed with their value and type", "[unit][mcp]") {
     for (const Json& id : {Json(0), Json(-3), Json("server-discover-probe-1"), Json("0")}) {
         const Classified got = classify(request("ping", id), std::nullopt);

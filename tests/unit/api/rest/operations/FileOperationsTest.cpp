@@ -1,11 +1,9 @@
 #include <catch2/catch.hpp>
 
-#include "api/http/ByteRange.h"
 #include "tests/unit/api/rest/House.h"
 
 using namespace hearth;
 using namespace hearth::test;
-using api::ByteRange;
 
 namespace {
 
@@ -129,35 +127,4 @@ TEST_CASE("lists, moves, directories and removals pass their arguments on", "[un
     move.json();
     house.rest.handle(move);
     CHECK(house.workspaces.moved == "a b");
-}
-
-TEST_CASE("a range header means what RFC 9110 says", "[unit][rest]") {
-    struct Row {
-        const char* header;
-        ByteRange::Kind kind;
-        std::uint64_t offset;
-        std::uint64_t length;
-    };
-    const std::vector<Row> rows{
-        {"bytes=0-0", ByteRange::Kind::Part, 0, 1},
-        {"Bytes=2-", ByteRange::Kind::Part, 2, 8},
-        {"bytes=-3", ByteRange::Kind::Part, 7, 3},
-        {"bytes=-30", ByteRange::Kind::Part, 0, 10},
-        {"bytes=5-900", ByteRange::Kind::Part, 5, 5},
-        {"bytes=-0", ByteRange::Kind::Unsatisfiable, 0, 0},
-        {"bytes=10-", ByteRange::Kind::Unsatisfiable, 0, 0},
-        {"bytes=3-2", ByteRange::Kind::Whole, 0, 10},
-        {"bytes=", ByteRange::Kind::Whole, 0, 10},
-        {"bytes=-", ByteRange::Kind::Whole, 0, 10},
-        {"bytes=a-b", ByteRange::Kind::Whole, 0, 10},
-        {"bytes=99999999999999999999999-", ByteRange::Kind::Whole, 0, 10},
-        {"lines=0-1", ByteRange::Kind::Whole, 0, 10},
-    };
-    for (const Row& row : rows) {
-        INFO(row.header);
-        const ByteRange range = api::parseRange(row.header, 10);
-        CHECK(range.kind == row.kind);
-        CHECK(range.offset == row.offset);
-        CHECK(range.length == row.length);
-    }
 }

@@ -54,7 +54,8 @@ TEST_CASE("a project's JSON page is read, and what makes no sense is left out", 
            {"requires-python", nullptr},
            {"yanked", false},
            {"core-metadata", true},
-           {"size", 1234}},
+           {"size", 1234},
+           {"upload-time", "2024-01-02T03:04:05.678Z"}},
           {{"filename", "../evil.whl"}, {"url", "/x"}, {"hashes", Json::object()}},
           {{"filename", "foo-2.whl"}, {"url", "gopher://x/"}, {"hashes", Json::object()}},
           "text",
@@ -66,6 +67,8 @@ TEST_CASE("a project's JSON page is read, and what makes no sense is left out", 
     CHECK(project.files[0].sha256 == std::string(64, 'b'));
     CHECK_FALSE(project.files[0].metadata_sha256);  // its expected hash is unknown
     CHECK(project.files[0].size == 1234);
+    CHECK(parseJson(pypiJson(project, "/files")).at("files").at(0).at("upload-time") ==
+          "2024-01-02T03:04:05.678Z");
     CHECK_THROWS_WITH(parsePypi("foo", kBase, "application/json", "{\"files\": 3}"),
                       "the index's project page has no list of files");
     CHECK_THROWS_WITH(parsePypi("foo", kBase, "application/json", "{broken"),

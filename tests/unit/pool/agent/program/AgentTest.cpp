@@ -119,7 +119,7 @@ TEST_CASE("a command runs as the tenant with the bound environment", "[unit][age
     Outcome o = b.client.ask(run);
     REQUIRE(o.ok);
     const std::string uid = geteuid() == 0 ? "1000" : std::to_string(geteuid());
-    CHECK(o.out == "1-2-hush-3\n" + b.agent.root() + "\n" + uid + "\n0077\n");
+    CHECK(o.out == "1-2-hush-3\n" + b.agent.root() + "\n" + uid + "\n0022\n");
     CHECK(o.err == "no\n");
     CHECK(o.result()["status"] == "failed");
     CHECK(o.result()["exitCode"] == 3);

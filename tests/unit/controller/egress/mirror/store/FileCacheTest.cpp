@@ -103,6 +103,24 @@ TEST_CASE("a file is fetched once and found again, also by the next server", "[u
     CHECK_FALSE(fs::exists(folder.path + "/partial.7"));
 }
 
+TEST_CASE("whoever waits for the whole file gets its size, or why there is none",
+          "[unit][broker]") {
+    const Folder folder;
+    const std::string bytes(50'000, 'w');
+    std::atomic<int> fetched = 0;
+    Later later;
+    FileCache cache(folder.path, 1U << 30U, later.run());
+    const auto good = cache.open(hashOf(bytes), "", giving(bytes, fetched));
+    const auto bad = cache.open(hashOf("other"), "", giving(bytes, fetched));
+    CHECK_FALSE(cache.sizeOf(hashOf(bytes)));
+    std::thread fetching([&] { later.all(); });
+    CHECK(good.file->whole() == bytes.size());
+    CHECK_THROWS_WITH(bad.file->whole(), "the file is not what the index says it is");
+    fetching.join();
+    CHECK(cache.sizeOf(hashOf(bytes)) == bytes.size());
+    CHECK_FALSE(cache.sizeOf(hashOf("other")));
+}
+
 TEST_CASE("many who ask at once cause one download", "[unit][broker]") {
     const Folder folder;
     const std::string bytes(50'000, 'y');

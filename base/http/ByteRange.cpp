@@ -1,4 +1,4 @@
-#include "api/http/ByteRange.h"
+#include "base/http/ByteRange.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,7 +6,7 @@
 
 #include "base/http/Url.h"
 
-namespace hearth::api {
+namespace hearth {
 namespace {
 
 std::optional<std::uint64_t> number(std::string_view text) {
@@ -56,4 +56,4 @@ bool etagMatches(std::string_view header, std::string_view etag) {
     return false;
 }
 
-}  // namespace hearth::api
+}  // namespace hearth

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace hearth::api {
+namespace hearth {
 
 /// The part of a file that a request asks for.
 struct ByteRange {
@@ -22,4 +22,4 @@ ByteRange parseRange(std::string_view header, std::uint64_t size);
 /// with its quotes.
 bool etagMatches(std::string_view header, std::string_view etag);
 
-}  // namespace hearth::api
+}  // namespace hearth

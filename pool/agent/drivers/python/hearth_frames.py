@@ -1,0 +1,93 @@
+"""Runs code as the lowest frame of its thread, as an interpreter runs its program: no frame of the driver is in a
+stack that the program looks at, and none counts in its recursion. greenlet switches stacks in the same way.
+
+Only where the interpreter is known and its memory is found as expected; elsewhere the driver's frames are seen.
+"""
+
+import builtins
+import sys
+from _functools import partial
+from _weakref import ref
+from sys import getprofile, gettrace, setprofile, settrace
+
+try:
+    from _operator import call
+except ImportError:  # before Python 3.11
+    call = None
+GET, SET = (gettrace, getprofile), (settrace, setprofile)
+CLEAR = partial(settrace, None), partial(setprofile, None)
+NONE = [None, None]
+
+__builtins__ = dict(vars(builtins))  # of its own: a program may replace any of them
+
+# By version: where a thread state leads to its lowest frame's place (through a pointer, or not), its recursion left and
+# its limit; where a frame has its code; how many calls lie below a program that an interpreter runs itself.
+LAYOUTS = {
+    (3, 11): ((56, 8), 32, 36, 32, -4),
+    (3, 12): ((56, 0), 28, 32, 0, 0),
+    (3, 13): ((72,), 44, 48, 0, 0),
+}
+
+
+class Stack:
+    """The frames of the main thread. Without a layout it leaves them as they are."""
+
+    def __init__(self):
+        self.layout = None
+        self.traced = NONE
+        layout = LAYOUTS.get(sys.version_info[:2])
+        usual = sys.implementation.name == "cpython" and sys.maxsize > 1 << 32 and not getattr(sys, "abiflags", "")
+        if layout is None or not usual:
+            return
+        try:
+            import ctypes
+        except ImportError:
+            return
+        self.number, self.pointer = ctypes.c_int, ctypes.c_void_p
+        thread = ctypes.pythonapi.PyThreadState_Get
+        thread.restype = ctypes.c_void_p
+        self.thread = thread()
+        place, left, limit, self.code, self.below = layout
+        first = self.pointer.from_address(self.thread + place[0])
+        self.holder, self.offset, self.fixed = (first, place[1], None) if len(place) > 1 else (None, 0, first)
+        self.left = self.number.from_address(self.thread + left)
+        self.limit = self.number.from_address(self.thread + limit)
+        if self.limit.value == sys.getrecursionlimit() and 0 < self.left.value <= self.limit.value and self.is_found():
+            self.layout = layout
+
+    def lowest(self):
+        """The place with the address of the frame that runs."""
+        return self.pointer.from_address(self.holder.value + self.offset) if self.holder else self.fixed
+
+    def is_found(self):
+        """Whether the frame there runs this very function."""
+        return self.pointer.from_address(self.lowest().value + self.code).value == id(Stack.is_found.__code__)
+
+    def call(self, function, *columns):
+        """The last value of map(function, *columns), with nothing below what it calls. Tracers and profilers that a
+        program leaves on go on with the next call."""
+        values = []
+        steps = [partial(values.extend, map(function, *columns))]
+        if self.layout is None:
+            steps[0]()
+            return values[-1]
+        frame = self.lowest()
+        depth = self.limit.value - self.left.value
+        traced, self.traced = self.traced, []
+        # All that is done while the frame is away is done in C, which no tracer of the program sees: first what `any`
+        # calls, and, as soon as it has returned or raised and lets go of its arguments, what `after` has.
+        after = (partial(setattr, frame, "value", frame.value), partial(self.traced.extend, map(call, GET)), *CLEAR)
+        end = ref(steps[0], partial(next, filter(None, map(call, after))))
+        steps.insert(0, partial(setattr, frame, "value", None))
+        if traced != NONE:
+            steps[:0] = map(partial, SET, traced)
+        calls = [map(call, steps)]
+        del steps
+        self.left.value = self.limit.value - self.below
+        try:
+            any(calls.pop())
+        finally:
+            # However low the program has set the limit, what comes after it has room.
+            self.left.value = max(self.limit.value, 1000) - depth
+            del end
+        return values[-1]

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Contexts of bash, black box: a cell is the code of a script that goes on where the last one ended, and nothing of the driver shows."""
+
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Shared, main, pool_yaml, wait_for  # noqa: E402
+
+
+shared = Shared(pools=pool_yaml("python", image="python", warm=1, memory="256Mi"), args=("--default-pool", "python"))
+
+
+def the_end():
+    """the server that all these tests used ends and leaves nothing"""
+    shared.end()
+
+
+def make(s, w, **fields):
+    answer = s.post(f"/v1/workspaces/{w}/contexts", {"language": "bash", **fields})
+    assert answer.status == 201, answer
+    return answer.json["id"]
+
+
+def cell(s, w, context, text, **fields):
+    answer = s.post(f"/v1/workspaces/{w}/executions", {"code": text, "context": context, **fields}, timeout=120)
+    assert answer.status in (200, 202), answer
+    return answer.json
+
+
+def out(s, w, context, text):
+    result = cell(s, w, context, text)
+    assert result["contextKept"], result
+    return result["stdout"] + result["stderr"]
+
+
+def state_is_the_codes_own():
+    """variables, functions, options, descriptors and locks last from cell to cell, whatever their names and numbers"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        c = make(s, w)
+        assert out(s, w, c, "x=5; f() { echo f $1; }; cd /tmp") == ""
+        assert out(s, w, c, "f $x; pwd; (exit 3)") == "f 5\n/tmp\n"
+        assert cell(s, w, c, "(exit 3)")["exitCode"] == 3
+        assert out(s, w, c, "exec 10>/workspace/log; echo ten >&10; exec 200>/workspace/lock; flock -n 200 && echo locked") == "locked\n"
+        assert out(s, w, c, "flock -n /workspace/lock true; echo $?; echo more >&10; cat /workspace/log") == "1\nten\nmore\n"
+        assert out(s, w, c, "ls /proc/self/fd | tr '\\n' ' '") == "0 1 10 2 200 3 "
+        assert out(s, w, c, "set -C; echo a > new; echo b > new; echo $?") != ""
+        assert out(s, w, c, "echo $(( 6 * 7 )); echo $-") == "42\nhBC\n"
+        assert out(s, w, c, "set +C; read() { echo mine; }; printf() { echo mine; }; trap() { :; }; eval() { :; }; set() { :; }; .() { :; }") == ""
+        assert out(s, w, c, "read; printf; unset -f read printf trap eval set .; echo ok") == "mine\nmine\nok\n"
+        refused = cell(s, w, c, "builtin() { :; }")
+        assert refused["exitCode"] == 2 and "named builtin" in refused["stderr"] and refused["contextKept"], refused
+        assert out(s, w, c, "echo $x $0 $#; set -- a b") == "5 bash 0\n"
+        assert out(s, w, c, "echo $# $1; cat; read line; echo $?") == "2 a\n1\n"
+
+
+def tracing_shows_the_code_only():
+    """set -x, set -v and a trap on DEBUG show each command of the code, in every cell, and nothing else"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        c = make(s, w)
+        assert cell(s, w, c, "set -x\necho one")["stderr"] == "++ echo one\n"
+        assert cell(s, w, c, "echo two\necho three")["stderr"] == "++ echo two\n++ echo three\n"
+        assert cell(s, w, c, "set +x")["stderr"] == "++ set +x\n"
+        assert cell(s, w, c, "set -v\necho a")["stderr"] == "echo a\n"
+        assert cell(s, w, c, "set +v")["stderr"] == ""
+        assert cell(s, w, c, "trap 'echo D $BASH_COMMAND' DEBUG; echo x")["stdout"] == "D echo x\nx\n"
+        assert cell(s, w, c, "echo y; trap - DEBUG")["stdout"] == "D echo y\ny\nD trap - DEBUG\n"
+        assert cell(s, w, c, "echo z")["stdout"] == "z\n"
+        wrong = cell(s, w, c, "true\nno_such_command\nfalse")
+        assert wrong["stderr"].endswith(": line 2: no_such_command: command not found\n") and wrong["exitCode"] == 1, wrong
+        unclosed = cell(s, w, c, "echo 'unclosed")
+        assert unclosed["exitCode"] == 2 and unclosed["contextKept"], unclosed
+        assert out(s, w, c, "echo still here") == "still here\n"
+
+
+def interrupts_skip_the_rest():
+    """an interrupt ends the cell wherever it is, in functions, loops, jobs and pipes, and keeps the state; a trap of the code's own is obeyed"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        c = make(s, w)
+        out(s, w, c, "x=7; f() { echo on; sleep 60; echo NOT; }; g() { f; echo NOT; }")
+        for text in ("echo on; sleep 60; echo NOT", "g; echo NOT", "echo on; while :; do :; done; echo NOT", "echo on; (sleep 60); echo NOT",
+                     "echo on; y=$(sleep 60; echo NOT); echo NOT", "echo on; sleep 60 | cat; echo NOT", "echo on; sleep 60 & wait; echo NOT"):
+            begun = s.post(f"/v1/workspaces/{w}/executions", {"code": text, "context": c, "background": True}).json["id"]
+            wait_for("its start", lambda: s.get(f"/v1/executions/{begun}").json["stdout"])
+            assert s.post(f"/v1/contexts/{c}/interrupt").status == 204
+            ended = wait_for("its end", lambda: (x := s.get(f"/v1/executions/{begun}").json)["status"] != "running" and x)
+            assert (ended["stdout"], ended["exitCode"], ended["contextKept"]) == ("on\n", 130, True), (text, ended)
+        assert out(s, w, c, "echo $x; jobs; shopt -q extdebug || echo plain").startswith("7\n")
+        text = "trap 'echo mine' INT; echo on; sleep 1; echo after; trap - INT"
+        begun = s.post(f"/v1/workspaces/{w}/executions", {"code": text, "context": c, "background": True}).json["id"]
+        wait_for("its start", lambda: s.get(f"/v1/executions/{begun}").json["stdout"])
+        assert s.post(f"/v1/contexts/{c}/interrupt").status == 204
+        ended = wait_for("its end", lambda: (x := s.get(f"/v1/executions/{begun}").json)["status"] != "running" and x)
+        assert ended["stdout"] == "on\nmine\nafter\n", ended
+
+
+def an_end_is_told():
+    """a shell that ends, by set -e, set -u, exit, exec or a signal, ends the context and says so; `kill 0` reaches the code's processes only"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        for text, status, told in (("set -e; echo a; false; echo NOT", 1, True), ("set -u; echo $nowhere", 1, True), ("exit 4", 4, True),
+                                   ("exit 0", 0, False), ("exec true", 0, False)):
+            c = make(s, w)
+            result = cell(s, w, c, text)
+            assert (result["exitCode"], result["contextKept"]) == (status, False) and "NOT" not in result["stdout"], (text, result)
+            assert ("shell of this context ended" in result["stderr"]) == told, (text, result)
+            assert s.call("DELETE", f"/v1/contexts/{c}").status in (204, 410)
+        c = make(s, w)
+        assert out(s, w, c, "trap 'echo term' TERM; kill 0; kill -TERM -- -$$; echo alive") == "term\nterm\nalive\n"
+        result = cell(s, w, c, "kill -9 $$")
+        assert result["contextKept"] is False and result["stderr"].count("\n") == 1, result
+
+
+def as_its_environment_says():
+    """the shell has the context's directory and variables, one level deep, as a script has"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        c = make(s, w, cwd="/tmp", env={"A": "b c", "status": "mine", "IFS": "x"})
+        assert out(s, w, c, "echo $PWD $A $status $SHLVL ${OLDPWD-none}") == "/tmp b c mine 1 none\n"
+        began = time.monotonic()
+        assert out(s, w, c, "# " + "x" * 200_000 + "\necho long") == "long\n"
+        assert time.monotonic() - began < 20
+
+
+if __name__ == "__main__":
+    try:
+        main("server", [state_is_the_codes_own, tracing_shows_the_code_only, interrupts_skip_the_rest, an_end_is_told,
+                        as_its_environment_says, the_end])
+    finally:
+        shared.clean_up()

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""JavaScript and TypeScript, black box: code is a file of the workspace, a script or a module, and cells of a context go on where
+the last one ended."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Shared, main, pool_yaml, wait_for  # noqa: E402
+
+shared = Shared(pools=pool_yaml("python", image="python", warm=1, memory="512Mi"), args=("--default-pool", "python"))
+FILES = {"util.js": "module.exports = {u: 5}", "esm.mjs": "export const v = 6; export default 7;",
+         "node_modules/pkg/index.js": "module.exports = 'pkg'", "node_modules/pkg/package.json": '{"name": "pkg", "main": "index.js"}'}
+
+
+def the_end():
+    """the server that all these tests used ends and leaves nothing"""
+    shared.end()
+
+
+def workspace(s):
+    w = s.open_workspace()["id"]
+    for name, text in FILES.items():
+        assert s.call("PUT", f"/v1/workspaces/{w}/files/{name}", raw=text.encode()).status in (200, 201)
+    return w
+
+
+def run(s, w, code, language="javascript", **fields):
+    answer = s.post(f"/v1/workspaces/{w}/executions", {"code": code, "language": language, **fields}, timeout=120)
+    assert answer.status == 200, answer
+    return answer.json
+
+
+def out(s, w, code, language="javascript", **fields):
+    result = run(s, w, code, language, **fields)
+    assert result["status"] == "ok", result
+    return result["stdout"]
+
+
+def code_is_a_file_of_the_workspace():
+    """require, import and import() find the workspace's files and packages, from scripts and modules; no frame of Hearth's shows"""
+    with shared as s:
+        w = workspace(s)
+        assert out(s, w, "console.log(require('./util').u, require('pkg'), require.main === module, process.execArgv)") == "5 pkg true []\n"
+        assert out(s, w, "import('./esm.mjs').then(m => console.log(m.default))") == "7\n"
+        assert out(s, w, "import p from 'pkg'; import {v} from './esm.mjs'; import u from './util.js'; console.log(p, v, u.u)") == "pkg 6 5\n"
+        missing = run(s, w, "require('./nowhere')")
+        assert missing["error"]["name"] == "Error" and "./nowhere" in missing["stderr"] and "run.js" not in missing["stderr"], missing
+        wrong = run(s, w, "null.x")
+        assert wrong["exitCode"] == 1 and "run.js" not in wrong["stderr"] and "run_main_module" in wrong["stderr"], wrong
+        child = "const {fork} = require('child_process'); process.argv[2] ? console.log('child') : fork(__filename, ['a'])"
+        assert out(s, w, child) == "child\n"
+
+
+def code_that_is_a_module_runs_as_one():
+    """declarations of import and export, import.meta and await at the top make code a module; mjs always is one"""
+    with shared as s:
+        w = workspace(s)
+        assert out(s, w, "export const x = 1; console.log(typeof require, this)") == "undefined undefined\n"
+        assert out(s, w, "const {v} = await import('./esm.mjs'); console.log(v)") == "6\n"
+        assert out(s, w, "console.log(import.meta.url.startsWith('file:///'))") == "true\n"
+        assert out(s, w, "console.log(typeof require, 'import x from y; await')") == "function import x from y; await\n"
+        assert out(s, w, "console.log(this)", "mjs") == "undefined\n"
+        assert out(s, w, "import u from './util.js'; console.log(u.u)", "mjs") == "5\n"
+        unsettled = run(s, w, "await new Promise(() => {})", "mjs")
+        assert unsettled["exitCode"] == 13, unsettled
+        assert "SyntaxError" in run(s, w, "let z = ;")["stderr"]
+        assert out(s, w, "const x: number = await Promise.resolve(3); console.log(x)", "typescript") == "3\n"
+        assert out(s, w, "import u from './util'; const n: number = u.u; console.log(n)", "typescript") == "5\n"
+        bad = run(s, w, "let x: = 3", "typescript")
+        assert bad["error"]["name"] == "CompileError" and "main.ts:1" in bad["stderr"], bad
+
+
+def make(s, w):
+    answer = s.post(f"/v1/workspaces/{w}/contexts", {"language": "javascript"})
+    assert answer.status == 201, answer
+    return answer.json["id"]
+
+
+def value(result):
+    found = [r["mime"]["text/plain"] for r in result["results"] if r["main"]]
+    assert result["status"] == "ok" and len(found) == 1, result
+    return found[0]
+
+
+def cells_share_their_names():
+    """names of a cell last, also of one that awaits or imports, and may be declared again"""
+    with shared as s:
+        w = workspace(s)
+        c = make(s, w)
+
+        def cell(text):
+            return value(run(s, w, text, context=c))
+
+        assert cell("let a = 1; const b = 2; function f() { return a + b; } class K {}; f()") == "3"
+        assert cell("const b = 5; let a = 7; class K {}; f()") == "12"
+        assert cell("const d = await Promise.resolve(9); d + 1") == "10"
+        assert cell("d") == "9"
+        assert cell("const fs = await import('node:fs'); typeof fs.readFileSync") == "'function'"
+        assert cell("import p from 'pkg'\nimport dd, { v as vv } from './esm.mjs'\nimport * as all from './esm.mjs';\n"
+                    "[p, vv, dd, Object.keys(all).join()].join()") == "'pkg,6,7,default,v'"
+        assert cell("vv + dd") == "13"
+        text = "const s = \"import('x')\"; // import('y')\nconst t = `import('z') ${(await import('node:os')).EOL.length}`; [s, t, /import\\('w'\\)/.source].length"
+        assert cell(text) == "3"
+        assert cell("s + t") == "\"import('x')import('z') 1\""
+        assert cell("for (const x of [1, 2]) { await x; } 'done'") == "'done'"
+        assert cell("({x: 1}).x + require('./util').u") == "6"
+        assert cell("import('./esm.mjs').then(m => m.default)") == "7"
+        assert cell("this === globalThis && !Object.keys(globalThis).some(k => k.includes('hearth'))") == "true"
+        assert cell("10n ** 20n") == "100000000000000000000n"
+
+
+def cells_end_with_their_errors():
+    """an error shows the cell's own lines and keeps the context; an interrupt ends what loops or waits for ever"""
+    with shared as s:
+        w = workspace(s)
+        c = make(s, w)
+        wrong = run(s, w, "function g() {\n  null.x;\n}\ng()", context=c)
+        assert wrong["error"]["traceback"].split("\n")[1:] == ["    at g (cell-1:2:8)", "    at cell-1:4:1"], wrong
+        wrong = run(s, w, "let y = 3;\nlet z = [1,\n2;\n", context=c)
+        assert wrong["error"]["traceback"] == "cell-2:3\n2;\n ^\n\nSyntaxError: Unexpected token ';'", wrong
+        assert run(s, w, "await 1; throw 5", context=c)["error"]["message"] == "5"
+        assert run(s, w, "JSON.parse('{')", context=c)["error"]["name"] == "SyntaxError"
+        assert run(s, w, "await new Promise((_, no) => setTimeout(no, 10, new Error('late')))", context=c)["error"]["message"] == "late"
+        for text in ("console.log('on'); while (true) {}", "console.log('on'); await new Promise(() => {})"):
+            begun = s.post(f"/v1/workspaces/{w}/executions", {"code": text, "context": c, "background": True}).json["id"]
+            wait_for("its start", lambda: s.get(f"/v1/executions/{begun}").json["stdout"])
+            assert s.post(f"/v1/contexts/{c}/interrupt").status == 204
+            ended = wait_for("its end", lambda: (x := s.get(f"/v1/executions/{begun}").json)["status"] != "running" and x)
+            assert ended["status"] == "failed" and ended["contextKept"], ended
+        assert value(run(s, w, "var y = 4; y", context=c)) == "4"
+
+
+if __name__ == "__main__":
+    try:
+        main("server", [code_is_a_file_of_the_workspace, code_that_is_a_module_runs_as_one, cells_share_their_names,
+                        cells_end_with_their_errors, the_end])
+    finally:
+        shared.clean_up()
