@@ -10,6 +10,7 @@
 #include "base/Clock.h"
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "pool/isolation/OpenFiles.h"
 #include "pool/isolation/SandboxIdentity.h"
 #include "pool/launcher/DeviceTree.h"
 #include "pool/launcher/DiskWorkspace.h"
@@ -136,6 +137,7 @@ void SandboxOperations::create(const CreateRequest& request, int listen) {
         places.workspace = names_.mountPoint();
         places.cgroups_path = names_.cgroup(id);
         places.uid_first = leases_.lease(id);
+        places.open_files = mostOpenFiles();
         places.gpu = std::move(gpu);
         sys::enterPrivateMounts();
         if (spec.gpus.empty()) {

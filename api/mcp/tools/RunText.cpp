@@ -112,9 +112,11 @@ std::string packagesText(const ExecutionView& view) {
     return clip(text, 2'000).text;
 }
 
-/// Returns the error report of the language's runner, if stderr is empty. Untrusted text.
+/// Returns the error report of the language's runner, if stderr is empty, or the agent's on a
+/// SIGBUS, of which a shell only says "Bus error". Untrusted text.
 std::string errorText(const ExecutionView& view) {
-    if (!view.error || !view.stderr_bytes.empty()) return {};
+    if (!view.error) return {};
+    if (!view.stderr_bytes.empty() && stringMember(*view.error, "name") != "SIGBUS") return {};
     const std::string traceback = stringMember(*view.error, "traceback").value_or("");
     if (!traceback.empty()) return clip(traceback, 4'000).text;
     return clip(stringMember(*view.error, "name").value_or("error") + ": " +

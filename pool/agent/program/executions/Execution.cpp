@@ -11,6 +11,8 @@
 #include <csignal>
 #include <cstdio>
 
+#include "pool/agent/program/process/BusError.h"
+
 namespace hearth::agent {
 
 namespace {
@@ -25,6 +27,8 @@ constexpr int kOrderRounds = 16;
 constexpr std::int64_t kShortNs = 5 * kMs;
 constexpr std::int64_t kHoldNs = kMs / 2;
 constexpr std::size_t kMaxHeld = 4'096;
+/// A shell ends with this and the number of the signal that ended its command.
+constexpr int kShellSignal = 128;
 /// The room that a paced execution leaves in its log: two full pipes and one read.
 constexpr std::uint64_t kPacedRoom = 192U << 10U;
 char pipe_buffer[65'536];  // the loop's thread only
@@ -34,6 +38,13 @@ const char* nameOf(Execution::Interpreter interpreter) {
     return kNames[static_cast<std::size_t>(interpreter)];
 }
 }  // namespace
+
+Refusal unwritten(int error) noexcept {
+    if (error == ENOSPC || error == EDQUOT)
+        return {"the code cannot be written: /.hearth/run is full", "NO_ROOM"};
+    if (error == ENOMEM) return {"there is no memory for the code"};
+    return {"the code cannot be written to /.hearth/run", "UNWRITTEN"};
+}
 
 /// One descriptor of an execution in the loop.
 class Execution::Pipe final : public Source {
@@ -104,8 +115,8 @@ bool Execution::prepared(int status, const rusage& usage) {
     pid_ = -1;
     if (!ok) return false;
     killProcesses(settings_, mark_, label_);  // the leftovers have another label than the work
-    if (const char* why = owner_.begin(*this)) {
-        startFailed(why);
+    if (const Refusal refusal = owner_.begin(*this)) {
+        startFailed(refusal.text);
     } else {
         feed();
     }
@@ -277,8 +288,8 @@ void Execution::retryCold() {
     wroteOff(input_);
     wroteOff(output_);
     wroteOff(errors_);
-    if (const char* why = owner_.startCold(*this)) {
-        startFailed(why);
+    if (const Refusal refusal = owner_.startCold(*this)) {
+        startFailed(refusal.text);
     } else {
         feed();
     }
@@ -432,6 +443,9 @@ void Execution::reaped(int status, const rusage& usage) {
     pid_ = -1;  // may be another process from here on
     status_ = status;
     usage_ = usage;
+    const bool bus = WIFSIGNALED(status) ? WTERMSIG(status) == SIGBUS
+                                         : WEXITSTATUS(status) == kShellSignal + SIGBUS;
+    if (bus && report_.empty()) report_ = busErrorReport(settings_);
     ended_ns_ = nowNs();
     grace_ns_ = ended_ns_ + kPipeGraceNs;
     if (output_ && drainPipe(*output_, 64)) wroteOff(output_);

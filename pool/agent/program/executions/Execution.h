@@ -36,15 +36,25 @@ protected:
     ~ExecutionHost() = default;
 };
 
+/// The reason why nothing was started; without a text it was.
+struct Refusal {
+    const char* text = nullptr;
+    const char* code = "SPAWN_FAILED";  ///< of the protocol
+    explicit operator bool() const noexcept { return text != nullptr; }
+};
+
+/// For code that could not be written to its folder (Scratch).
+Refusal unwritten(int error) noexcept;
+
 /// The events of an execution for its table.
 class ExecutionOwner {
 public:
     virtual void finished(Execution& execution) = 0;
-    /// The preparation has ended: begins the work. Returns null, or the reason of a failure.
-    virtual const char* begin(Execution& execution) = 0;
-    /// The interpreter that was forked in advance has not taken up its work and is gone. Returns
-    /// null if it was started cold, or the reason of a failure.
-    virtual const char* startCold(Execution& execution) = 0;
+    /// The preparation has ended: begins the work.
+    virtual Refusal begin(Execution& execution) = 0;
+    /// The interpreter that was forked in advance has not taken up its work and is gone: starts it
+    /// cold.
+    virtual Refusal startCold(Execution& execution) = 0;
     /// The execution got input.
     virtual void active() = 0;
     /// Takes a pipe that left-over processes still hold: it is read and its data dropped until they
