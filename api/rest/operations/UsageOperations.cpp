@@ -55,7 +55,7 @@ bool wantsCsv(const api::Request& request) {
 Operations usageOperations(const Services& services) {
     Operation report("GET", "/v1/usage", "getUsage", "How much each tenant used", "System");
     report.description =
-        "Sums of whole hours (UTC), kept for 92 days; current use is included after 15 seconds. "
+        "Sums of whole hours (UTC), kept for 92 days; current use is included after 25 seconds. "
         "Users see their own tenant's use, operators everybody's. With `Accept: text/csv` as CSV. "
         "Processor time that a workspace used between the last measurement and a crash of the "
         "server is missing.";
