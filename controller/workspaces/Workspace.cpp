@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/Units.h"
 #include "controller/contract/RequestLimits.h"
 
 namespace hearth::controller {
@@ -297,8 +298,9 @@ WorkspaceView Workspace::view() const {
     view.created_at = formatRfc3339(facts_.created);
     // Monotonic times are shown relative to the wall time of the workspace's creation.
     const auto shown = [this](TimePoint at) {
-        return formatRfc3339(facts_.created + std::chrono::duration_cast<WallTime::duration>(
-                                                  at - facts_.created_at));
+        // An agent's time may be any: a sum of nanoseconds could overflow.
+        const auto since = std::chrono::floor<std::chrono::milliseconds>(at - facts_.created_at);
+        return formatUnixMillis(toUnixMillis(facts_.created) + since.count());
     };
     const MutexLock lock(mutex_);
     view.phase = end_       ? WorkspacePhase::Reclaiming
