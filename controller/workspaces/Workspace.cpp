@@ -242,13 +242,15 @@ TimePoint Workspace::nextDue() const {
     return std::min(expires_at_ == TimePoint{} ? TimePoint::max() : expires_at_, idleDue());
 }
 
-bool Workspace::beginEnd(EndReason reason, std::optional<TimePoint> only_if_due) {
+bool Workspace::beginEnd(EndReason reason, std::optional<TimePoint> only_if_due,
+                         pool::ClaimMarks* marks) {
     const MutexLock lock(mutex_);
     if (end_) return false;
     if (only_if_due) {
         const bool expired = expires_at_ != TimePoint{} && *only_if_due >= expires_at_;
         if (reason == EndReason::Lifetime ? !expired : *only_if_due < idleDue()) return false;
     }
+    if (marks != nullptr) marks->end(facts_.sandbox, static_cast<std::uint8_t>(reason));
     end_ = reason;
     return true;
 }
