@@ -29,7 +29,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       table(quotas),
       broker(options.egress, on.log, on.metrics, on.clock, on.tracer),
       usage(table, on.runtime, broker, quotas, history),
-      endings(table, warm, on.runtime, work, history, broker, usage),
+      endings(table, fleet, epoch, work, history, broker, usage),
       layer_builder(on.runtime, on.poller, broker, epoch, options.layers, on.log, on.clock),
       layers(on.runtime, options.layer_builder != nullptr ? *options.layer_builder : layer_builder,
              LayerLocks(options.layers), specs, work, breaker, history),
@@ -149,6 +149,9 @@ Recovery::Outcome ControlPlane::recover() {
     gpus.recover(found);
     gpus.look();
     Recovery::Outcome outcome = recovery.run(std::move(found), patience);
+    endings.endMarked();
+    // Another replica's ends: their agents were told.
+    if (foundation.runtime.inCluster()) reclaimer.sweep();
     for (const pool::SandboxId& id : outcome.silent) work.add({WorkKind::Suspect, id});
     return outcome;
 }

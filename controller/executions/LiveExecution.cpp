@@ -239,6 +239,11 @@ bool LiveExecution::finished() const {
     return finished_;
 }
 
+bool LiveExecution::unanswered() const {
+    return facts_.ends_by != TimePoint{} && clock_.now() >= facts_.ends_by + kEndGrace &&
+           !hasEnded() && workspace_->silentSince();
+}
+
 bool LiveExecution::wait(std::chrono::milliseconds timeout) {
     if (finished()) return true;
     std::optional<Attendance> attendance;

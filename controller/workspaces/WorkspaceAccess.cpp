@@ -1,5 +1,6 @@
 #include "controller/workspaces/WorkspaceAccess.h"
 
+#include "base/Units.h"
 #include "controller/workspaces/SandboxUse.h"
 
 namespace hearth::controller {
@@ -39,7 +40,7 @@ void WorkspaceAccess::explainMissing(const Principal& who, const std::string& id
     const std::optional<EndReason> end = ending ? ending->endReason() : EndReason::Lost;
     if (past && sees(who, past->tenant) && (past->ended_ms || end)) {
         const std::string at =
-            formatRfc3339(past->ended_ms ? fromUnixMillis(*past->ended_ms) : history_.clock.wall());
+            formatUnixMillis(past->ended_ms.value_or(toUnixMillis(history_.clock.wall())));
         const std::string reason =
             past->reason.empty() ? kEndReasons.of(end.value_or(EndReason::Lost)) : past->reason;
         const std::optional<EndReason> known = kEndReasons.find(reason);
@@ -57,7 +58,7 @@ void WorkspaceAccess::explainMissingContext(const std::string& tenant, const std
     const std::string reason =
         past->reason.empty() ? kEndReasons.of(EndReason::Lost) : past->reason;
     throw Error(ErrorCode::Gone, "context " + id + " has ended: " + reason)
-        .ended(reason, formatRfc3339(fromUnixMillis(past->ended_ms.value_or(past->created_ms))))
+        .ended(reason, formatUnixMillis(past->ended_ms.value_or(past->created_ms)))
         .hint("make a new one in its workspace");
 }
 

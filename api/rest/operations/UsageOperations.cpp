@@ -16,8 +16,10 @@ WallTime timeOf(const std::string& text, const char* parameter, WallTime now) {
     if (const auto ago = parseDuration(text)) return now - *ago;
     if (const auto at = controller::parseTime(text)) return *at;
     throw Error(ErrorCode::InvalidArgument, std::string(parameter) + " is not a time")
-        .field(std::string("/") + parameter,
-               "must be as 2026-11-27T10:00:00Z, or a duration before now, as 7d or 36h");
+        .field(
+            std::string("/") + parameter,
+            "must be as 2026-11-27T10:00:00Z, before the year 2250, or a duration before now, as "
+            "7d or 36h");
 }
 
 controller::UsageQuery queryOf(const Call& call, WallTime now) {
