@@ -19,8 +19,6 @@ inline constexpr std::uint32_t kNewestCall = 450;  // set_mempolicy_home_node
 
 /// Allowed to the agent and to tenant code, with any arguments. Calls in no list get EPERM.
 std::span<const std::string_view> allowed();
-/// Allowed to the agent only: it changes identity before it starts tenant code.
-std::span<const std::string_view> agentOnly();
 /// These get ENOSYS: callers have a fallback.
 std::span<const std::string_view> notThere();
 

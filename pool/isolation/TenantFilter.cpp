@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -162,21 +161,14 @@ std::vector<Refused> refusedTo(AgentIdentity agent, bool keep_mark) {
 
 }  // namespace
 
-Json ociFilter(AgentIdentity agent) {
-    const auto group = [](auto... lists) {
+Json ociFilter() {
+    const auto group = [](std::span<const std::string_view> list) {
         Json names = Json::array();
-        const auto add = [&](std::span<const std::string_view> list) {
-            for (const std::string_view name : list) names.push_back(std::string(name));
-        };
-        (add(lists), ...);
+        for (const std::string_view name : list) names.push_back(std::string(name));
         return names;
     };
-    // An agent with its tenant's user changes no identity; it only drops capabilities to be sure.
-    static constexpr std::array<std::string_view, 1> kDropOnly{"capset"};
     Json calls = Json::array();
-    calls.push_back({{"names", agent == AgentIdentity::Root ? group(allowed(), agentOnly())
-                                                            : group(allowed(), kDropOnly)},
-                     {"action", "SCMP_ACT_ALLOW"}});
+    calls.push_back({{"names", group(allowed())}, {"action", "SCMP_ACT_ALLOW"}});
     // runc drops a rule whose action equals the default, so denied calls answer ENOSYS here.
     calls.push_back({{"names", group(notThere())},
                      {"action", "SCMP_ACT_ERRNO"},

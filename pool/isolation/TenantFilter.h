@@ -15,7 +15,7 @@ enum class AgentIdentity { Root, Tenant };
 
 /// Returns `linux.seccomp` of an OCI config: the filter around the agent and all its processes.
 /// Docker's profiles have the same form.
-Json ociFilter(AgentIdentity agent = AgentIdentity::Root);
+Json ociFilter();
 
 /// Returns the filter of tenant processes, for seccomp(SECCOMP_SET_MODE_FILTER). Before
 /// libseccomp's part come the rules that it cannot express (newer calls, refused arguments).

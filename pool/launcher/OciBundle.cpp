@@ -92,6 +92,14 @@ Json mounts(const SandboxSpec& spec, const BundlePlaces& places) {
     const std::uint64_t shm = std::min(16 * kMiB, spec.limits.memory_bytes / 8);
     Json list = Json::array(
         {mount("/proc", "proc", "proc", Json::array({"nosuid", "nodev", "noexec"})),
+         // Holds only the next mount: the machine's own /sys tells of its hardware and of others.
+         mount("/sys", "tmpfs", "tmpfs",
+               Json::array(
+                   {"nosuid", "noexec", "nodev", "ro", "mode=0755", "size=64k", "nr_inodes=256"})),
+         // Programs size heaps and pools by it. With a namespace of control groups, it shows the
+         // sandbox's own group as the root, and no other.
+         mount("/sys/fs/cgroup", "cgroup", "cgroup",
+               Json::array({"nosuid", "noexec", "nodev", "ro"})),
          // In a user namespace a runtime cannot make device nodes and would mount the host's, whose
          // inodes all sandboxes share: watches and locks on them would meet.
          mount("/dev", "bind", places.devices, std::move(dev)),

@@ -136,4 +136,42 @@ TEST_CASE("a limit that is in use already is told, and the agent lives",
     CHECK(host.leftovers().empty());
 }
 
+TEST_CASE("a program sees its own control group with the limits in force, and no other's",
+          "[kernel][docker]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    const SandboxId other = host.create();
+    SmallAgent agent(host.runtime().connect(id));
+    const auto seen = [&agent](const std::string& v2, const std::string& v1) {
+        const std::string top = "/sys/fs/cgroup/";
+        std::string text = agent.run("cat " + top + v2 + " 2>/dev/null || cat " + top + v1).output;
+        return text.substr(0, text.find_first_of(" \n"));
+    };
+    const auto check = [&](const SandboxLimits& limits) {
+        CHECK(seen("memory.max", "memory/memory.limit_in_bytes") ==
+              std::to_string(limits.memory_bytes));
+        CHECK(seen("cpu.max", "cpu/cpu.cfs_quota_us") == std::to_string(limits.milli_cpu * 100));
+        CHECK(seen("pids.max", "pids/pids.max") == std::to_string(limits.pids));
+    };
+    check(host.spec().limits);
+    CHECK_FALSE(host.runtime().narrow(id, less(host)));
+    check(less(host));
+    // Every group is the root of what the sandbox sees.
+    CHECK(agent.run("cut -d: -f3 /proc/self/cgroup | sort -u").output == "/\n");
+    CHECK(agent.run("grep ' - cgroup' /proc/self/mountinfo | grep -v ' / /sys/fs/cgroup'")
+              .output.empty());
+    CHECK(agent.run("find /sys/fs/cgroup -mindepth 2 -type d").output.empty());
+    // It cannot be changed, neither by its mode nor by its mount.
+    CHECK(agent.run("find /sys/fs/cgroup -exec test -w {} ';' -print").output.empty());
+    CHECK(agent.run("grep ' - cgroup' /proc/self/mountinfo | grep -v ' ro,nosuid,nodev,noexec'")
+              .output.empty());
+    CHECK(agent
+              .run("mkdir /sys/fs/cgroup/memory/x /sys/fs/cgroup/x 2>/dev/null; ls -d "
+                   "/sys/fs/cgroup/x /sys/fs/cgroup/memory/x 2>/dev/null")
+              .output.empty());
+    host.runtime().destroy(id);
+    host.runtime().destroy(other);
+}
+
 }  // namespace hearth::kernel_test

@@ -133,6 +133,49 @@ def interrupt_keeps_state():
             assert code(s, w, "print(way)", context=c)["stdout"] == way + "\n"
 
 
+def interrupts_reach_every_cell():
+    """an interrupt ends a cell and keeps the state, whatever an earlier cell or its libraries did to the signal, and whatever runs; one that comes between cells ends nothing"""
+    with shared as s:
+        w = s.open_workspace(pool="plots")["id"]
+        c = make(s, w)
+        spoilt = {
+            "at the default in C": "import ctypes; l = ctypes.CDLL(None); l.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]; l.signal(2, None)",
+            "ignored": "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)",
+            "the default": "signal.signal(signal.SIGINT, signal.SIG_DFL)",
+            "a handler": "signal.signal(signal.SIGINT, lambda *a: print('mine'))",
+            "blocked": "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])",
+            "a thread": "import threading, time; threading.Thread(target=time.sleep, args=(600,), daemon=True).start()",
+        }
+        long = ["import time; time.sleep(60)", "while True: pass", "import subprocess; subprocess.run(['sleep', '60'])",
+                "import numpy as np\nwhile True: np.ones((300, 300)) @ np.ones((300, 300))"]
+        for number, (what, text) in enumerate(spoilt.items()):
+            assert code(s, w, f"kept = {number}\n{text}", context=c)["status"] == "ok", what
+            execution = begin(s, w, "print('on', flush=True)\n" + long[number % len(long)], context=c)
+            assert s.post(f"/v1/contexts/{c}/interrupt").status == 204
+            out = ended(s, execution)
+            assert (out["status"], out["error"] and out["error"]["name"], out["contextKept"]) == ("failed", "KeyboardInterrupt", True), (what, out)
+            assert code(s, w, "print(kept)", context=c)["stdout"] == f"{number}\n", what
+        pid = code(s, w, "import os; print(os.getpid())", context=c)["stdout"].strip()
+        for _ in range(3):
+            assert s.run(w, f"kill -INT {pid}")["status"] == "ok"
+            out = code(s, w, "print(kept)", context=c)
+            assert (out["stdout"], out["contextKept"]) == (f"{number}\n", True), out
+
+
+def exits_end_the_cell():
+    """sys.exit(), exit() and quit() end the cell with their status, and the context keeps its variables"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        c = make(s, w)
+        code(s, w, "import sys, atexit; x = 1; atexit.register(print, 'not yet')", context=c)
+        for text, status, said in (("sys.exit(0)", 0, ""), ("exit()", 0, ""), ("quit(2)", 2, ""), ("raise SystemExit", 0, ""),
+                                   ("sys.exit('why')", 1, "why\n"), ("sys.exit(300)", 44, "")):
+            out = code(s, w, f"x += 1\nprint('before')\n{text}\nprint('never')", context=c)
+            expected = ("ok" if status == 0 else "failed", status, "before\n", said, None, True)
+            assert (out["status"], out["exitCode"], out["stdout"], out["stderr"], out["error"], out["contextKept"]) == expected, (text, out)
+        assert code(s, w, "print(x)", context=c)["stdout"] == "7\n"
+
+
 def deadline_says_what_it_did():
     """the deadline interrupts the context's run and says whether the state survived"""
     with shared as s:
@@ -255,7 +298,7 @@ def prewarm():
 
 if __name__ == "__main__":
     try:
-        main("server", [prewarm, variables_survive, by_name_and_key, interrupt_keeps_state, deadline_says_what_it_did,
-                        survives_the_server, results, results_stream, contexts_side_by_side, the_end])
+        main("server", [prewarm, variables_survive, by_name_and_key, interrupt_keeps_state, interrupts_reach_every_cell, exits_end_the_cell,
+                        deadline_says_what_it_did, survives_the_server, results, results_stream, contexts_side_by_side, the_end])
     finally:
         shared.clean_up()

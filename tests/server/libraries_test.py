@@ -149,13 +149,31 @@ def beside(spec, module):
     return test
 
 
+MESSAGE = r"""
+import threading, zmq
+context = zmq.Context()
+server, client = context.socket(zmq.REP), context.socket(zmq.REQ)
+server.bind("ipc:///tmp/socket"), client.connect("ipc:///tmp/socket")
+answer = threading.Thread(target=lambda: server.send(server.recv() + b" back"))
+answer.start(), client.send(b"there and"), print(client.recv().decode()), answer.join()
+"""
+
+
+def messages():
+    """pyzmq makes a context, whose threads set their scheduling, and passes a message"""
+    with shared as s:
+        done = s.post(f"/v1/workspaces/{s.open_workspace()['id']}/executions",
+                      {"code": MESSAGE, "language": "python", "packages": ["pyzmq"], "timeoutSeconds": 300}, timeout=330).json
+        assert (done["status"], done["stdout"]) == ("ok", "there and back\n"), done
+
+
 def ends():
     """the server of these tests leaves nothing behind"""
     shared.end()
 
 
 if __name__ == "__main__":
-    tests = [preinstalled, *(beside(*each) for each in list(PACKAGES.items())[:None if ALL else DEFAULT]), ends]
+    tests = [preinstalled, *(beside(*each) for each in list(PACKAGES.items())[:None if ALL else DEFAULT]), messages, ends]
     for each in tests:
         each.only = "oci"  # it tests only the image
     try:

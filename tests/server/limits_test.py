@@ -157,5 +157,35 @@ def command_line():
 narrowed.remote = True
 command_line.only = "oci"
 
+SEEN = r"""
+import json, os
+def read(*names):
+    for name in names:
+        if os.path.exists("/sys/fs/cgroup/" + name):
+            return open("/sys/fs/cgroup/" + name).read().split()[0]
+print(json.dumps({"memoryBytes": int(read("memory.max", "memory/memory.limit_in_bytes")),
+                  "quota": int(read("cpu.max", "cpu/cpu.cfs_quota_us")), "pids": int(read("pids.max", "pids/pids.max")),
+                  "groups": sorted({line.rstrip().split(":", 2)[2] for line in open("/proc/self/cgroup")}),
+                  "writable": [d for d, _, files in os.walk("/sys") if os.access(d, os.W_OK)
+                               or any(os.access(os.path.join(d, f), os.W_OK) for f in files)]}))
+"""
+HEAP = "console.log(JSON.stringify([v8.getHeapStatistics().heap_size_limit / 2 ** 20, process.constrainedMemory() / 2 ** 20]))"
+
+
+def seen_by_programs():
+    """programs find their own limits in their control group, in code of a warm interpreter too, and after a claim has lowered them"""
+    with Server(pools=pool_yaml("python", "python", warm=2, memory="512Mi")) as s:
+        for limits, expected in (({}, {"memoryBytes": 512 * MIB, "quota": 100000, "pids": 128}),
+                                 ({"cpu": 0.5, "memoryBytes": 256 * MIB, "pids": 64}, {"memoryBytes": 256 * MIB, "quota": 50000, "pids": 64})):
+            w = s.open_workspace(pool="python", limits=limits)["id"]
+            out = s.post(f"/v1/workspaces/{w}/executions", {"code": SEEN, "language": "python"}).json
+            assert json.loads(out["stdout"]) == {**expected, "groups": ["/"], "writable": []}, out
+            out = s.post(f"/v1/workspaces/{w}/executions", {"command": f"node -e '{HEAP}'"}).json
+            heap, memory = json.loads(out["stdout"])
+            # Half of the limit, and what Node keeps beside it. Without a limit it would be gigabytes.
+            assert memory == expected["memoryBytes"] / MIB and heap < memory * 0.6, out
+            assert s.run(w, "nproc")["stdout"] == "1\n"
+
+
 if __name__ == "__main__":
-    main("server", [narrowed, one_shots, never_widened, in_use_already, command_line])
+    main("server", [narrowed, seen_by_programs, one_shots, never_widened, in_use_already, command_line])

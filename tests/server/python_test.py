@@ -144,7 +144,7 @@ def has_its_file():
         w = s.open_workspace(pool="python")["id"]
         run(s, w, "open('made', 'w')", collect=["**"])
         listed = s.get(f"/v1/workspaces/{w}/files?path=.&recursive=true").json
-        assert [entry["path"] for entry in listed["entries"]] == ["made"], listed
+        assert [entry["path"] for entry in listed["items"]] == ["made"], listed
         shot = s.post("/v1/executions", {"pool": "python", "language": "python", "code": "print(open(__file__).read())"}).json
         assert shot["stdout"] == "print(open(__file__).read())\n", shot
 

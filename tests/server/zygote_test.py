@@ -2,6 +2,7 @@
 """Code in a fresh interpreter that was forked ahead, on real sandboxes: it must behave like `python3 FILE`, or say that
 it ran cold."""
 
+import json
 import os
 import re
 import sys
@@ -10,7 +11,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Server, main, pool_yaml  # noqa: E402
 
-IMPORTS = "[json, numpy]"
+IMPORTS = {"python": "[json, numpy]", "pandas": "[pandas, concurrent.futures.thread]"}
 CHANNEL = "900"  # carries results and the end: out of the way, closed on exec
 # Each is run as `code` and as a file by `python3`; what they print and how they end must be the same.
 SNIPPETS = [
@@ -69,9 +70,98 @@ ENVIRONMENTS = [
 ]
 
 
+# Prints all that modules show of their state. `VARYING` is of each process its own; a fork leaves out of `_shutdown_locks`
+# what `threading._shutdown` does not wait for either.
+STATE = r"""
+import asyncio, atexit, concurrent.futures.process, concurrent.futures.thread, gc, json, logging, multiprocessing.context
+import multiprocessing.process, multiprocessing.util, os, random, signal, sys, tempfile, threading, time, types, uuid, warnings, weakref
+VARYING = {"ident", "_ident", "_native_id", "_startTime", "authkey", "_inst", "_active", "_shutdown_locks", "argv", "orig_argv", "meta_path"}
+def shape(value, depth=0):
+    kind = type(value)
+    if value is None or kind in (bool, int, float, str):
+        return repr(value)
+    if hasattr(value, "locked") and not isinstance(value, type):
+        return [kind.__name__, value.locked()]
+    if depth < 4 and isinstance(value, dict):
+        return {str(shape(k, 4)): "..." if k in VARYING else shape(v, depth + 1) for k, v in value.items()}
+    if depth < 4 and isinstance(value, (list, tuple)):
+        return [shape(v, depth + 1) for v in value]
+    if depth < 4 and isinstance(value, (set, frozenset, weakref.WeakSet)):
+        return sorted(str(shape(v, 4)) for v in value)
+    if isinstance(value, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
+        return getattr(value, "__qualname__", kind.__name__)
+    inside = getattr(value, "__dict__", None)
+    return [kind.__qualname__, shape(inside, depth + 1) if inside and depth < 3 else None]
+state = {}
+for module in (threading, concurrent.futures.thread, concurrent.futures.process, logging, multiprocessing.process, sys,
+               multiprocessing.util, multiprocessing.context, asyncio.events, random, tempfile, uuid, warnings, weakref):
+    for name, value in vars(module).items():
+        if not name.startswith("__") and name not in VARYING | {"modules", "path_importer_cache"}:
+            state[module.__name__ + "." + name] = shape(value)
+state["atexit"] = atexit._ncallbacks()
+state["signal"] = [str(signal.getsignal(n)) for n in signal.valid_signals()]
+state["mask"] = [str(signal.pthread_sigmask(signal.SIG_BLOCK, [])), str(signal.sigpending()), signal.set_wakeup_fd(-1)]
+state["gc"] = [gc.isenabled(), gc.get_threshold(), gc.get_debug(), len(gc.garbage), len(gc.callbacks)]
+state["interpreter"] = [sys.getrecursionlimit(), sys.getswitchinterval(), sys.gettrace(), sys.getprofile(), len(sys._current_frames())]
+state["thread"] = [threading.active_count(), threading.main_thread().native_id == threading.get_native_id() == os.getpid(),
+                   threading.main_thread().ident == threading.get_ident(), threading.main_thread().is_alive()]
+state["logging started"] = abs(time.time() - logging._startTime) < 10
+state["loop"] = str(asyncio._get_running_loop())
+state["references"] = weakref.getweakrefcount(threading.current_thread())
+state["descriptors"] = {n: [os.get_inheritable(int(n)), os.get_blocking(int(n))] for n in os.listdir("/proc/self/fd")
+                        if os.path.exists("/proc/self/fd/" + n)}
+print(json.dumps(state))
+"""
+# What a program leaves to others and to its end. Each is run as `code`, as a one shot, cold, and by `python3 -u FILE`.
+ENDS = [
+    "from concurrent.futures import ThreadPoolExecutor as E\nprint(list(E(2).map(abs, [-1, -2])))",
+    "import concurrent.futures as c\np = c.ProcessPoolExecutor(2)\nprint(list(p.map(abs, [-1, -2])))",
+    "import asyncio\nprint(asyncio.run(asyncio.to_thread(abs, -3)))",
+    "import concurrent.futures as c, time\nc.ThreadPoolExecutor(1).submit(lambda: (time.sleep(.3), print('late')))\nprint('first')",
+    "import threading, time\nthreading.Thread(target=lambda: (time.sleep(.5), print('late'))).start()",
+    "import threading, time\nthreading.Thread(target=lambda: (time.sleep(9), print('late')), daemon=True).start()",
+    "import threading, time, atexit\natexit.register(lambda: print('exit', threading.main_thread().is_alive()))\n"
+    "threading._register_atexit(print, 'before the threads')\n"
+    "threading.Thread(target=lambda: (time.sleep(.2), print('thread'))).start()\nprint('body')",
+    "import multiprocessing as m\nprint(m.get_context('fork').Pool(2).map(abs, [-1, -2]))",
+    "import multiprocessing as m, time\nm.get_context('fork').Process(target=lambda: (time.sleep(.3), print('late'))).start()\nprint('first')",
+    "import atexit\natexit.register(print, 'one')\natexit.register(lambda: print('two', sys.modules['__main__'].x))\nimport sys\nx = 1",
+    "import logging, logging.handlers\nh = logging.handlers.MemoryHandler(99, target=logging.StreamHandler())\n"
+    "logging.root.addHandler(h)\nlogging.error('kept until the end')",
+    "import weakref\nclass A: pass\na = A()\nweakref.finalize(a, print, 'finalized')\nprint('body')",
+    "class A:\n    def __init__(self, n): self.n = n\n    def __del__(self): print('end of', self.n, x)\nx = 'with globals'\na, b = A(1), A(2)\nb.b = b",
+    "class A:\n    def __del__(self):\n        import json.tool\na = A()",
+    "async def f(): pass\nc = f()",
+    "def g():\n    try: yield\n    finally: print('closed')\ni = g()\nnext(i)",
+    "import tempfile, os\nd = tempfile.TemporaryDirectory()\nprint(os.path.isdir(d.name))",
+    "import sys\nsys.stdout = open('told.txt', 'w')\nprint('lost?')\nsys.__stdout__.write('x')",
+    "import gzip\nf = gzip.open('kept.gz', 'wt')\nf.write('kept')",
+    "import sys\nsys.excepthook = lambda *a: print('hook', a[0].__name__, sys.last_type.__name__)\n1 / 0",
+    "import atexit, sys\natexit.register(lambda: print(sys.last_value))\nraise SystemExit(5)\n",
+    "import atexit\natexit.register(lambda: [].pop())\nprint('body')",
+    "import os, sys\npid = os.fork()\nif pid == 0:\n    print('child')\n    sys.exit(3)\nprint(os.waitpid(pid, 0)[1] >> 8)\nprint('parent done')",
+    "import os\npid = os.fork()\nif pid:\n    os.waitpid(pid, 0)\nprint('child' if pid == 0 else 'parent')",
+    "import os, sys\npid = os.fork()\nif pid == 0:\n    raise SystemExit('text')\nprint(os.waitpid(pid, 0)[1] >> 8)",
+    "import os\npid = os.fork()\nif pid == 0:\n    os._exit(4)\nprint(os.waitpid(pid, 0)[1] >> 8)",
+    "import os, atexit\natexit.register(lambda: print('exit', os.getpid() == me))\nme = os.getpid()\nif os.fork(): os.wait()",
+    "import os\nf = open('forked.txt', 'w')\npid = os.fork()\nif pid == 0:\n    f.write('of the child')\nelse:\n    os.wait()\n    print(open('forked.txt').read())",
+    "import os, pty\npid, fd = pty.fork()\nif pid == 0:\n    print('on a terminal', os.isatty(1))\nelse:\n    print(os.read(fd, 99))\n    print(os.waitpid(pid, 0)[1])",
+    "import os, threading\ndef f():\n    pid = os.fork()\n    if pid: print(os.waitpid(pid, 0)[1])\n    else: print('in a thread')\n"
+    "t = threading.Thread(target=f)\nt.start()\nt.join()\nprint('joined')",
+    "import os, sys\npid = os.fork()\nif pid == 0:\n    pid = os.fork()\n    if pid == 0:\n        print('grandchild')\n        sys.exit(7)\n"
+    "    print(os.waitpid(pid, 0)[1] >> 8)\n    sys.exit(6)\nprint(os.waitpid(pid, 0)[1] >> 8)",
+    "import os, ctypes, time\npid = ctypes.CDLL(None).fork()\nif pid:\n    os.waitpid(pid, 0)\nprint('child' if pid == 0 else 'parent')",
+    "import os, threading\nif os.fork() == 0:\n    threading.Thread(target=print, args=('thread of a child',)).start()\nelse:\n    os.wait()",
+    "import os, signal\npid = os.fork()\nif pid == 0:\n    raise KeyboardInterrupt\nprint(os.waitpid(pid, 0)[1])",
+]
+
+
 def warm_python():
-    text = pool_yaml("python", image="python", warm=1, memory="512Mi")
-    return text.replace("  template:\n", f"  template:\n    prewarm: {{languages: [python], imports: {IMPORTS}}}\n", 1)
+    pools = []
+    for name, imports in IMPORTS.items():
+        text = pool_yaml(name, image="python", warm=1, memory="512Mi")
+        pools.append(text.replace("  template:\n", f"  template:\n    prewarm: {{languages: [python], imports: {imports}}}\n", 1))
+    return "---\n".join(pools)
 
 
 def without_folder(result):
@@ -79,9 +169,9 @@ def without_folder(result):
     return {**result, "stderr": re.sub(r"[^\s\"']*/main\.py", "main.py", result["stderr"])}
 
 
-def plain(server, workspace, snippet, **fields):
+def plain(server, workspace, snippet, flags=(), **fields):
     assert server.call("PUT", f"/v1/workspaces/{workspace}/files/main.py", raw=snippet.encode()).status < 300
-    return without_folder(run_argv(server, workspace, ["python3", "main.py"], **fields))
+    return without_folder(run_argv(server, workspace, ["python3", *flags, "main.py"], **fields))
 
 
 def run_argv(server, workspace, argv, **fields):
@@ -126,6 +216,80 @@ def same_as_an_interpreter(s):
                 assert got[key] == expected[key], (env, snippet, key, got, expected)
 
 
+def state_of_an_interpreter(s):
+    """nothing of what a child did before its program shows in threading, concurrent.futures, atexit, logging, multiprocessing, asyncio, signal, gc, weakref, sys and descriptors"""
+    for pool, imports in IMPORTS.items():
+        w = s.open_workspace(pool=pool)["id"]
+        code = f"import {imports.strip('[]')}\n{STATE}"
+        expected = json.loads(plain(s, w, code)["stdout"])
+        expected["descriptors"][CHANNEL] = [False, True]
+        ran = fresh(s, w, code)
+        assert ran["status"] == "ok", ran
+        got = json.loads(ran["stdout"])
+        differing = {key: (expected.get(key), got.get(key)) for key in expected.keys() | got.keys() if expected.get(key) != got.get(key)}
+        assert not differing, (pool, differing)
+
+
+def shown(result):
+    """What a program has shown and how it ended, without addresses and the source that an ending interpreter cannot read."""
+    texts = [re.sub("^    .*\n", "", re.sub(" at 0x[0-9a-f]+>", " at 0x0>", result[key]), flags=re.MULTILINE)
+             for key in ("stdout", "stderr")]
+    return [*texts, result["exitCode"], result["signal"], result["status"]]
+
+
+def ends(s):
+    """threads, exit functions, objects and forked children end as those of python3, with and without pandas ahead, in runs, one shots and cold interpreters"""
+    w = s.open_workspace(pool="pandas")["id"]
+    for snippet in ENDS:
+        expected = shown(plain(s, w, snippet, ["-u"]))
+        ran = {"fresh": fresh(s, w, snippet), "cold": run_code(s, w, snippet, env={"LC_ALL": "C.UTF-8"})}
+        one_shot = s.post("/v1/executions", {"code": snippet, "language": "python", "pool": "pandas"})
+        ran["one shot"] = one_shot.json
+        assert ran["cold"]["interpreter"] == "cold", ran["cold"]
+        for way, result in ran.items():
+            assert shown(without_folder(result)) == expected, (way, snippet, result, expected)
+            assert (result["error"] is None) == ("1 / 0" not in snippet), (way, snippet, result)
+    assert run_argv(s, w, ["cat", "told.txt"])["stdout"] == "lost?\n"
+    assert run_argv(s, w, ["gzip", "-dc", "kept.gz"])["stdout"] == "kept"
+
+
+def forks_in_a_context(s):
+    """a child that a cell forks ends as a process of its own; the context goes on with its variables, and one interpreter answers"""
+    w = s.open_workspace(pool="pandas")["id"]
+    for env in ({}, {"LC_ALL": "C.UTF-8"}):
+        made = s.post(f"/v1/workspaces/{w}/contexts", {"language": "python", "env": env})
+        assert made.status == 201, made
+        context = made.json["id"]
+        assert run_code(s, w, "import os, sys, time\nme = os.getpid()", context=context)["status"] == "ok"
+        for number, (child, shows, status) in enumerate((
+                ("sys.exit(3)", "", 3), ("pass", "", 0), ("1 / 0", "ZeroDivisionError", 1), ("os._exit(4)", "", 4), ("sys.exit('text')", "text", 1))):
+            code = (f"n = {number}\npid = os.fork()\nif pid == 0:\n    n = 'child'\n    {child}\nelse:\n"
+                    "    print(os.waitpid(pid, 0)[1] >> 8)\n    print('parent done')")
+            out = run_code(s, w, code, context=context)
+            assert (out["status"], out["stdout"], out["contextKept"]) == ("ok", f"{status}\nparent done\n", True), (child, out)
+            assert shows in out["stderr"] and out["error"] is None, (child, out)
+            assert run_code(s, w, "print(n, os.getpid() == me)", context=context)["stdout"] == f"{number} True\n", child
+        slow = run_code(s, w, "if os.fork() == 0:\n    time.sleep(.3)\n    open('slow', 'w').write('kept')", context=context)
+        assert slow["status"] == "ok", slow
+        assert run_code(s, w, "os.wait()\nprint(open('slow').read())", context=context)["stdout"] == "kept\n"
+        assert run_code(s, w, "print(n)", context=context)["stdout"] == "4\n"
+        threads = run_code(s, w, ENDS[0], context=context)
+        assert threads["stdout"] == "[1, 2]\n", threads
+
+
+def variables_read_ahead(s):
+    """a run whose variables a module imported ahead has read with other values is cold, and sees what they do"""
+    w = s.open_workspace(pool="pandas")["id"]
+    look = "import pandas; print(pandas.options.future.infer_string)"
+    for value, expected in (("0", "False\n"), ("1", "True\n")):
+        env = {"PANDAS_FUTURE_INFER_STRING": value}
+        ran = run_code(s, w, look, env=env)
+        assert (ran["interpreter"], ran["stdout"]) == ("cold", expected), ran
+        context = s.post(f"/v1/workspaces/{w}/contexts", {"language": "python", "env": env}).json["id"]
+        assert run_code(s, w, look, context=context)["stdout"] == expected
+    fresh(s, w, look, env={"UNREAD": "1"})
+
+
 def descriptors(s):
     """a fresh interpreter has no descriptor but those of python3 and its channel, which no program that it starts has; also where all are taken"""
     w = s.open_workspace(pool="python")["id"]
@@ -160,6 +324,54 @@ def nothing_stays(s):
                          "    try: resource.prlimit(pid, 10, (5, 5)); print('MOVED')\n"
                          "    except (PermissionError, OSError): print('kept')")
     assert marked["stdout"] == "kept\nkept\n", marked
+
+
+GENERATORS = """
+import random, numpy as np
+class Own(random.Random):
+    def seed(self, seed=None): super().seed(seed)
+plain, own, again = random.Random(), Own(), random.Random(3)
+again.seed()
+generator, legacy, bits = np.random.default_rng(), np.random.RandomState(), np.random.SFC64()
+legacy.randn()
+one, two = map(np.random.default_rng, np.random.SeedSequence().spawn(2))
+fixed, late, numbers, old = random.Random(5), random.Random(), np.random.default_rng(4), np.random.RandomState(3)
+late.seed(7)
+random.seed(9)
+def unseeded():
+    return [plain.random(), own.random(), again.random(), generator.random(), legacy.randn(), np.random.Generator(bits).random(),
+            one.random(), two.random(), generator.spawn(1)[0].random(), np.random.rand()]
+def seeded():
+    return [fixed.random(), late.random(), numbers.random(), old.random(), random.random()]
+"""
+
+
+DRAWN = """
+import sys; sys.path.append("/.hearth/python")
+import hearth_generators, json, os
+generators = hearth_generators.Generators()
+import made
+generators.settle()
+for _ in range(3):
+    if os.fork() == 0:
+        generators.reseed()
+        print(json.dumps([made.unseeded(), made.seeded()]), flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+def random_numbers(s):
+    """a generator that a module made without a seed has numbers of its own in each child; one that it has seeded has those of python3"""
+    w = s.open_workspace(pool="python")["id"]
+    assert s.call("PUT", f"/v1/workspaces/{w}/files/made.py", raw=GENERATORS.encode()).status in (200, 201)
+    drawn = run_argv(s, w, ["python3", "-c", DRAWN])
+    children = [json.loads(line) for line in drawn["stdout"].splitlines()]
+    assert len(children) == 3, drawn
+    for position, numbers in enumerate(zip(*[unseeded for unseeded, _ in children])):
+        assert len(set(numbers)) == 3, (position, numbers)
+    expected = json.loads(run_argv(s, w, ["python3", "-c", "import json, made; print(json.dumps(made.seeded()))"])["stdout"])
+    assert all(seeded == expected for _, seeded in children), (expected, children)
 
 
 def zygote_lost(s):
@@ -222,7 +434,8 @@ def other_languages(s):
 def forked_interpreters():
     """code in forked interpreters: as python3 FILE does it, or cold and said so; nothing stays; a lost zygote costs no run; the deadline reaches all; other languages"""
     with Server(warm_python(), ready_within=300) as s:  # one for all: its image takes longer to unpack than they run
-        for part in (same_as_an_interpreter, descriptors, nothing_stays, zygote_lost, deadline, other_languages):
+        for part in (same_as_an_interpreter, state_of_an_interpreter, ends, forks_in_a_context, random_numbers, variables_read_ahead,
+                     descriptors, nothing_stays, zygote_lost, deadline, other_languages):
             part(s)
 
 

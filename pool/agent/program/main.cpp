@@ -143,8 +143,9 @@ void confine(const Settings& settings) {
     } else {
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     }
-    const rlimit no_core{0, 0};
-    setrlimit(RLIMIT_CORE, &no_core);
+    // The filter allows sched_setscheduler and setpriority, and the machine may grant more.
+    constexpr rlimit kNone{0, 0};
+    for (const auto limit : {RLIMIT_CORE, RLIMIT_RTPRIO, RLIMIT_NICE}) setrlimit(limit, &kNone);
 }
 
 }  // namespace

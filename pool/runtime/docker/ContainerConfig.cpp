@@ -85,11 +85,19 @@ Json mounts(const ContainerPlaces& places) {
     return list;
 }
 
-/// Hides all of /sys, which the embedded runtime does not mount at all.
+/// Hides all of /sys but the container's own control group, as the embedded runtime does. A mask
+/// of /sys itself would hide the group too, and a daemon mounts nothing above its own mounts.
 Json hiddenPaths(const std::vector<std::string>& gpus) {
-    Json paths = Json::array({"/sys"});
-    for (const Json& path : launcher::maskedPaths(gpus)) {
-        if (!path.get<std::string>().starts_with("/sys/")) paths.push_back(path);
+    Json paths = launcher::maskedPaths(gpus);
+    for (const char* name :
+         {"block", "bus", "class", "dev", "devices", "hypervisor", "module", "power"}) {
+        paths.push_back(std::string("/sys/") + name);
+    }
+    for (const char* name :
+         {"bcachefs", "bpf",     "btrfs",   "cachefiles", "ecryptfs", "erofs", "ext4",
+          "f2fs",     "fuse",    "gfs2",    "nfs",        "nilfs2",   "ocfs2", "orangefs",
+          "pstore",   "resctrl", "selinux", "smackfs",    "xfs",      "zfs"}) {
+        paths.push_back(std::string("/sys/fs/") + name);
     }
     return paths;
 }
@@ -113,8 +121,7 @@ Json deviceRequest(const std::vector<std::string>& gpus) {
 Json hostConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
     const SandboxLimits& limits = spec.limits;
     const std::string uid = std::to_string(kUid);
-    const std::string seccomp =
-        dumpJson(launcher::seccomp::ociFilter(launcher::seccomp::AgentIdentity::Tenant));
+    const std::string seccomp = dumpJson(launcher::seccomp::ociFilter());
     Json config{
         {"NetworkMode", "none"},
         {"ReadonlyRootfs", true},

@@ -94,6 +94,26 @@ static void attacks(void) {
     tell("raise_nofile", setrlimit(RLIMIT_NOFILE, &(struct rlimit){4096, 4096}));
 }
 
+// Calls that real programs need, and the forms of them that must not work.
+static void needs(void) {
+    tell("fifo", mkfifo("/workspace/pipe", 0600));
+    tell("socket_file", mknod("/workspace/socket", S_IFSOCK | 0600, 0));
+    tell("no_char", mknod("/workspace/null", S_IFCHR | 0600, 0x103));
+    struct sched_param param = {0};
+    const pid_t self = 0;
+    tell("batch", sched_setscheduler(self, SCHED_BATCH, &param));
+    tell("ordinary", sched_setscheduler(self, SCHED_OTHER, &param));
+    tell("param", sched_setparam(self, &param));
+    tell("no_raise", setrlimit(RLIMIT_RTPRIO, &(struct rlimit){1, 1}));
+    param.sched_priority = 1;
+    tell("no_fifo", sched_setscheduler(self, SCHED_FIFO, &param));
+    tell("no_round_robin", sched_setscheduler(self, SCHED_RR, &param));
+    tell("idle_io", syscall(SYS_ioprio_set, 1, 0, 3 << 13));
+    tell("no_first_io", syscall(SYS_ioprio_set, 1, 0, 2 << 13));
+    tell("own_uid", setresuid(getuid(), getuid(), getuid()));
+    tell("own_gid", setresgid(getgid(), getgid(), getgid()));
+}
+
 static void int80(void) {
     long result;
     __asm__ volatile("int $0x80" : "=a"(result) : "a"(20L) : "memory");
@@ -237,7 +257,7 @@ int main(int argc, char** argv) {
     static const struct {
         const char* name;
         void (*run)(void);
-    } kProbes[] = {{"sockets", sockets}, {"attacks", attacks}, {"int80", int80},     {"x32", x32},
+    } kProbes[] = {{"sockets", sockets}, {"attacks", attacks}, {"needs", needs}, {"int80", int80}, {"x32", x32},
                    {"inodes", inodes},   {"fill", fill},       {"watches", watches}, {"pty", pty},
                    {"memory", memory},   {"bomb", bomb},       {"pages", pages},     {"spy", spy},
                    {"hold", hold},       {"use", useShared}};

@@ -1,5 +1,5 @@
-# A bash that stays, and two processes around it: this one waits for its end, a driver speaks with the agent over descriptor 3
-# (PROTOCOL.md, Drivers). So functions, options, traps and descriptors of the code never meet those of the driver.
+# A bash that stays, and two processes around it: this one speaks with the agent over descriptor 3 (PROTOCOL.md, Drivers), another
+# waits for the shell's end. So functions, options, traps and descriptors of the code never meet those of the driver.
 # The shell's script is a pipe. It brings one line for each cell, which sources the cell's text from another pipe.
 
 exec {script}<> <(:) {answers}<> <(:)
@@ -29,46 +29,53 @@ receive() {
     done
 }
 
-drive() {
-    trap '' INT  # meant for the code
-    local own=/proc/$BASHPID/fd kind cwd name file entries entry length text before cell
-    local status options='' on_interrupt='' on_debug=''
-    answer=${answer//FILE/$own/$answers}
-    while receive 3 length kind cwd name file entries; do
-        for ((; entries > 0; --entries)); do receive 3 entry; done  # the shell has begun with these
-        receive 3 text
-        say begun ''
-        if [[ $text =~ $defines_builtin ]]; then
-            printf 'hearth: a context cannot have a function named builtin; run this code without a context\n' >&2
-            say 'done' '2 0 0'
-            continue
-        fi
-        # On the first line, so that the code's lines keep their numbers.
-        before=${on_interrupt:-$interrupt}
-        [[ ! $on_debug ]] || before+="; $on_debug"
-        [[ $options != *v* ]] || before+='; builtin set -v'
-        [[ $options != *x* ]] || before+='; builtin set -x'
-        exec {cell}< <(printf '%s; %s\n' "$before" "$text")
-        printf 'builtin . %s; %s\n' "$own/$cell" "$answer" >&"$script"
-        receive "$answers" status options on_interrupt on_debug
-        on_interrupt=${on_interrupt%$'\n'} on_debug=${on_debug%$'\n'}
-        exec {cell}<&-
-        [[ $on_debug != *"$skip"* ]] || status=130 on_debug=''
-        say 'done' "$status 0 0"
-    done
+# Starts the shell in a process group of its own, so that `kill 0` in the code, and an interrupt, end nothing else. Answers its
+# number, and when it has ended its status.
+keep_shell() {
+    set -m
+    SHLVL=$((SHLVL - 1)) bash --norc --noprofile /dev/fd/3 3<"/proc/self/fd/$script" {script}>&- {answers}>&- </dev/null &
+    exec {script}>&- 2>/dev/null  # bash itself would report a shell that was killed
+    printf '%s\0' "$!" >&"$answers"
+    wait "$!"
+    printf 'ended\0%s\0\0\0' "$?" >&"$answers"
 }
 
-drive </dev/null &
-driver=$!
-set -m  # the shell's group is its own: `kill 0` in the code, and an interrupt, end nothing else
-SHLVL=$((SHLVL - 1)) bash --norc --noprofile /dev/fd/3 3<"/proc/self/fd/$script" {script}>&- {answers}>&- </dev/null &
-shell=$!
-set +m
-trap 'kill -INT -- "-$shell" 2>/dev/null' INT
-printf 'exec 3<&-; BASH_ARGV0=bash\n' >&"$script"
-exec {script}>&- {answers}>&- {errors}>&2 2>/dev/null  # bash itself would report a shell that was killed
+# The context is over: the shell ran `exit` or `exec`, was killed, or failed under `set -e` or `set -u`.
+shell_ended() {
+    (($1 == 0)) || printf 'hearth: the shell of this context ended with status %d, and the context with it\n' "$1" >&2
+    exit "$1"
+}
 
-until wait "$shell"; status=$?; [[ ! -d /proc/$shell ]]; do :; done
-((status == 0)) || printf 'hearth: the shell of this context ended with status %d, and the context with it\n' "$status" >&"$errors"
-kill "$driver"  # the channel stays open until this process has ended with the status
-exit "$status"
+set -m
+keep_shell 3>&- </dev/null &
+set +m
+receive "$answers" shell
+trap 'kill -INT -- "-$shell"' INT
+printf 'exec 3<&-; BASH_ARGV0=bash\n' >&"$script"
+
+own=/proc/$BASHPID/fd
+answer=${answer//FILE/$own/$answers}
+options='' on_interrupt='' on_debug=''
+while receive 3 length kind cwd name file entries; do
+    for ((; entries > 0; --entries)); do receive 3 entry; done  # the shell has begun with these
+    receive 3 text
+    say begun ''
+    if [[ $text =~ $defines_builtin ]]; then
+        printf 'hearth: a context cannot have a function named builtin; run this code without a context\n' >&2
+        say 'done' '2 0 0'
+        continue
+    fi
+    # On the first line, so that the code's lines keep their numbers.
+    before=${on_interrupt:-$interrupt}
+    [[ ! $on_debug ]] || before+="; $on_debug"
+    [[ $options != *v* ]] || before+='; builtin set -v'
+    [[ $options != *x* ]] || before+='; builtin set -x'
+    exec {cell}< <(printf '%s; %s\n' "$before" "$text")
+    printf 'builtin . %s; %s\n' "$own/$cell" "$answer" >&"$script"
+    receive "$answers" status options on_interrupt on_debug
+    exec {cell}<&-
+    [[ $status != ended ]] || shell_ended "$options"
+    on_interrupt=${on_interrupt%$'\n'} on_debug=${on_debug%$'\n'}
+    [[ $on_debug != *"$skip"* ]] || status=130 on_debug=''
+    say 'done' "$status 0 0"
+done

@@ -53,12 +53,15 @@ function syntaxError(code) {
 
 // Only a module can say it: the parser's errors tell, as in Node 22 (--experimental-detect-module).
 const kModuleErrors = /^(Cannot use import statement outside a module|Unexpected token 'export'|Cannot use 'import\.meta' outside a module)/;
-const kAwaitError = /^await is only valid in async functions/;
+const kAwaitError = /^(await is only valid in async functions|Unexpected reserved word)/;
 
 function isModule(code) {
   const error = syntaxError(Module.wrap(code));
   if (error === null) return false;
-  return kModuleErrors.test(error) || (kAwaitError.test(error) && syntaxError(`(async () => {${code}\n})`) === null);
+  if (kModuleErrors.test(error)) return true;
+  if (!kAwaitError.test(error)) return false;
+  const inside = syntaxError(`(async () => {${code}\n})`);
+  return inside === null || kModuleErrors.test(inside);
 }
 
 function begin() {
@@ -80,4 +83,5 @@ if (isMainThread && file) {
   process.execArgv.length = 0; // its own child processes and threads run as they would without this file
   report();
   begin();
+  for (const own of [__filename, require.resolve('./hearth_show.js')]) delete require.cache[own];
 }

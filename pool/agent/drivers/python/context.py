@@ -10,10 +10,12 @@ import hearth_program as program  # noqa: E402
 
 if __name__ == "__main__":
     sys.path[0] = ""
-    interpreter.open_channel(3)
+    program.channel.open(3)
     program.set_up()
     program.forget(KNOWN)
-    interpreter.known_modules = frozenset(sys.modules)
-    work = interpreter.wait_for_work()
+    interpreter.last_known_module = list(sys.modules)[-1]
+    interpreter.hold_interrupts()
+    program.channel.send(b"ready", b"")
+    work = interpreter.receive()
     if work is not None:
         interpreter.take_up(work)

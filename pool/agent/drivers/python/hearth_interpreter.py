@@ -3,14 +3,16 @@ as a context. PROTOCOL.md (Drivers) has the form of the messages.
 """
 
 import atexit
-import builtins
 import ctypes
 import gc
 import os
+import posix
 import resource
-import socket
+import select
 import sys
 import time
+from _signal import pthread_sigmask, signal as set_handler  # without the enums of `signal`
+from _weakref import ref
 
 import _imp
 import _signal as signal  # whose Python around it needs the builtins that a program may replace
@@ -22,18 +24,22 @@ __builtins__ = program.__builtins__
 PR_SET_DUMPABLE = 4
 OWN_MODULES = (os.environ.get("HOME", "/workspace") + "/", "/tmp/")  # of the program, not of a library
 CANNOT_BEGIN = 126  # as a shell says of what it cannot execute
-INTERRUPT = {signal.SIGINT}
+SIGINT = int(signal.SIGINT)
 ENCODING = sys.getfilesystemencoding()
 
 libc = ctypes.PyDLL(None)
-# Modules that were there before any program: what they hold is not the program's.
-known_modules = frozenset()
+# The last of the modules that were there before any program: what they hold is not the program's.
+last_known_module = None
 # Packages that a zygote has imported for its children.
 known_packages = frozenset()
-# Modules that it has imported and that an interpreter finds in its program's folder first.
+# Names of files that stand for what it has imported, if they lie in the program's folder.
 ahead = frozenset()
 # The entries of the environment as it is now, while nothing has changed it.
 known_environment = None
+# Names of variables that those packages have looked for.
+read_variables = frozenset()
+# The handler of the interrupt signal that a program finds.
+interrupt_handler = signal.default_int_handler
 
 
 class Work:
@@ -46,13 +52,6 @@ class Work:
         entries = 6 + int(fields[5])
         self.env = fields[6:entries]
         self.code = fields[entries]
-
-
-def open_channel(fd):
-    os.dup2(fd, CHANNEL, inheritable=False)
-    if fd != CHANNEL:
-        os.close(fd)
-    program.channel.fd = CHANNEL
 
 
 def receive():
@@ -70,17 +69,57 @@ def receive():
     return None
 
 
+class Interrupts:
+    """The interrupt signal while no program runs; any thread may get it, so no mask holds it back."""
+
+    came = False
+
+    def note(self, *_):
+        self.came = True
+
+
+interrupts = Interrupts()
+
+
+def hold_interrupts():
+    """From here on the signal only leaves a note; the program's handler."""
+    while True:
+        try:
+            return set_handler(SIGINT, interrupts.note)
+        except KeyboardInterrupt:
+            interrupts.came = True
+
+
+def interruptible(handler, call):
+    """Calls it with this handler of interrupts; what it has raised, or None."""
+    raised = None
+    try:
+        set_handler(SIGINT, signal.SIG_DFL if handler is None else handler)
+        call()
+    except BaseException as error:
+        raised = error
+    hold_interrupts()
+    return raised
+
+
+def run(source, cells=None):
+    """Runs a program that can be interrupted, whatever an earlier one has done to the signal; what ended it, or None."""
+    try:
+        set_handler(SIGINT, interrupt_handler)
+        pthread_sigmask(signal.SIG_UNBLOCK, (SIGINT,))
+        if interrupts.came:
+            raise KeyboardInterrupt
+        find_user_packages()
+        return program.run(source, sys.modules["__main__"], cells)
+    except BaseException as outside:  # of the program: an interrupt, or a package's .pth file
+        return outside
+
+
 def wait_for_work():
-    """receive() with the interrupt signal held back: one that came too late is of no run, one that
-    comes from now on is of the next."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT)
-    while signal.SIGINT in signal.sigpending():
-        signal.sigwait(INTERRUPT)
+    """receive() for another run: an interrupt that comes before its work is one that came too late for the last."""
+    select.select([CHANNEL], [], [])
+    interrupts.came = False
     return receive()
-
-
-def let_interrupts_in():
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPT)
 
 
 def environment():
@@ -151,40 +190,41 @@ def outdated():
 
 
 def could_shadow(known):
-    """The names of modules that are imported now and not in `known`, but for those that no file stands for."""
+    """Names of files that an interpreter would take for modules that are imported now and not in `known`."""
     names = {name for name in sys.modules if "." not in name} - known - set(sys.builtin_module_names)
-    return frozenset(name for name in names if not _imp.is_frozen(name))
+    endings = ("", ".py", ".pyc", *_imp.extension_suffixes())
+    return frozenset(name + ending for name in names if not _imp.is_frozen(name) for ending in endings)
 
 
 def shadowed(folder):
     """Whether a file of the program's folder has the name of a module that was imported ahead."""
     try:
-        entries = os.listdir(folder)
+        found = ahead.intersection(posix.listdir(folder))
     except OSError:
         return False
-    for entry in entries:
-        name, _, ending = entry.partition(".")
-        if name not in ahead:
-            continue
-        if ending in ("py", "pyc", "so") or ending.endswith(".so"):
-            return True
-        if not ending and os.access("%s/%s/__init__.py" % (folder, entry), os.F_OK):
-            return True
-    return False
+    return any("." in name or posix.access("%s/%s/__init__.py" % (folder, name), posix.F_OK) for name in found)
 
 
-def glance():
-    """Kind and folder of the work that has come, which stays unread."""
-    waiting = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, CHANNEL)
-    head = waiting.recv(8192, socket.MSG_PEEK)
-    waiting.detach()
-    kind, folder = (head.split(b"\0", 3) + [b""] * 3)[1:3]
-    return kind, os.fsdecode(folder)
+def differs(head):
+    """Whether a variable that was read ahead has another value in the work that begins so."""
+    fields = head.split(b"\0")
+    entries = fields[6:-1]
+    if len(fields) < 7 or len(entries) < int(fields[5]):
+        return bool(read_variables)  # too many to see
+    changed = set(entries[:int(fields[5])]).symmetric_difference(known_environment)
+    return not read_variables.isdisjoint([entry.partition(b"=")[0] for entry in changed])
 
 
-def give_way(kind):
+def is_for_another(head):
+    """Whether the work that begins so is for an interpreter that has imported nothing yet."""
+    fields = head.split(b"\0", 3)
+    folder = fields[2].decode(ENCODING, "surrogateescape") if len(fields) > 3 else "/"
+    return shadowed(folder) or known_packages and outdated() or read_variables and differs(head)
+
+
+def give_way(head):
     """Leaves work that has come to an interpreter that has imported nothing yet. Does not return."""
-    if kind == b"context":  # which stays this process
+    if head.split(b"\0")[1:2] == [b"context"]:  # which stays this process
         os.dup2(CHANNEL, 3)
         os.execv(sys.executable, [sys.executable, "-B", program.OWN + "context.py"])
     os._exit(0)  # without having taken its work: the agent starts a cold one
@@ -200,8 +240,13 @@ def begin(work):
         text = "hearth: %s: %s\n" % (work.cwd, reason.get(error.errno, "cannot be entered"))
         os.write(2, text.encode("utf-8", "surrogateescape"))
         return False
-    find_user_packages()
     return True
+
+
+def tell_ignored(thing, error):
+    """As an interpreter says of what it cannot raise any more."""
+    program.without_driver(None, error)
+    program.print_error("Exception ignored in: %r\n%s" % (thing, program.interpreters_own(error)))
 
 
 def flush():
@@ -217,21 +262,64 @@ def flush():
     return status
 
 
-def finalize(module, rehearsal=False):
-    """What an interpreter does at its end, except taking itself apart: waits for threads, runs exit
-    functions, lets go of what the program held, so that files are written and objects closed."""
+def is_own(module):
+    """Whether it is the program's, not a library's."""
+    file = str(getattr(module, "__dict__", {}).get("__file__", ""))
+    return file.startswith(OWN_MODULES) and not file.startswith(USER_PACKAGES or "\0")
+
+
+# Of the code that asks for it, warnings say "sys:1", as those of an interpreter's end do.
+collect = eval(compile("lambda: collect()", "sys", "eval"), {"collect": gc.collect})
+
+
+def own_modules():
+    """The names of the program's modules, in the order of import. Names of others are not looked at: that would write
+    to memory that is shared with the zygote."""
+    own = []
+    for name in reversed(list(sys.modules)) if sys.version_info < (3, 8) else reversed(sys.modules):
+        if name == last_known_module:
+            break
+        if is_own(sys.modules[name]):
+            own.insert(0, name)
+    return ["__main__", *own] if "__main__" in sys.modules else own
+
+
+def take_apart():
+    """Lets go of what the program held, in the order of an interpreter's end. Libraries stay: to free them takes time,
+    and the process ends anyway. Nothing new can be imported afterwards."""
+    collect()
+    if hasattr(sys, "last_type"):
+        sys.last_type = sys.last_value = sys.last_traceback = sys.last_exc = None
+    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
+    alone = len(sys._current_frames()) == 1  # another thread goes on, as in no interpreter that ends
+    if alone:
+        sys.meta_path = None
+    left = []
+    for name in own_modules():
+        if isinstance(sys.modules[name], type(sys)):
+            left.append(ref(sys.modules[name]))
+        sys.modules[name] = None
+    collect()
+    for found in reversed(left if alone else []):
+        namespace = getattr(found(), "__dict__", {})
+        for name in list(namespace):
+            if name != "__builtins__":
+                namespace[name] = None
+
+
+def finalize(handler):
+    """What an interpreter does at its end, so that files are written and objects closed; the exit status if something
+    of it fails, else 0."""
     threading = sys.modules.get("threading")
-    if threading is not None and (threading.active_count() > 1 or threading._threading_atexits):
-        threading._shutdown()
-    if atexit._ncallbacks() > 0 and not rehearsal:
-        atexit._run_exitfuncs()
-    module.__dict__.clear()
-    gc.collect()
-    for name in sys.modules.keys() - known_modules:
-        namespace = getattr(sys.modules.get(name), "__dict__", {})
-        if str(namespace.get("__file__", "")).startswith(OWN_MODULES):
-            namespace.clear()
-    return flush()
+    if threading is not None and (atexit._ncallbacks() or threading.active_count() > 1
+                                  or getattr(threading, "_threading_atexits", True)):
+        error = interruptible(handler, threading._shutdown)
+        if error is not None:  # an interrupt ends the wait, not what comes after it
+            tell_ignored(threading, error)
+    interruptible(handler, atexit._run_exitfuncs)  # which says what goes wrong
+    status = flush()
+    take_apart()
+    return flush() or status
 
 
 def exit_status(error):
@@ -271,6 +359,7 @@ def done(status, before, last=False):
     if last and not alone:
         leave_output()  # the agent waits for the end of what others have open
     program.channel.send(b"done", b"%d %d %d %d" % (status, used * 1000000, peak, alone))
+    return alone
 
 
 def leave_output():
@@ -297,54 +386,57 @@ def wait_until_answered():
         pass
 
 
-def run_once(work, module, source):
+def end(source, error):
+    """Ends the program of this process, which `error` or nothing has stopped, and tells its exit status. An interrupted
+    one ends by the signal, as an interpreter does."""
+    handler = hold_interrupts()
+    status = 0
+    interrupted = isinstance(error, KeyboardInterrupt)
+    if isinstance(error, SystemExit):
+        status = exit_status(error)
+    elif error is not None:
+        program.tell_uncaught(source, error)
+        status = 1
+    del error
+    status = finalize(handler) or status
+    if interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    return status
+
+
+def run_once(work, source):
     """The one run of a fresh interpreter. Does not return."""
     before = processor_time()
     status = CANNOT_BEGIN
-    interrupted = False
     if begin(work):
         program.place_itself(source.name)
-        status = 0
-        error = program.run(source, module)
-        if isinstance(error, SystemExit):
-            status = exit_status(error)
-        elif error is not None:
-            interrupted = isinstance(error, KeyboardInterrupt)
-            program.tell_uncaught(source, error)
-            status = 1
-        error = None
-        status = finalize(module) or status
-    if interrupted:  # ends by the signal, as an interpreter does
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
-    done(status, before, last=True)
-    wait_until_answered()
+        status = end(source, run(source))
+    if not program.channel.of_fork() and done(status, before, last=True):
+        wait_until_answered()
     os._exit(status)
 
 
 def run_context(work):
     """One run after the other in one namespace, until the agent closes the channel."""
-    sys.argv = [work.name]
     module = program.main_module(program.Source(work.name, b""))
     if not begin(work):
         os._exit(CANNOT_BEGIN)
-    program.place_itself()
+    program.place_itself(work.name, False)
     cells = program.Cells()
     while work is not None:
         before = processor_time()
         source = cells.source(work.code)
-        try:
-            find_user_packages()
-            let_interrupts_in()
-            error = program.run(source, module, cells)
-        except KeyboardInterrupt as between:  # it came between the program and us
-            error = between
-        signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT)
+        ended_by = [run(source, cells)]
+        if program.channel.of_fork():
+            del module
+            os._exit(end(source, ended_by.pop()))
+        hold_interrupts()
+        error = ended_by.pop()
         status = 0
-        if isinstance(error, SystemExit):
+        if isinstance(error, SystemExit):  # ends the cell, as in a notebook
             status = exit_status(error)
-            os._exit(finalize(module) or status)  # not done: the context is over
-        if error is not None:
+        elif error is not None:
             program.tell_uncaught(source, error)
             status = 1
         error = None
@@ -357,9 +449,11 @@ def run_context(work):
 def take_up(work):
     """Does what it has been sent. Does not return."""
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+    logging = sys.modules.get("logging")
+    if hasattr(logging, "_startTime"):  # that of the zygote
+        logging._startTime = time.time_ns() if isinstance(logging._startTime, int) else time.time()
     if work.kind == "context":
         run_context(work)
     source = program.Source(work.name, work.code, work.file or None)
-    module = program.main_module(source)
-    let_interrupts_in()
-    run_once(work, module, source)
+    program.main_module(source)
+    run_once(work, source)

@@ -10,6 +10,7 @@ library's. So what a driver needs later it has imported before, and it has built
 """
 
 import builtins
+import os
 import posix
 import sys
 from _io import StringIO
@@ -35,13 +36,33 @@ FUTURE_FLAGS = 0x1FE0000  # every `from __future__ import …` that code objects
 
 
 class Channel:
-    """Where results go. Without a descriptor it is silent."""
+    """Where results go. Silent until it is opened, and in every process that the program forks."""
 
-    def __init__(self, fd):
-        self.fd = fd
+    fd = None
+    owner = None
+
+    def open(self, fd):
+        os.dup2(fd, CHANNEL, inheritable=False)
+        if fd != CHANNEL:
+            os.close(fd)
+        self.fd = CHANNEL
+        self.owner = os.getpid()
+        if hasattr(os, "register_at_fork"):  # not in Python 3.6
+            os.register_at_fork(after_in_child=self.leave)
+
+    def leave(self):
+        self.fd = None
+        try:
+            os.close(CHANNEL)
+        except OSError:  # the program has closed it
+            pass
+
+    def of_fork(self):
+        """Whether this is a child that the program has forked: it ends as any process, and nobody waits for it."""
+        return self.owner not in (None, os.getpid())
 
     def send(self, kind, payload):
-        if self.fd is None:
+        if self.fd is None or self.of_fork():  # C code forks without calling `leave`
             return
         data = b"%s %d\n%s" % (kind, len(payload), payload)
         try:
@@ -51,7 +72,7 @@ class Channel:
             self.fd = None
 
 
-channel = Channel(None)
+channel = Channel()
 excepthook = sys.__excepthook__
 stack = hearth_frames.Stack()
 
@@ -109,7 +130,7 @@ def declared_encoding(text):
 def program_frames(source, frames):
     """A traceback from the program's first frame on, without the driver's."""
     first = frames
-    while first is not None and first.tb_frame.f_code.co_filename != source.name:
+    while first is not None and first.tb_frame.f_code.co_filename != getattr(source, "name", None):
         first = first.tb_next
     rest = []
     each = first or frames
@@ -250,6 +271,8 @@ def tell_uncaught(source, error):
     text = describe(source, error)
     report(error, text)
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
     hook = getattr(sys, "excepthook", None)
     if hook is excepthook:
         if not print_error(text):
@@ -454,7 +477,7 @@ def run(source, module, cells=None):
             (displayhook if hook is sys.__displayhook__ else hook)(value)
     except BaseException as error:
         ended_by = error
-    if "matplotlib.pyplot" in sys.modules:
+    if "matplotlib.pyplot" in sys.modules and not channel.of_fork():
         results().end_run()
     return ended_by
 
@@ -473,14 +496,14 @@ def main_module(source):
     return module
 
 
-def place_itself(path=None):
-    """What an interpreter notes at its start of its place, and of its program's file."""
+def place_itself(name, has_file=True):
+    """What an interpreter notes at its start of its program and of its place."""
     here = posix.getcwd()
-    if path is not None:
-        sys.argv = [path]
-        sys.orig_argv = [*sys.orig_argv[:1], path]
-        if not getattr(sys.flags, "safe_path", False):
-            sys.path[0] = here
+    sys.argv = [name]
+    if hasattr(sys, "orig_argv"):
+        sys.orig_argv = [*sys.orig_argv[:1], name]
+    if has_file and not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = here
     processes = sys.modules.get("multiprocessing.process")
     if processes is not None:  # imported ahead, elsewhere
         processes.ORIGINAL_DIR = here

@@ -16,9 +16,7 @@ import hearth_program as program  # noqa: E402
 def main(path):
     fd = int(os.environ.pop("HEARTH_CHANNEL", "0"))
     if fd > 0:
-        os.dup2(fd, program.CHANNEL, inheritable=False)
-        os.close(fd)
-        program.channel.fd = program.CHANNEL
+        program.channel.open(fd)
     program.set_up()
     with open(path, "rb") as file:
         source = program.Source(os.path.basename(path), file.read(), path)

@@ -37,6 +37,7 @@ from hearth_program import CHANNEL
 SOCKET = 3
 PR_SET_SECCOMP, MODE_FILTER = 22, 2
 RLIMIT_LOCKS = 10
+HEAD = 16384  # of work, with the environment of nearly every run
 FILTER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/mark.bpf"
 REHEARSED = b"""
 import sys
@@ -61,13 +62,6 @@ def load_filter():
     return Filter(len(code) // 8, code)
 
 
-def reseed():
-    """Random numbers must not be those of a sister; the standard library's own sees to it itself."""
-    numbers = sys.modules.get("numpy.random")
-    if hasattr(numbers, "seed"):
-        numbers.seed()
-
-
 def be_found(label, mark_filter):
     """Puts the mark on, for good."""
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # while not dumpable, the file belongs to root
@@ -81,20 +75,30 @@ def be_found(label, mark_filter):
 
 
 def rehearse():
-    """Goes the whole way of a run with its output going nowhere."""
+    """Goes the way of a run with its output going nowhere, but for what would outlast it."""
     saved = [os.dup(number) for number in (1, 2)]
     interpreter.leave_output()
     program.channel.fd = 1
     env = interpreter.environment()
     fields = [b"0", b"run", b".", b"main.py", b"", b"%d" % len(env), *env, REHEARSED, b""]
+    user_packages, interpreter.USER_PACKAGES = interpreter.USER_PACKAGES, None
     for _ in range(2):
         work = interpreter.Work(b"\0".join(fields))
         source = program.Source(work.name, work.code, "/" + work.name)
-        module = program.main_module(source)
+        program.main_module(source)
         before = interpreter.processor_time()
+        interpreter.is_for_another(b"\0".join(fields))
         interpreter.begin(work)
-        program.run(source, module)
-        interpreter.done(interpreter.finalize(module, rehearsal=True), before)
+        program.place_itself(source.name)
+        interpreter.run(source)
+        interpreter.hold_interrupts()
+        sys.path[0] = ""
+        shown = sys.meta_path, sys.stdin, sys.stdout, sys.stderr
+        interpreter.take_apart()
+        sys.meta_path, sys.stdin, sys.stdout, sys.stderr = shown
+        interpreter.had_no_children(resource.getrusage(resource.RUSAGE_CHILDREN))
+        interpreter.done(interpreter.flush(), before)
+    interpreter.USER_PACKAGES = user_packages
     for number, fd in zip((1, 2), saved):
         os.dup2(fd, number)
         os.close(fd)
@@ -102,33 +106,47 @@ def rehearse():
     gc.freeze()
 
 
-def be_child(label, fds, mark_filter):
-    signal.pthread_sigmask(signal.SIG_BLOCK, interpreter.INTERRUPT)
+def be_new():
+    """Renews what modules took for the zygote's whole life and an interpreter has of its own."""
+    thread = sys.modules.get("threading")
+    if hasattr(getattr(thread, "_main_thread", None), "_set_native_id"):
+        thread._main_thread._set_native_id()
+    process = sys.modules.get("multiprocessing.process")
+    if process is not None:
+        process.current_process().authkey = os.urandom(32)
+    if "uuid" in sys.modules:
+        sys.modules["uuid"]._node = None
+
+
+def be_child(label, fds, zygote):
+    interpreter.hold_interrupts()
     signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGCHLD, zygote.child_handler)
     os.setsid()
     channel, *standard = fds
     for number, fd in enumerate(standard):
         os.dup2(fd, number)
-    interpreter.open_channel(channel)
+    program.channel.open(channel)
     os.closerange(3, CHANNEL)
-    be_found(label, mark_filter)
-    reseed()
+    be_found(label, zygote.filter)
+    be_new()
+    if zygote.generators is not None:
+        zygote.generators.reseed()
     if not select.select([CHANNEL], [], [], 0)[0]:  # nobody waits for it
         rehearse()
+    channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, CHANNEL)
     program.channel.send(b"ready", b"")
-    select.select([CHANNEL], [], [])
-    kind, folder = interpreter.glance()
-    if interpreter.outdated() or interpreter.shadowed(folder):
-        interpreter.give_way(kind)
-    work = interpreter.wait_for_work()
+    head = channel.recv(HEAD, socket.MSG_PEEK)
+    if interpreter.is_for_another(head):
+        interpreter.give_way(head)
+    work = interpreter.receive()
     if work is not None:
         interpreter.take_up(work)
 
 
 class Zygote:
-    def __init__(self):
+    def __init__(self, generators):
+        self.generators = generators
         self.socket = socket.socket(fileno=SOCKET)
         self.filter = load_filter()
         self.wake_read, self.wake_write = os.pipe()
@@ -137,11 +155,21 @@ class Zygote:
 
     def prepare(self, modules):
         gc.disable()
-        for name in modules:
-            try:
-                __import__(name)
-            except BaseException as error:
-                self.say(b"failed", "%s: %s: %s" % (name, type(error).__name__, error))
+        variables = set()
+        look_up = os._Environ.__getitem__
+
+        def noted_look_up(environ, name):
+            variables.add(os.fsencode(name) if isinstance(name, str) else name)
+            return look_up(environ, name)
+
+        os._Environ.__getitem__ = noted_look_up
+        self.import_all(modules)
+        os._Environ.__getitem__ = look_up
+        interpreter.read_variables = frozenset(variables)
+        if self.generators is not None:
+            self.generators.settle()
+        self.child_handler = signal.getsignal(signal.SIGCHLD) or signal.SIG_DFL
+        interpreter.interrupt_handler = signal.getsignal(signal.SIGINT) or signal.default_int_handler
         gc.collect()
         gc.freeze()
         gc.enable()
@@ -149,6 +177,13 @@ class Zygote:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
         self.say(b"ready")
+
+    def import_all(self, modules):
+        for name in modules:
+            try:
+                __import__(name)
+            except BaseException as error:
+                self.say(b"failed", "%s: %s: %s" % (name, type(error).__name__, error))
 
     def say(self, kind, text=""):
         payload = text.encode("utf-8", "replace")[:4000]
@@ -181,7 +216,7 @@ class Zygote:
             pid = None
         if pid == 0:
             try:
-                be_child(label, fds, self.filter)
+                be_child(label, fds, self)
             finally:
                 os._exit(125)
         for fd in fds:
@@ -207,14 +242,21 @@ class Zygote:
 
 def main():
     libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    modules = sys.argv[1:]
+    generators = None
+    if modules:
+        from hearth_generators import Generators
+
+        generators = Generators()
+    sys.argv = [""]
     sys.path[0] = ""
     program.set_up()
-    zygote = Zygote()
+    zygote = Zygote(generators)
     before = interpreter.imported_packages()  # by what each interpreter reads at its start
-    zygote.prepare(sys.argv[1:])
+    zygote.prepare(modules)
     program.forget({name for name in sys.modules if not name.startswith("hearth_")})
     interpreter.ahead = interpreter.could_shadow(PLAIN)
-    interpreter.known_modules = frozenset(sys.modules)
+    interpreter.last_known_module = list(sys.modules)[-1]
     interpreter.known_packages = interpreter.imported_packages() - before
     interpreter.known_environment = interpreter.environment()
     zygote.serve()

@@ -77,6 +77,7 @@ const char* Context::startCold(std::vector<std::string> argv, gid_t label) {
     label_ = label;
     DriverListener& self = *this;
     channel_ = std::make_unique<DriverChannel>(loop_, self, std::move(ours));
+    channel_->hearOne();
     pid_ = spawned.pid;
     began(std::move(spawned));
     return nullptr;

@@ -18,6 +18,8 @@ constexpr int kRounds = 16;
 
 DriverChannel::DriverChannel(EventLoop& loop, DriverListener& listener, Fd socket)
     : loop_(loop), listener_(&listener), socket_(std::move(socket)) {
+    const int on = 1;
+    setsockopt(socket_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
     loop_.add(socket_.get(), EPOLLIN, *this);
 }
 
@@ -77,12 +79,36 @@ void DriverChannel::flush() {
     }
 }
 
+ssize_t DriverChannel::receive(char* buffer, std::size_t size, pid_t& sender) {
+    iovec part{buffer, size};
+    // Room for nothing else: the kernel then closes descriptors that a tenant sends.
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    const ssize_t n = recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+    const cmsghdr* const c = n > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+    sender = -1;
+    if (c != nullptr && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS &&
+        c->cmsg_len == CMSG_LEN(sizeof(ucred))) {
+        ucred credentials{};
+        std::memcpy(&credentials, CMSG_DATA(c), sizeof(credentials));
+        sender = credentials.pid;
+    }
+    return n;
+}
+
 void DriverChannel::read() {
     static char buffer[65'536];  // the loop's thread only
     for (int i = 0; i < kRounds && socket_; ++i) {
-        const ssize_t n = recv(socket_.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
+        pid_t sender = -1;
+        const ssize_t n = receive(buffer, sizeof(buffer), sender);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (n < 0) refused_ = true;  // ECONNRESET: the kernel dropped unread data
+        if (n > 0 && one_ && driver_ < 0) driver_ = sender;
+        if (n > 0 && sender != driver_ && driver_ > 0) continue;
         if (n > 0) messages_.append({buffer, static_cast<std::size_t>(n)});
         std::string_view kind;
         std::string_view payload;

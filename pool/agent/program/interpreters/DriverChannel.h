@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,6 +33,9 @@ public:
     ~DriverChannel() override { close(); }
 
     void listen(DriverListener& listener) noexcept { listener_ = &listener; }
+    /// Hears from now on only the process that speaks first, which a driver does before it runs any
+    /// code: a child that the code forks has the descriptor too.
+    void hearOne() noexcept { one_ = true; }
     /// Sends in order; bytes that the socket does not take wait in memory.
     void write(std::string_view bytes);
     /// Sends one message with descriptors; needs an empty queue; false if it could not be sent.
@@ -46,10 +51,14 @@ public:
 
 private:
     void flush();
+    /// Reads once as recv() does; `sender` is the process that wrote the bytes.
+    ssize_t receive(char* buffer, std::size_t size, pid_t& sender);
 
     EventLoop& loop_;
     DriverListener* listener_;
     Fd socket_;
+    bool one_ = false;
+    pid_t driver_ = -1;  ///< the process that is heard; -1 for any
     DriverMessages messages_;
     std::string out_;
     bool waiting_ = false;  ///< for room in the socket

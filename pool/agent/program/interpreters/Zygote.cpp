@@ -122,12 +122,12 @@ void Zygote::end(std::int64_t now_ns) {
 }
 
 bool Zygote::hasReady() const noexcept {
-    return std::any_of(parked_.begin(), parked_.end(), [](const auto& p) { return p->ready; });
+    return std::any_of(parked_.begin(), parked_.end(), [](const auto& p) { return p->waits(); });
 }
 
 std::unique_ptr<Parked> Zygote::take() {
     const auto found =
-        std::find_if(parked_.begin(), parked_.end(), [](const auto& p) { return p->ready; });
+        std::find_if(parked_.begin(), parked_.end(), [](const auto& p) { return p->waits(); });
     return found == parked_.end() ? nullptr : take(found);
 }
 
@@ -174,6 +174,7 @@ bool Zygote::fork(std::int64_t now_ns) {
     if (!channel_->writeWith({line, static_cast<std::size_t>(size)}, fds, 4)) return false;
     DriverListener& self = *this;
     parked->channel = std::make_unique<DriverChannel>(loop_, self, std::move(ours));
+    parked->channel->hearOne();
     if (asked_.empty()) asked_ns_ = now_ns;
     asked_.push_back(parked->label);
     parked_.push_back(std::move(parked));
@@ -211,6 +212,7 @@ void Zygote::child(std::string_view payload) {
         owner_.forked(label, pid);
     } else {
         (*parked)->pid = pid;
+        owner_.changed();
     }
     settle();
 }

@@ -24,6 +24,8 @@ struct Parked {
     Spawned pipes;  ///< its pid is not filled in
     std::unique_ptr<DriverChannel> channel;
     bool ready = false;
+    /// True if it can take work. Its own message may come before the zygote's, which has the pid.
+    bool waits() const noexcept { return ready && pid > 0; }
 };
 
 /// One language's zygote: its process, and the children it keeps parked. The tenant shares its

@@ -63,8 +63,14 @@ TEST_CASE("a bundle shuts its sandbox in", "[unit][launcher]") {
     CHECK(json.at("linux").at("uidMappings").at(0).at("hostID") == 265'536);
     CHECK(json.at("linux").at("uidMappings").at(0).at("size") == 65'536);
     CHECK(json.at("linux").at("gidMappings") == json.at("linux").at("uidMappings"));
-    CHECK(mountAt(json, "/sys") == nullptr);
-    CHECK(mountAt(json, "/sys/fs/cgroup") == nullptr);
+    CHECK(mountAt(json, "/sys")->at("type") == "tmpfs");
+    CHECK(mountAt(json, "/sys/fs/cgroup")->at("type") == "cgroup");
+    for (const char* where : {"/sys", "/sys/fs/cgroup"}) {
+        for (const char* option : {"ro", "nosuid", "noexec", "nodev"}) {
+            INFO(where << " " << option);
+            CHECK(hasOption(*mountAt(json, where), option));
+        }
+    }
     CHECK(hasOption(*mountAt(json, "/.hearth"), "ro"));
     CHECK(hasOption(*mountAt(json, "/dev/pts"), "newinstance"));
     CHECK(mountAt(json, "/dev")->at("source") == "/run/dev");

@@ -39,9 +39,14 @@ TEST_CASE("a container has no capability, no network, no writable root and no re
     CHECK(host.at("RestartPolicy").at("Name") == "no");
     CHECK(host.at("SecurityOpt").at(0) == "no-new-privileges:true");
     const auto& masked = host.at("MaskedPaths");
-    for (const char* path : {"/sys", "/proc/kcore", "/proc/keys"}) {
+    for (const char* path : {"/sys/class", "/sys/devices", "/sys/fs/bpf", "/sys/kernel",
+                             "/proc/kcore", "/proc/keys"}) {
         CHECK(std::ranges::find(masked, Json(path)) != masked.end());
     }
+    for (const char* path : {"/sys", "/sys/fs", "/sys/fs/cgroup"}) {  // its own control group
+        CHECK(std::ranges::find(masked, Json(path)) == masked.end());
+    }
+    CHECK(host.at("CgroupnsMode") == "private");
 }
 
 TEST_CASE("a layer is mounted read-only and told to the agent", "[unit][docker]") {

@@ -336,9 +336,28 @@ TEST_CASE("an interrupt and a deadline stop the code of a context and keep its s
     CHECK(w.in("c", "x").code() == "NOT_FOUND");
 }
 
-TEST_CASE("a context that exits or is killed is gone, and says so", "[unit][agent][program]") {
+TEST_CASE("SystemExit ends a cell with its status and keeps the context",
+          "[unit][agent][program]") {
     Warm w;
-    for (const char* code : {"raise SystemExit(4)", "import os; os._exit(4)"}) {
+    REQUIRE(w.client.ask({{"op", "context"}, {"id", "c"}, {"language", "python"}}).ok);
+    CHECK(w.in("c", "import sys; x = 41").ok);
+    for (const auto& [code, status] :
+         std::map<std::string, int>{{"sys.exit(4)", 4}, {"exit()", 0}, {"quit(None)", 0}}) {
+        const Outcome o = w.in("c", code);
+        CHECK(o.result()["exitCode"] == status);
+        CHECK(o.result()["status"] == (status == 0 ? "ok" : "failed"));
+        CHECK(o.result()["contextKept"] == true);
+        CHECK(o.err.empty());
+    }
+    const Outcome text = w.in("c", "sys.exit('why')");
+    CHECK(text.result()["exitCode"] == 1);
+    CHECK(text.err == "why\n");
+    CHECK(w.in("c", "x + 1").shown().at(0)["mime"]["text/plain"] == "42");
+}
+
+TEST_CASE("a context whose process ends is gone, and says so", "[unit][agent][program]") {
+    Warm w;
+    for (const char* code : {"import os; os._exit(4)", "import os; os.close(900)\nos._exit(4)"}) {
         REQUIRE(w.client.ask({{"op", "context"}, {"id", "c"}, {"language", "python"}}).ok);
         const Outcome o = w.in("c", code);
         CHECK(o.result()["exitCode"] == 4);
@@ -357,6 +376,73 @@ TEST_CASE("a context that exits or is killed is gone, and says so", "[unit][agen
     }
     CHECK(w.client.ask({{"op", "context"}, {"id", "n8"}, {"language", "python"}}).code() ==
           "TOO_MANY");
+}
+
+TEST_CASE("only the process that the agent has started speaks for a run and a context",
+          "[unit][agent][program]") {
+    Warm w;
+    // C code forks without the interpreter's knowledge, so the child keeps the channel.
+    const std::string forger =
+        "import ctypes, os\npid = ctypes.CDLL(None).fork()\nif pid == 0:\n"
+        "    os.write(900, b'error 2\\n{}done 7\\n7 0 0 1')\n    os._exit(0)\n"
+        "os.waitpid(pid, 0)\nprint('parent done')";
+    REQUIRE(w.client.ask({{"op", "context"}, {"id", "c"}, {"language", "python"}}).ok);
+    for (const Outcome& o : {w.fresh(forger), w.in("c", forger), w.in("c", forger)}) {
+        CHECK(o.out == "parent done\n");
+        CHECK(o.result()["exitCode"] == 0);
+        CHECK(!o.result().contains("report"));
+    }
+    Bound cold;
+    REQUIRE(cold.client.ask({{"op", "context"}, {"id", "c"}, {"language", "python"}}).ok);
+    const Outcome o =
+        cold.client.ask({{"op", "exec"}, {"id", "e"}, {"context", "c"}, {"code", forger}});
+    CHECK(o.out == "parent done\n");
+    CHECK(o.result()["exitCode"] == 0);
+}
+
+TEST_CASE("generators that a module made ahead begin anew in each run, unless it has seeded them",
+          "[unit][agent][program]") {
+    const hearth::test::TempDir dir;
+    REQUIRE(chmod(dir.path().c_str(), 0777) == 0);
+    std::ofstream(dir.file("dice.py"))
+        << "import random\nfree, fixed = random.Random(), random.Random(5)\nrandom.seed(9)\n";
+    std::filesystem::create_directory(dir.file("torch"));
+    std::ofstream(dir.file("torch/__init__.py")) << R"(
+class Generator:
+    value = 1 << 40
+    def initial_seed(self): return self.value
+    def seed(self): self.value = __import__("os").getpid()
+default_generator = Generator()
+)";
+    AgentProcess agent({R"(HEARTH_IMAGE={"env":["PYTHONPATH=)" + dir.path() + R"("]})"});
+    Client client(agent.socket());
+    client.ask(hello());
+    const Outcome prewarmed =
+        client.ask({{"op", "prewarm"},
+                    {"languages", {{"python", {{"imports", {"dice", "torch"}}}}}},
+                    {"waitMs", 20'000}});
+    REQUIRE(prewarmed.body["failed"].empty());
+    REQUIRE(client.ask(bindRequest()).ok);
+    std::set<std::string> free;
+    std::set<std::string> fixed;
+    for (int i = 0; i < 60 && free.size() < 3; ++i) {
+        const Outcome o = client.ask({{"op", "exec"},
+                                      {"id", "e" + std::to_string(i)},
+                                      {"language", "python"},
+                                      {"code",
+                                       "import dice, torch, random, os\n"
+                                       "torch = torch.default_generator.initial_seed()\n"
+                                       "print(dice.free.random(), torch == os.getpid())\n"
+                                       "import sys; print(dice.fixed.random(), random.random(), "
+                                       "file=sys.stderr)"},
+                                      {"timeoutMs", 20'000}});
+        if (o.result().value("interpreter", "") != "zygote") continue;
+        CHECK(o.out.find(" True\n") != std::string::npos);
+        CHECK(free.insert(o.out).second);
+        fixed.insert(o.err);
+    }
+    CHECK(free.size() == 3);
+    CHECK(fixed == std::set<std::string>{"0.6229016948897019 0.46300735781502145\n"});
 }
 
 TEST_CASE("contexts are told in hello and work without a zygote", "[unit][agent][program]") {
