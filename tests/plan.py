@@ -67,6 +67,8 @@ FILES = [
     (r"^tests/(second_try|reasons)\.py$", "unit server/start"),
     (r"^tests/server/mcp/conformance/", "server/conformance"),
     (r"^tests/server/mcp/", "server/mcp/clients"),
+    (r"^tests/server/programs/", "server/differential"),
+    (r"^tests/server/notebook\.txt$", "server/notebook"),
     (r"^tests/server/run$", "server"),
     (r"^sandbox_images/polyglot/", "server/polyglot"),
     (r"^sandbox_images/", "kernel server crash security"),

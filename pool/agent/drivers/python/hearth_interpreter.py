@@ -327,7 +327,7 @@ def exit_status(error):
     if error.code is None:
         return 0
     if isinstance(error.code, int):
-        return error.code & 0xFF
+        return error.code & 0xFF if -(1 << 63) <= error.code < 1 << 63 else 0xFF  # as of a C long
     print(error.code, file=sys.stderr)
     return 1
 

@@ -208,6 +208,8 @@ def describe(source, error):
             limit = getattr(sys, "tracebacklimit", PRINTED_FRAMES)
             limit = max(limit, 0) if isinstance(limit, int) else PRINTED_FRAMES
             frames = last_frames(error.__traceback__, limit)
+            if isinstance(error, SyntaxError) and error.text is None and error.filename == source.name:
+                error.text = traceback.linecache.getline(source.name, error.lineno)
             text = "".join(traceback.format_exception(type(error), error, frames, limit=-limit))
         except Exception:
             text = None  # it may have replaced what that needs
@@ -471,7 +473,8 @@ def run(source, module, cells=None):
         else:
             value = stack.call(eval, codes, (module.__dict__,) * len(codes))
         if value is not None:
-            sys.displayhook(value)
+            hook = sys.displayhook
+            (displayhook if hook is sys.__displayhook__ else hook)(value)
     except BaseException as error:
         ended_by = error
     if "matplotlib.pyplot" in sys.modules and not channel.of_fork():
@@ -514,9 +517,8 @@ def forget(modules):
 
 def set_up():
     """What differs from a plain interpreter, before any code runs."""
-    sys.displayhook = displayhook
     builtins.display = display
     sys.meta_path.insert(0, Hooks())
-    sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
-    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
-    sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors=stream.errors)
+    sys.stdout.reconfigure(line_buffering=True)

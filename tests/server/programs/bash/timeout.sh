@@ -1,0 +1,6 @@
+# timeout ends a command, with 124, or with the signal.
+# Also as a cell of a context.
+timeout 0.2 sleep 10; echo $?
+{ timeout -s KILL 0.2 sleep 10; } 2>/dev/null; echo $?
+timeout 5 sh -c 'exit 3'; echo $?
+timeout 0.2 sh -c 'trap "echo caught; exit 7" TERM; sleep 5 & wait'; echo $?

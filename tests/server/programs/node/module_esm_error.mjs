@@ -1,0 +1,3 @@
+// An uncaught error in a module.
+const value = await Promise.resolve(null);
+export const name = value.name;

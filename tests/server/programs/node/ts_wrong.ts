@@ -1,0 +1,3 @@
+// TypeScript that does not parse says so, and nothing runs.
+console.log('never');
+const x: = 1;

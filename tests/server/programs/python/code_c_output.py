@@ -1,0 +1,6 @@
+# What C code writes by printf comes out at the program's end.
+import ctypes
+
+libc = ctypes.CDLL(None)
+print("from Python", flush=True)
+libc.printf(b"from C %d\n", 5)

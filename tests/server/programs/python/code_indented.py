@@ -1,0 +1,2 @@
+# A whole program that is indented is an error.
+    print("indented")

@@ -1,0 +1,7 @@
+# What the compiler's second pass finds has its line too.
+# Also as a cell of a context.
+def f():
+    def g():
+        nonlocal missing
+        missing = 1
+    return g

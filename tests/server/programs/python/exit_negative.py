@@ -1,0 +1,2 @@
+# A negative status is taken modulo 256.
+raise SystemExit(-2)

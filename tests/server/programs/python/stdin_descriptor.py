@@ -1,0 +1,3 @@
+# Descriptor 0 can be opened as a file, as contests do.
+values = list(map(int, open(0).read().split()))
+print(max(values), min(values), sum(values))
