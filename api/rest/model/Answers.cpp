@@ -324,11 +324,12 @@ Schema tokenSchema() {
     return tokenFields().example(tokenExample()).named("Token");
 }
 
+// Not "NewToken": a generator for Go makes a function of that name for "Token".
 Schema newTokenSchema() {
     return tokenFields()
         .required("token", text().describe("Shown this once; only its hash is kept"))
         .example(newTokenExample())
-        .named("NewToken");
+        .named("IssuedToken");
 }
 
 Schema usageSchema() {
