@@ -54,7 +54,8 @@ public:
                             ? kLongInteger
                             : "a number is too large at byte " + std::to_string(position));
         }
-        if (token == "N" || token == "I" || token == "-I")
+        // The token may begin before the value; "\\N" is a bad escape in a text.
+        if ((token.ends_with('N') || token.ends_with('I')) && !token.ends_with("\\N"))
             return fail("NaN and infinity are no JSON numbers");
         return fail("not valid JSON at byte " + std::to_string(position));
     }
