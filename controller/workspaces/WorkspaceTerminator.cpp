@@ -215,16 +215,16 @@ void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, En
                                  const TraceContext& trace, std::optional<double> lag_seconds) {
     const WorkspaceFacts& facts = workspace->facts();
     const TimePoint begin = history_.clock.now();
+    const std::int64_t ended_ms = toUnixMillis(history_.clock.wall());
     usage_.ended(*workspace);
-    table_.erase(*workspace);
+    table_.erase(*workspace, ended_ms);
     workspace->giveUpDetached();
     broker_.close(facts.sandbox);
     const std::size_t contexts = workspace->contexts().clear();
     if (contexts > 0) {
         history_.metrics.contextEnded(facts.pool, "workspace", static_cast<double>(contexts));
     }
-    history_.journal.ended(facts.id, toUnixMillis(history_.clock.wall()), kEndReasons.of(reason),
-                           facts.sandbox);
+    history_.journal.ended(facts.id, ended_ms, kEndReasons.of(reason), facts.sandbox);
     history_.metrics.reclaim(facts.pool, reason, lag_seconds);
     history_.metrics.workspaces(facts.pool, static_cast<double>(table_.countOf(facts.pool)));
     history_.events.publish(

@@ -2,6 +2,7 @@
 
 #include "base/Clock.h"
 #include "base/Units.h"
+#include "controller/contract/ResultForms.h"
 
 namespace hearth::rest {
 namespace {
@@ -63,7 +64,7 @@ Json workspaceJson(const controller::WorkspaceView& view, const std::string& tra
 }
 
 Json resultJson(const controller::Result& result) {
-    return {{"main", result.main}, {"mime", result.mime()}};
+    return controller::documentOf(result);
 }
 
 Json contextJson(const controller::ContextView& view) {

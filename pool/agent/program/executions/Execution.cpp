@@ -12,6 +12,7 @@
 #include <cstdio>
 
 #include "pool/agent/program/process/BusError.h"
+#include "pool/agent/protocol/OutputCut.h"
 
 namespace hearth::agent {
 
@@ -190,6 +191,21 @@ void Execution::startHosted(ExecutionHost& host, Spawned pipes, gid_t label, Mar
     label_ = label;
     pid_ = pipes.pid;
     began(std::move(pipes));
+}
+
+void Execution::precede(const OutputLog& earlier) {
+    const OutputCut shown(earlier);
+    for (std::uint64_t at = 0;;) {
+        const OutputLog::Chunk chunk = shown.read(at, earlier.limit());
+        if (chunk.bytes.empty()) break;
+        if (chunk.offset > at) {
+            lost_bytes_ = chunk.offset - at;
+            log_.append(chunk.channel, "[… " + std::to_string(lost_bytes_) +
+                                           " bytes before this run were not kept …]\n");
+        }
+        log_.append(chunk.channel, chunk.bytes);
+        at = chunk.offset + chunk.bytes.size();
+    }
 }
 
 void Execution::began(Spawned spawned) {
@@ -468,7 +484,9 @@ void Execution::finish() {
     if (channel_) channel_->close();
     loop_.bury(std::move(channel_));
     // Control characters become six times longer in JSON; a result must fit into a frame.
-    if (JsonValue(report_).dump().size() > kMaxPayload / 2) report_.clear();
+    if (JsonValue(report_).dump().size() > kMaxPayload / 2) {
+        report_ = R"({"name":"Error","message":"its report is too long"})";
+    }
     scratch_.reset();
     wroteOff(input_);
     for (std::unique_ptr<Pipe>* pipe : {&output_, &errors_}) {
@@ -575,7 +593,8 @@ JsonValue Execution::result() const {
     r.set("maxRssBytes",
           static_cast<std::int64_t>(std::max(usage_.ru_maxrss, preparation_usage_.ru_maxrss)) *
               1'024);
-    r.set("outputBytes", log_.total()).set("droppedBytes", log_.dropped());
+    r.set("outputBytes", log_.total() + lost_bytes_);
+    r.set("droppedBytes", log_.dropped() + lost_bytes_);
     r.set("interpreter", nameOf(interpreter_)).set("resultBytes", results_.size());
     r.set("droppedResults", results_.dropped());
     if (interpreter_ == Interpreter::Context) r.set("contextKept", !host_lost_);

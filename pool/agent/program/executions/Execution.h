@@ -110,6 +110,8 @@ public:
     /// Runs in the process of a context, which continues afterwards. `pipes` are copies for this
     /// execution; messages on the context's channel are passed on to driver().
     void startHosted(ExecutionHost& host, Spawned pipes, gid_t label, Mark mark);
+    /// Takes the output that came before it in its context; call before it starts.
+    void precede(const OutputLog& earlier);
     void driver(std::string_view kind, std::string_view payload);
     /// The context has died, and this execution with it.
     void hostDied(int status, const rusage& usage);
@@ -191,6 +193,7 @@ private:
     std::unique_ptr<Preparation> preparation_;
     rusage preparation_usage_{};
     OutputLog log_;
+    std::uint64_t lost_bytes_ = 0;  ///< before it in its context, not kept
     ResultLog results_;
     Interpreter interpreter_ = Interpreter::None;
     std::unique_ptr<DriverChannel> channel_;
