@@ -33,14 +33,14 @@ CELLS = [
     "import sys\nsys.exit(3)",
     "'the kernel is still there'",
 ]
-RUNNER = """import json, nbformat
+RUNNER = """import nbformat
 from nbclient import NotebookClient
 
 with open("in.ipynb") as file:
     notebook = nbformat.read(file, as_version=4)
 NotebookClient(notebook, timeout=60, kernel_name="python3", allow_errors=True, record_timing=False).execute()
 nbformat.write(notebook, "out.ipynb")
-print(sum(len(cell.outputs) for cell in notebook.cells if cell.cell_type == "code"), "outputs")
+print("executed")
 """
 
 
