@@ -72,8 +72,8 @@ void SandboxReconciler::destroy(const pool::SandboxId& id) {
     supply_.gpus.drop(id);
     agents_.takeLoss(id);
     starter_.forget(id);
-    fleet_.marks.clear(id);
     fleet_.warm.remove(id);
+    fleet_.marks.clear(id);  // last: WorkspaceTerminator::retire may have marked it meanwhile
 }
 
 }  // namespace hearth::controller

@@ -186,7 +186,10 @@ bool WorkspaceTerminator::endExpected(const pool::SandboxId& sandbox, EndReason 
 bool WorkspaceTerminator::retire(const pool::Member& member, EndReason reason,
                                  const TraceContext& trace, const std::string& why) {
     fleet_.marks.set(member.id);  // only this can fail, and then nothing has happened
-    if (!fleet_.warm.retire(member.id)) return false;
+    if (!fleet_.warm.retire(member.id)) {
+        if (!fleet_.warm.find(member.id)) fleet_.marks.clear(member.id);  // destroyed meanwhile
+        return false;
+    }
     fleet_.marks.end(member.id, static_cast<std::uint8_t>(reason));
     history_.events.publish(
         {.type = "sandbox.retired",
