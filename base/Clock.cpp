@@ -1,8 +1,8 @@
 #include "base/Clock.h"
 
-#include <array>
-#include <cstdio>
 #include <ctime>
+
+#include "base/Units.h"
 
 namespace hearth {
 
@@ -33,23 +33,15 @@ void ManualClock::advance(std::chrono::nanoseconds by) {
 }
 
 std::string formatRfc3339(WallTime time) {
-    const std::int64_t millis = toUnixMillis(time);
-    const auto seconds = static_cast<std::time_t>(millis / 1000);
-    std::tm parts{};
-    ::gmtime_r(&seconds, &parts);
-    std::array<char, 64> text{};
-    std::snprintf(text.data(), text.size(), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
-                  parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
-                  parts.tm_min, parts.tm_sec, static_cast<int>(millis % 1000));
-    return text.data();
+    return formatUnixMillis(toUnixMillis(time));
 }
 
 std::int64_t toUnixMillis(WallTime time) {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+    return std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
 WallTime fromUnixMillis(std::int64_t millis) {
-    return WallTime(std::chrono::milliseconds(millis));
+    return nearestWallTime(std::chrono::milliseconds(millis));
 }
 
 double toMillis(std::chrono::nanoseconds d) {

@@ -21,7 +21,10 @@ public:
     bool boolean(bool value) override { return put(Json(value)); }
     bool number_integer(number_integer_t value) override { return put(Json(value)); }
     bool number_unsigned(number_unsigned_t value) override { return put(Json(value)); }
-    bool number_float(number_float_t value, const string_t&) override { return put(Json(value)); }
+    bool number_float(number_float_t value, const string_t& text) override {
+        if (!limits_.lenient && isInteger(text)) return fail(kLongInteger);
+        return put(Json(value));
+    }
     bool string(string_t& value) override { return put(Json(std::move(value))); }
     bool binary(binary_t&) override { return false; }
 
@@ -44,8 +47,16 @@ public:
         return true;
     }
 
-    bool parse_error(std::size_t position, const std::string&,
-                     const nlohmann::detail::exception&) override {
+    bool parse_error(std::size_t position, const std::string& token,
+                     const nlohmann::detail::exception& error) override {
+        if (error.id == kOutOfRange) {
+            return fail(isInteger(token)
+                            ? kLongInteger
+                            : "a number is too large at byte " + std::to_string(position));
+        }
+        // The token may begin before the value; "\\N" is a bad escape in a text.
+        if ((token.ends_with('N') || token.ends_with('I')) && !token.ends_with("\\N"))
+            return fail("NaN and infinity are no JSON numbers");
         return fail("not valid JSON at byte " + std::to_string(position));
     }
 
@@ -62,6 +73,12 @@ private:
         std::unordered_set<std::string> keys = {};  ///< filled only for an object with many
     };
     static constexpr std::size_t kFewKeys = 16;
+    static constexpr int kOutOfRange = 406;  ///< nlohmann's number of this error
+    static constexpr const char* kLongInteger = "an integer has more than 64 bits";
+
+    static bool isInteger(std::string_view number) {
+        return number.find_first_of(".eE") == std::string_view::npos;
+    }
 
     /// True if the object already has the key. For few keys a linear search is faster than a set.
     bool stands(Level& level, const std::string& key) const {

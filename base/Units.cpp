@@ -1,9 +1,11 @@
 #include "base/Units.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <limits>
 
 namespace hearth {
@@ -140,6 +142,21 @@ std::string formatFileMode(unsigned mode) {
     std::string octal;
     for (int shift = 9; shift >= 0; shift -= 3) octal.push_back(kDigits[(mode >> shift) & 7U]);
     return octal;
+}
+
+std::string formatUnixMillis(std::int64_t millis) {
+    constexpr std::int64_t kFirst = -62'167'219'200'000;  // the beginning of the year 0
+    constexpr std::int64_t kLast = 253'402'300'799'999;   // the end of the year 9999
+    const std::chrono::milliseconds at(std::clamp(millis, kFirst, kLast));
+    const auto whole = std::chrono::floor<std::chrono::seconds>(at);
+    const std::time_t seconds = whole.count();
+    std::tm parts{};
+    ::gmtime_r(&seconds, &parts);
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
+                  parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
+                  parts.tm_min, parts.tm_sec, static_cast<int>((at - whole).count()));
+    return text.data();
 }
 
 }  // namespace hearth

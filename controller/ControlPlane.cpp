@@ -29,7 +29,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       table(quotas),
       broker(options.egress, on.log, on.metrics, on.clock, on.tracer),
       usage(table, on.runtime, broker, quotas, history),
-      endings(table, warm, on.runtime, work, history, broker, usage),
+      endings(table, fleet, epoch, work, history, broker, usage),
       layer_builder(on.runtime, on.poller, broker, epoch, options.layers, on.log, on.clock),
       layers(on.runtime, options.layer_builder != nullptr ? *options.layer_builder : layer_builder,
              LayerLocks(options.layers), specs, work, breaker, history),
@@ -43,6 +43,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       pool_reconciler(specs, supply, endings, layers, options.disk, statuses, history),
       gpu_reconciler(on.runtime, supply, specs, endings, history),
       probes(warm, endings, work, history),
+      files(table, warm, endings, on.runtime, history),
       claims(table, supply, epoch, fleet, endings, history, broker),
       image_gateway(options.deny, options.proxy, {on.log, on.metrics, on.clock, on.tracer}),
       images(on.runtime, image_gateway, options.insecure_registries, events, on.log),
@@ -119,12 +120,13 @@ void ControlPlane::handleWork() {
     });
     loop.handle(WorkKind::Usage, [this](const Name&) {
         usage.look();
-        return ReconcileResult::after(kMeasureEvery);
+        return ReconcileResult::after(UsageMeter::pause());
     });
     loop.handle(WorkKind::Gpu, [this](const Name& uuid) { return gpu_reconciler.scrub(uuid); });
     loop.handle(WorkKind::Gpus, [this](const Name&) { return gpu_reconciler.look(); });
     loop.handle(WorkKind::Probe, [this](const Name& id) { return probes.probe(id); });
     loop.handle(WorkKind::Probes, [this](const Name&) { return probes.look(); });
+    loop.handle(WorkKind::Files, [this](const Name&) { return files.look(); });
     loop.handle(WorkKind::Sweep, [this](const Name&) { return orphans.sweep(); });
 }
 
@@ -135,7 +137,8 @@ void ControlPlane::begin() {
     for (const PoolPtr& pool : specs.all()) work.add({WorkKind::Pool, pool->name});
     for (const WorkKind kind :
          {WorkKind::Overdue, WorkKind::Images, WorkKind::Layers, WorkKind::Artifacts,
-          WorkKind::Sweep, WorkKind::Measure, WorkKind::Usage, WorkKind::Gpus, WorkKind::Probes}) {
+          WorkKind::Sweep, WorkKind::Measure, WorkKind::Usage, WorkKind::Gpus, WorkKind::Probes,
+          WorkKind::Files}) {
         work.add({kind, "all"});
     }
     work.addAfter({WorkKind::Orphans, "all"}, kOrphanSweep);
@@ -146,6 +149,9 @@ Recovery::Outcome ControlPlane::recover() {
     gpus.recover(found);
     gpus.look();
     Recovery::Outcome outcome = recovery.run(std::move(found), patience);
+    endings.endMarked();
+    // Another replica's ends: their agents were told.
+    if (foundation.runtime.inCluster()) reclaimer.sweep();
     for (const pool::SandboxId& id : outcome.silent) work.add({WorkKind::Suspect, id});
     return outcome;
 }

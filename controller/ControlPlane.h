@@ -36,6 +36,7 @@
 #include "controller/quota/QuotaLedger.h"
 #include "controller/reconcile/AgentConnector.h"
 #include "controller/reconcile/GpuReconciler.h"
+#include "controller/reconcile/OpenFilesWatch.h"
 #include "controller/reconcile/OrphanSweep.h"
 #include "controller/reconcile/PoolDependencies.h"
 #include "controller/reconcile/PoolReconciler.h"
@@ -151,6 +152,7 @@ struct ControlPlane {
     PoolReconciler pool_reconciler;
     GpuReconciler gpu_reconciler;
     ReadyProbe probes;
+    OpenFilesWatch files;
     Claimer claims;
     const broker::ImageGateway image_gateway;
     ImageFetcher images;

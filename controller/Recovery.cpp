@@ -522,16 +522,16 @@ void Recovery::adoptContexts(const std::shared_ptr<Workspace>& workspace,
 }
 
 void Recovery::closeHistory() {
-    std::vector<std::string> open;
+    std::vector<std::pair<std::string, pool::SandboxId>> open;
     history_.journal.flush(std::chrono::seconds(5));
     history_.journal.read([&](Database& database) {
-        Statement row(database, "SELECT id FROM workspaces WHERE ended_ms IS NULL");
-        while (row.step()) open.push_back(row.text(0));
+        Statement row(database, "SELECT id, sandbox FROM workspaces WHERE ended_ms IS NULL");
+        while (row.step()) open.emplace_back(row.text(0), row.text(1));
     });
-    for (const std::string& id : open) {
-        if (!table_.find(id) && !table_.expectedWorkspace(id))
-            history_.journal.ended(id, toUnixMillis(history_.clock.wall()),
-                                   kEndReasons.of(EndReason::Lost));
+    for (const auto& [id, sandbox] : open) {
+        if (table_.find(id) || table_.expectedWorkspace(id)) continue;
+        const EndReason reason = markedEnd(fleet_.marks, sandbox).value_or(EndReason::Lost);
+        history_.journal.ended(id, toUnixMillis(history_.clock.wall()), kEndReasons.of(reason));
     }
 }
 

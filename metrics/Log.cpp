@@ -16,16 +16,21 @@ namespace {
 
 constexpr char kDelete = 0x7F;
 
-/// Escapes as in JSON; readers of logfmt know no other escapes.
+/// Escapes as in JSON; readers of logfmt know no other escapes. Also escapes what a terminal obeys
+/// or does not show.
 void appendQuoted(std::string& line, std::string_view value) {
     line.push_back('"');
-    for (std::size_t end = value.find(kDelete); end != std::string_view::npos;
-         end = value.find(kDelete)) {
-        appendJsonText(line, value.substr(0, end));
-        line.append("\\u007f");
-        value.remove_prefix(end + 1);
+    std::size_t from = 0;
+    for (std::size_t at = 0; at < value.size(); ++at) {
+        if (value[at] >= 0 && value[at] < kDelete) continue;
+        const std::size_t unseen = unseenAt(value.substr(at));
+        if (unseen == 0) continue;
+        appendJsonText(line, value.substr(from, at - from));
+        appendEscape(line, codePointOf(value.substr(at, unseen)));
+        from = at + unseen;
+        at = from - 1;
     }
-    appendJsonText(line, value);
+    appendJsonText(line, value.substr(from));
     line.push_back('"');
 }
 

@@ -121,6 +121,16 @@ npm_registry() {
     cat "$2"
 }
 
+# file_host INDEX: where the index's files are, if that is another host. pip of this machine trusts it, so the mirror may,
+# whatever its address is here.
+file_host() {
+    local url
+    url=$(PIP_BREAK_SYSTEM_PACKAGES=1 python3 -m pip install --dry-run --ignore-installed --no-deps --quiet --retries 0 --timeout 5 \
+        --index-url "$1" --report - six 2>/dev/null | sed -n 's#^ *"url": "\(https*://[^"]*\)".*#\1#p' | head -n 1 || true)
+    url=$(without_login "$url" | cut -d/ -f3)
+    [[ -z $url || $url == "$(without_login "$1" | cut -d/ -f3)" ]] || echo "$url"
+}
+
 # without_login TEXT: with its URLs as they may be shown.
 without_login() {
     sed -E 's#//[^/@ ]*@#//#g' <<<"$1"
@@ -137,6 +147,7 @@ make_pool() {
     "$repo/sandbox_images/default_pool" --mirror >"$pool"
     export HEARTH_MIRROR_PYPI=${given_pypi:-${HEARTH_MIRROR_PYPI:-$(python_index)}}
     export HEARTH_MIRROR_NPM=${given_npm:-${HEARTH_MIRROR_NPM:-$(npm_registry "$2/images/python" "$2/npm-default")}}
+    export HEARTH_MIRROR_HOSTS=${HEARTH_MIRROR_HOSTS:-$(file_host "$HEARTH_MIRROR_PYPI")}
     echo "==> sandboxes install packages by pip and uv from $(without_login "${HEARTH_MIRROR_PYPI:-nowhere}"), by npm from" \
         "$(without_login "${HEARTH_MIRROR_NPM:-nowhere}"), and reach nothing else; --no-mirror shuts this way, too"
 }

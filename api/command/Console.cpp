@@ -1,9 +1,9 @@
 #include "api/command/Console.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "base/JsonText.h"
 
 namespace hearth::cli {
 namespace {
@@ -14,36 +14,13 @@ std::size_t width(std::string_view text) {
         text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
-/// The length in bytes of a control character at the beginning of `text`, 0 if there is none. Some
-/// terminals obey U+0080 to U+009F; U+202A to U+202E and U+2066 to U+2069 show a text in an order
-/// other than its own.
-std::size_t controlAt(std::string_view text) {
-    const auto byte = [&](std::size_t i) {
-        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-    };
-    if (byte(0) < 0x20U || byte(0) == 0x7FU) return 1;
-    if (byte(0) == 0xC2U) return byte(1) < 0xA0U ? 2 : 0;
-    if (byte(0) != 0xE2U) return 0;
-    const bool embedding = byte(1) == 0x80U && byte(2) >= 0xAAU && byte(2) <= 0xAEU;
-    const bool isolate = byte(1) == 0x81U && byte(2) >= 0xA6U && byte(2) <= 0xA9U;
-    return embedding || isolate ? 3 : 0;
-}
-
-/// Decodes at most three bytes of UTF-8.
-unsigned codePoint(std::string_view bytes) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-    if (bytes.size() == 1) return byte(0);
-    if (bytes.size() == 2) return (byte(0) & 0x1FU) << 6U | (byte(1) & 0x3FU);
-    return (byte(0) & 0x0FU) << 12U | (byte(1) & 0x3FU) << 6U | (byte(2) & 0x3FU);
-}
-
 template <typename Write>
-std::string withoutControls(const std::string& text, const Write& write) {
+std::string withoutUnseen(const std::string& text, const Write& write) {
     std::string out;
     out.reserve(text.size());
     for (std::size_t at = 0; at < text.size();) {
         const std::string_view rest = std::string_view(text).substr(at);
-        const std::size_t length = controlAt(rest);
+        const std::size_t length = unseenAt(rest);
         if (length == 0) {
             out += rest[0];
         } else {
@@ -80,7 +57,7 @@ std::string coloured(std::string_view text, Colour colour, bool enabled) {
 }
 
 std::string printable(std::string_view text) {
-    return withoutControls(toUtf8(text), [](std::string_view) { return '?'; });
+    return withoutUnseen(toUtf8(text), [](std::string_view) { return '?'; });
 }
 
 std::string printableLines(std::string_view text) {
@@ -97,11 +74,11 @@ std::string printableLines(std::string_view text) {
 
 std::string jsonText(const Json& value, int indent) {
     const std::string text = value.dump(indent, ' ', false, Json::error_handler_t::replace);
-    return withoutControls(text, [](std::string_view control) {
+    return withoutUnseen(text, [](std::string_view control) {
         if (control == "\n") return std::string("\n");  // between lines; inside a string it is \\n
-        std::array<char, 8> escape{};
-        std::snprintf(escape.data(), escape.size(), "\\u%04x", codePoint(control));
-        return std::string(escape.data());
+        std::string escape;
+        appendEscape(escape, codePointOf(control));
+        return escape;
     });
 }
 

@@ -25,8 +25,8 @@ struct Console {
 enum class Colour { Plain, Red, Green, Yellow, Dim };
 /// `text` in that colour, or unchanged if `enabled` is false.
 std::string coloured(std::string_view text, Colour colour, bool enabled);
-/// Makes foreign text safe for a terminal: control characters and direction changes become '?', so
-/// that no value can move the cursor, forge a line or imitate another.
+/// Makes foreign text safe for a terminal: characters that it obeys or does not show become '?'
+/// (unseenAt()), so that no value can move the cursor, forge a line or imitate another.
 std::string printable(std::string_view text);
 /// The same line by line: line feeds are kept.
 std::string printableLines(std::string_view text);

@@ -91,20 +91,8 @@ std::vector<pool::Member> ClaimQueue::acquireAll(const Pool& pool, const Claiman
             const MutexLock lock(mutex_);
             refuseClosed();
             if (patience.stop.stop_requested()) throw takenBack();
-            // Claims in line come first, if one of them may take its turn.
-            Line& line = lines_[pool.name];
-            if (line.waiters.empty() || !nextOf(pool.name, line)) {
-                const FloorRule floors(warm_, quotas_, pool.name);
-                if (floors.none() || floors.leavesOthers(claimant.tenant, workspaces.size(),
-                                                         pool.spec.max_members)) {
-                    std::vector<pool::Member> members =
-                        take(pool.name, claimant.tenant, workspaces);
-                    if (!members.empty()) {
-                        line.arrivals.claims += workspaces.size();
-                        return members;
-                    }
-                }
-            }
+            std::vector<pool::Member> members = takeAtOnce(pool, claimant.tenant, workspaces);
+            if (!members.empty()) return members;
         }
         ticket = join(pool, claimant, workspaces);
         if (patience.wait) patience.wait->waitFor(ticket);
@@ -119,6 +107,27 @@ std::vector<pool::Member> ClaimQueue::acquireAll(const Pool& pool, const Claiman
         if (patience.wait) patience.wait->waitFor(nullptr);
     });
     return settle(pool, claimant, waiter);
+}
+
+std::vector<pool::Member> ClaimQueue::takeAtOnce(const Pool& pool, const std::string& tenant,
+                                                 const std::vector<std::string>& workspaces) {
+    // Claims in line come first, if one of them may take its turn.
+    Line& line = lines_[pool.name];
+    if (!line.waiters.empty() && nextOf(pool.name, line)) return {};
+    const std::size_t count = workspaces.size();
+    const std::size_t most = pool.spec.max_members;
+    const FloorRule floors(warm_, quotas_, pool.name);
+    if (!floors.none() && !floors.leavesOthers(tenant, count, most)) return {};
+    const bool turns = pool.spec.on_empty == OnEmpty::Fail;
+    if (turns && warm_.counts(pool.name).ready <
+                     count + line.refused.before(tenant, floors, most, clock_.now())) {
+        return {};
+    }
+    std::vector<pool::Member> members = take(pool.name, tenant, workspaces);
+    if (members.empty()) return members;
+    line.arrivals.claims += count;
+    if (turns) line.refused.served(tenant, floors.under(tenant, count), clock_.now());
+    return members;
 }
 
 std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Claimant& claimant,
@@ -150,7 +159,7 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
         metrics_.poolExhausted(pool.name);
         if (barred_) throw *barred_;
         if (hopeless) refuseDegraded(pool, claimant);
-        if (fails) refuse(pool);
+        if (fails) refuseTurn(pool, claimant.tenant, workspaces.size());
         waiter->place = placeFor(claimant.tenant);
         if (full) {
             displaced = line.displaceFor(claimant.tenant);
@@ -217,7 +226,9 @@ std::vector<pool::Member> ClaimQueue::settle(const Pool& pool, const Claimant& c
     refuseClosed();
     if (barred_) throw *barred_;
     if (degraded(pool)) refuseDegraded(pool, claimant);
-    refuse(pool, waiter.displaced);
+    refuse(pool, waiter.displaced
+                     ? "; a tenant with fewer waiting claims took the place of this one"
+                     : "");
 }
 
 void ClaimQueue::giveBack(const pool::Member& member) {

@@ -13,6 +13,7 @@
 #include "base/Mutex.h"
 #include "base/tenants/FairLine.h"
 #include "base/tenants/TenantPlaces.h"
+#include "controller/claims/RefusedTurns.h"
 #include "controller/contract/ClaimPatience.h"
 #include "controller/contract/Timeline.h"
 #include "controller/queue/CircuitBreaker.h"
@@ -26,7 +27,8 @@ namespace hearth::controller {
 
 /// Admits claims to a pool: at once while a sandbox is ready, else in line as the spec's onEmpty
 /// says. Tenants take turns in a line and share a full one: a new claim of a tenant with fewer
-/// displaces the newest claim of the tenant with most. A tenant that has less of a pool than its
+/// displaces the newest claim of the tenant with most. Where there is no line (onEmpty: Fail), they
+/// take turns, too (RefusedTurns). A tenant that has less of a pool than its
 /// quota guarantees comes first, and other tenants' guarantees are kept free. A claim of several
 /// holds up others until enough are ready; if it leaves unserved, its tenant's next ones do not for
 /// as long. A claim with a ClaimWait waits without a thread. Thread-safe; outlives every ClaimWait.
@@ -104,6 +106,7 @@ private:
         TimePoint served_at{};               ///< the last time, while others waited
         std::optional<double> every_secs{};  ///< moving average of the time between two of them
         Arrivals arrivals{};
+        RefusedTurns refused{};
         WaiterPtr blocker{};        ///< the claim of several that now holds up other tenants
         TimePoint blocked_since{};  ///< if there is a blocker
         /// The tenants whose claims of several hold up nobody, and until when. Few: only one claim
@@ -116,6 +119,10 @@ private:
         bool yields(const std::string& tenant, TimePoint now) const;
     };
 
+    /// Gives ready sandboxes to a claim that does not stand in line; none if it is not its turn.
+    std::vector<pool::Member> takeAtOnce(const Pool& pool, const std::string& tenant,
+                                         const std::vector<std::string>& workspaces)
+        HEARTH_REQUIRES(mutex_);
     /// Takes a place in the pool's line, or throws the refusal.
     std::shared_ptr<Ticket> join(const Pool& pool, const Claimant& claimant,
                                  const std::vector<std::string>& workspaces);
@@ -156,7 +163,13 @@ private:
     /// claim, or any tenant's if none is given.
     std::chrono::seconds untilPlace(const std::optional<std::string>& tenant) const
         HEARTH_REQUIRES(mutex_);
-    [[noreturn]] void refuse(const Pool& pool, bool displaced = false) const
+    /// The Retry-After of a refusal.
+    std::chrono::seconds againIn(const Pool& pool) const HEARTH_REQUIRES(mutex_);
+    /// `more`: why, if that is not the lack of a sandbox alone.
+    [[noreturn]] void refuse(const Pool& pool, const std::string& more = {}) const
+        HEARTH_REQUIRES(mutex_);
+    /// Refuses a claim of a pool that keeps no line.
+    [[noreturn]] void refuseTurn(const Pool& pool, const std::string& tenant, std::size_t count)
         HEARTH_REQUIRES(mutex_);
     [[noreturn]] void refuseDegraded(const Pool& pool, const Claimant& claimant) const;
     /// True if it is degraded only for want of disk, and has sandboxes that will end.

@@ -84,26 +84,40 @@ std::optional<double> ClaimQueue::secondsTo(const std::string& pool, std::size_t
     return static_cast<double>(place) * *line->second.every_secs;
 }
 
-void ClaimQueue::refuse(const Pool& pool, bool displaced) const {
-    const pool::PoolCounts counts = warm_.counts(pool.name);
-    const CircuitBreaker::State breaker = breaker_.state(pool.name);
+std::chrono::seconds ClaimQueue::againIn(const Pool& pool) const {
     const auto line = lines_.find(pool.name);
     const std::size_t waiting = line == lines_.end() ? 0 : line->second.waiters.size();
     // It is unknown how long others keep their sandboxes: at least one start for each in line.
     const double seconds =
         secondsTo(pool.name, waiting + 1, pool.spec.max_members, pool.spec.parallel_creates)
-            .value_or(static_cast<double>(waiting + 1) * breaker.start_seconds /
+            .value_or(static_cast<double>(waiting + 1) * breaker_.state(pool.name).start_seconds /
                       static_cast<double>(pool.spec.parallel_creates));
-    throw Error(
-        ErrorCode::PoolExhausted,
-        "pool " + pool.name + " has no free sandbox: " + std::to_string(counts.ready) + " ready, " +
-            std::to_string(counts.claimed) + " claimed, " + std::to_string(waiting) + " waiting" +
-            (breaker.no_gpus.empty() ? "" : "; the next one waits for GPUs") +
-            (displaced ? "; a tenant with fewer waiting claims took the place of this one" : ""))
+    const auto most = pool.spec.on_empty == OnEmpty::Fail
+                          ? static_cast<double>(RefusedTurns::kLongestRetryAfter.count())
+                          : kLongestRetryAfter;
+    return wholeSeconds(seconds, most);
+}
+
+void ClaimQueue::refuseTurn(const Pool& pool, const std::string& tenant, std::size_t count) {
+    lines_[pool.name].refused.refused(tenant, quotas_.weightOf(tenant), againIn(pool),
+                                      clock_.now());
+    refuse(pool, warm_.counts(pool.name).ready >= count ? "; other tenants come first" : "");
+}
+
+void ClaimQueue::refuse(const Pool& pool, const std::string& more) const {
+    const pool::PoolCounts counts = warm_.counts(pool.name);
+    const CircuitBreaker::State breaker = breaker_.state(pool.name);
+    const auto line = lines_.find(pool.name);
+    const std::size_t waiting = line == lines_.end() ? 0 : line->second.waiters.size();
+    throw Error(ErrorCode::PoolExhausted,
+                "pool " + pool.name + " has no free sandbox: " + std::to_string(counts.ready) +
+                    " ready, " + std::to_string(counts.claimed) + " claimed, " +
+                    std::to_string(waiting) + " waiting" +
+                    (breaker.no_gpus.empty() ? "" : "; the next one waits for GPUs") + more)
         .hint(
             "try again after Retry-After, close workspaces you no longer need, or ask the "
             "operator for a larger pool")
-        .retryAfter(wholeSeconds(seconds, kLongestRetryAfter));
+        .retryAfter(againIn(pool));
 }
 
 }  // namespace hearth::controller

@@ -18,8 +18,10 @@ public:
 
     /// True if no tenant has a guarantee.
     bool none() const { return tenants_.empty(); }
-    /// True if the tenant has less than it is guaranteed.
-    bool under(const std::string& tenant) const { return left(tenant) > 0; }
+    /// True if the tenant has less than it is guaranteed, also with `more`.
+    bool under(const std::string& tenant, std::size_t more = 0) const {
+        return left(tenant) > more;
+    }
     /// True if `count` more leave the other tenants' guarantees free, in a pool of `most`.
     bool leavesOthers(const std::string& tenant, std::size_t count, std::size_t most) const {
         return claimed_ + count + kept_ - left(tenant) <= most;

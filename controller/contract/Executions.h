@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/Error.h"
 #include "base/Json.h"
 #include "controller/contract/Principal.h"
 #include "controller/contract/RichResults.h"
@@ -142,6 +143,20 @@ public:
     /// Returns its state with all of its output: some ten MiB at worst.
     ExecutionView view() const { return viewUpTo(UINT64_MAX); }
     virtual bool finished() const = 0;
+    /// True while its time limit has passed and its sandbox does not answer: a call that waits for
+    /// its end stops waiting. subscribe() reports this, too.
+    virtual bool unanswered() const { return false; }
+    /// The error of such a call.
+    Error unansweredError() const {
+        return Error(ErrorCode::Deadline, "execution " + id() +
+                                              " should have ended by its time limit, but its "
+                                              "sandbox does not answer; it is asked again")
+            .hint("its files and output are kept: look at the execution later");
+    }
+    /// Throws that error if it is unanswered.
+    void requireAnswer() const {
+        if (!finished() && unanswered()) throw unansweredError();
+    }
     /// Blocks until it has finished or `timeout` has passed; true if finished. Throws the client's
     /// Error if the sandbox refused to run it at all (too many at once, no such directory).
     virtual bool wait(std::chrono::milliseconds timeout) = 0;

@@ -5,12 +5,18 @@
 
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "controller/contract/RawMembers.h"
+#include "controller/contract/ResultForms.h"
 #include "pool/agent/protocol/Frame.h"
 
 namespace hearth::controller {
 namespace {
 
 constexpr std::size_t kMostTypes = 16;
+constexpr std::size_t kMostForms = 64;  // of `mime`, with those that are left out
+constexpr std::size_t kMostReason = 200;
+constexpr std::size_t kMostDepth = 48;  // of one form; clients read answers 64 deep
+constexpr std::size_t kMostFormValues = 100'000;
 constexpr std::string_view kVendor = "application/vnd.";
 constexpr std::array<std::string_view, 6> kTexts{"text/plain", "text/html", "text/markdown",
                                                  "text/latex", "text/csv",  "image/svg+xml"};
@@ -32,13 +38,6 @@ bool isVendorJson(std::string_view type) {
     });
 }
 
-bool fits(const std::string& type, const Json& value) {
-    if (isJsonType(type)) return true;
-    if (!value.is_string()) return false;
-    std::string ignored;
-    return !isBinaryType(type) || base64Decode(value.get_ref<const std::string&>(), ignored);
-}
-
 std::size_t countValues(const Json& value) {
     std::size_t count = 1;
     if (value.is_structured()) {
@@ -47,16 +46,90 @@ std::size_t countValues(const Json& value) {
     return count;
 }
 
-constexpr JsonLimits kLimits{
-    .bytes = agent::kMaxResult, .depth = 16, .values = 100'000, .members = 1'000};
 /// In documents that the server wrote, numbers may be longer than they came.
-constexpr JsonLimits kOwnLimits{
-    .bytes = 4 * agent::kMaxResult, .depth = 16, .values = 100'000, .members = 1'000};
+constexpr JsonLimits kOwnLimits{.bytes = 4 * agent::kMaxResult,
+                                .depth = 64,
+                                .values = 2 * kMostResultValues,
+                                .members = 100'000};
+
+/// One result while it is read.
+class ResultReader {
+public:
+    /// `room`: how many JSON values it may have.
+    explicit ResultReader(std::size_t room) : room_(room) {}
+
+    /// Adds the forms of `mime`, the plain text first: it is there for those that cannot be shown.
+    void addForms(const std::vector<RawMember>& forms) {
+        for (const bool plain : {true, false}) {
+            for (const RawMember& form : forms) {
+                if ((form.key == kTexts[0]) == plain) addForm(form);
+            }
+        }
+    }
+    /// Adds the forms that the interpreter left out itself: pairs of type and reason.
+    void addLeftOut(std::string_view raw) {
+        const ForeignValue list =
+            foreignValue(raw, {.bytes = 64U << 10U, .depth = 3, .values = 256});
+        if (!list.json || !list.json->is_array()) return;
+        for (const Json& each : *list.json) {
+            if (each.is_object()) leaveOut(textAt(each, "type"), textAt(each, "reason"));
+        }
+    }
+    bool empty() const { return mime_.empty() && left_out_.empty(); }
+    Json document(bool main) && {
+        Json out{{"main", main}, {"mime", std::move(mime_)}};
+        if (!left_out_.empty()) out["leftOut"] = std::move(left_out_);
+        return out;
+    }
+
+private:
+    void addForm(const RawMember& form) {
+        if (!isResultType(form.key)) return leaveOut(form.key, "results have no such type");
+        if (mime_.contains(form.key)) return leaveOut(form.key, "it is given twice");
+        if (mime_.size() == kMostTypes) return leaveOut(form.key, "the result has too many forms");
+        const bool is_json = isJsonType(form.key);
+        const JsonLimits limits{.bytes = 2 * agent::kMaxResult,
+                                .depth = kMostDepth,
+                                .values = std::min(room_, kMostFormValues),
+                                .members = kMostFormValues};
+        ForeignValue value = foreignValue(form.value, is_json ? limits : JsonLimits{limits.bytes});
+        if (!value.json) return leaveOut(form.key, std::move(value.problem));
+        if (is_json) {
+            room_ -= countValues(*value.json);
+        } else if (!value.json->is_string()) {
+            return leaveOut(form.key, "its value is no text");
+        } else if (isBinaryType(form.key) && !isBase64(value.json->get_ref<std::string&>())) {
+            return leaveOut(form.key, "it is not base64");
+        }
+        mime_[form.key] = std::move(*value.json);
+    }
+    /// Checks for base64 and takes out the ends of lines, which encoders for mail write.
+    static bool isBase64(std::string& text) {
+        std::erase_if(text, [](char c) { return c == '\n' || c == '\r'; });
+        std::string ignored;
+        return base64Decode(text, ignored);
+    }
+    void leaveOut(std::string_view type, std::string reason) {
+        if (left_out_.size() == kMostForms) return;
+        const auto text = [](std::string_view foreign) {
+            return toUtf8(foreign.substr(0, kMostReason));
+        };
+        left_out_.push_back({{"type", text(type)}, {"reason", text(reason)}});
+    }
+
+    std::size_t room_;
+    Json mime_ = Json::object();
+    Json left_out_ = Json::array();
+};
 
 }  // namespace
 
+Json documentOf(const Result& result) {
+    return parseJson(result.document, kOwnLimits);
+}
+
 Json Result::mime() const {
-    return std::move(parseJson(document, kOwnLimits).at("mime"));
+    return std::move(documentOf(*this).at("mime"));
 }
 
 bool isJsonType(std::string_view type) {
@@ -72,34 +145,35 @@ bool isResultType(std::string_view type) {
 }
 
 ResultPtr readResult(std::string_view document, std::uint64_t behind) {
-    Json json;
-    try {
-        json = parseJson(document, kLimits);
-    } catch (const Error&) {
-        return nullptr;  // untrusted: the caller counts it
+    return readResult(document, behind, kMostResultValues);
+}
+
+ResultPtr readResult(std::string_view document, std::uint64_t behind, std::size_t most) {
+    const auto members = rawMembers(document, 3);
+    if (!members) return nullptr;  // untrusted: the caller counts it
+    std::optional<bool> main;
+    std::optional<std::vector<RawMember>> forms;
+    ResultReader reader(most);
+    for (const RawMember& member : *members) {
+        if (member.key == "main" && (member.value == "true" || member.value == "false")) {
+            main = member.value == "true";
+        } else if (member.key == "mime") {
+            forms = rawMembers(member.value, kMostForms);
+        } else if (member.key == "leftOut") {
+            reader.addLeftOut(member.value);
+        } else {
+            return nullptr;
+        }
     }
-    if (!json.is_object() || json.size() > 2) return nullptr;
-    const auto main = json.find("main");
-    const auto mime = json.find("mime");
-    if (main == json.end() || !main->is_boolean() || mime == json.end() || !mime->is_object() ||
-        mime->empty() || mime->size() > kMostTypes) {
-        return nullptr;
-    }
-    for (const auto& [type, value] : mime->items()) {
-        if (!isResultType(type) || !fits(type, value)) return nullptr;
-    }
+    if (!main || !forms) return nullptr;
+    reader.addForms(*forms);
+    if (reader.empty()) return nullptr;
+    const Json whole = std::move(reader).document(*main);
     auto result = std::make_shared<Result>();
     result->behind = behind;
-    result->main = main->get<bool>();
-    result->values = countValues(json);
-    if (document.size() > kLongResult) {
-        Json whole = Json::object();
-        whole["main"] = result->main;
-        whole["mime"] = std::move(*mime);
-        result->document = dumpJson(whole);
-    } else {
-        result->document = std::string(document);
-    }
+    result->main = *main;
+    result->values = countValues(whole);
+    result->document = dumpJson(whole);
     return result;
 }
 

@@ -18,7 +18,7 @@ struct Result {
     std::uint64_t behind = 0;  ///< bytes of output before it
     bool main = false;         ///< the value of the last expression
     std::size_t values = 0;    ///< JSON values in the whole document
-    /// `{main, mime}`; a long one is exactly as dumpJson() writes it.
+    /// `{main, mime, leftOut?}`; a long one is exactly as dumpJson() writes it.
     std::string document;
 
     /// Maps type to value: text, base64, or JSON; untrusted. Each call parses it anew.
@@ -40,8 +40,8 @@ bool isJsonType(std::string_view type);
 /// Returns whether a value of this type is bytes in base64.
 bool isBinaryType(std::string_view type);
 
-/// Reads a document from a tenant's interpreter: an object of `main` and `mime`, each value of the
-/// kind that its type needs, within bounds of depth and size. Null if it is anything else.
+/// Reads a document from a tenant's interpreter: an object of `main` and `mime`. A form that does
+/// not fit is left out (ResultForms.h). Null if the document is anything else.
 ResultPtr readResult(std::string_view document, std::uint64_t behind);
 /// Loads a document that readResult() made. Null if it is not one.
 ResultPtr keptResult(std::string_view document, std::uint64_t behind);

@@ -1,6 +1,8 @@
 #include "controller/executions/ExecutionSettler.h"
 
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "base/CrashPoint.h"
 #include "controller/executions/StoredExecution.h"
@@ -18,7 +20,9 @@ constexpr auto kForgetSmall = std::chrono::milliseconds(250);
 constexpr std::size_t kSmallOutput = 16U << 10U;
 /// A one shot left by a crash ends this long after the start, unless its execution continues.
 constexpr auto kRetryOfOneShot = std::chrono::seconds(2);
-constexpr auto kOverdueEvery = std::chrono::seconds(5);
+constexpr auto kOverdueEvery = std::chrono::seconds(1);
+/// An agent that has not ended an execution this long after its deadline is broken or starved.
+constexpr auto kAgentGrace = std::chrono::seconds(20);
 constexpr auto kOverdueAnswer = std::chrono::seconds(1);
 /// After a silence an agent may be late in ending overdue executions.
 constexpr auto kCatchUp = std::chrono::seconds(20);
@@ -243,34 +247,46 @@ ReconcileResult ExecutionSettler::forget(const std::string& name) {
     return ReconcileResult::settled();
 }
 
+bool ExecutionSettler::answers(const Workspace& workspace) {
+    if (workspace.silentSince()) return false;
+    try {
+        workspace.agent()->touch(kOverdueAnswer);
+    } catch (const agent::AgentLost& e) {
+        endings_.unanswered(workspace.facts().sandbox, e);
+        return false;
+    } catch (const agent::AgentError&) {  // an error is an answer, too
+    }
+    return true;
+}
+
 ReconcileResult ExecutionSettler::endOverdue() {
     const TimePoint now = history_.clock.now();
-    std::vector<std::shared_ptr<LiveExecution>> overdue;
+    std::map<std::shared_ptr<Workspace>, std::vector<std::shared_ptr<LiveExecution>>> late;
     std::vector<std::shared_ptr<Workspace>> waiting;
     for (const std::shared_ptr<LiveExecution>& execution : live_.all()) {
         if (execution->finished() && execution->workspace()->facts().one_shot) {
             waiting.push_back(execution->workspace());
         }
-        const TimePoint at = execution->facts().overdue_at;
-        if (at != TimePoint{} && at < now && !execution->hasEnded()) overdue.push_back(execution);
+        const TimePoint by = execution->facts().ends_by;
+        if (by == TimePoint{} || by + LiveExecution::kEndGrace > now) continue;
+        if (!execution->hasEnded()) late[execution->workspace()].push_back(execution);
     }
     std::set<std::string> seen;
-    for (const std::shared_ptr<LiveExecution>& execution : overdue) {
-        const std::shared_ptr<Workspace> workspace = execution->workspace();
-        // A silent agent ends nothing here, and may have a backlog when it answers again.
-        if (workspace->silentSince() || now - workspace->answeredAt() < kCatchUp) continue;
-        const pool::SandboxId& sandbox = workspace->facts().sandbox;
-        try {
-            workspace->agent()->touch(kOverdueAnswer);
-        } catch (const agent::AgentLost& e) {
-            endings_.unanswered(sandbox, e);
-            continue;
-        } catch (const agent::AgentError&) {  // an error is an answer, too
+    for (const auto& [workspace, executions] : late) {
+        const bool answers = this->answers(*workspace);
+        for (const std::shared_ptr<LiveExecution>& execution : executions) {
+            // A silent agent ends nothing here, and may have a backlog when it answers again.
+            if (!answers) {
+                execution->tellUnanswered();
+            } else if (execution->facts().ends_by + kAgentGrace < now &&
+                       now - workspace->answeredAt() >= kCatchUp) {
+                seen.insert(execution->id());
+                if (!answered_overdue_.contains(execution->id()) || execution->hasEnded()) continue;
+                endings_.lost(workspace->facts().sandbox,
+                              "the agent did not end an execution at its deadline");
+                execution->endLost();
+            }
         }
-        seen.insert(execution->id());
-        if (!answered_overdue_.contains(execution->id()) || execution->hasEnded()) continue;
-        endings_.lost(sandbox, "the agent did not end an execution at its deadline");
-        execution->endLost();
     }
     answered_overdue_ = std::move(seen);
     for (const std::shared_ptr<Workspace>& workspace : waiting) hold(*workspace, now);

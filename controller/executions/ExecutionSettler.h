@@ -38,7 +38,8 @@ public:
     /// Its tenant's other executions come before its next result.
     ReconcileResult readResult(const std::string& id);
     /// Work of kind "overdue": condemns sandboxes whose agent answers but let a deadline pass;
-    /// keeps one shots alive while their results wait for the disk.
+    /// tells those who wait if it does not answer; keeps one shots alive while their results wait
+    /// for the disk.
     ReconcileResult endOverdue();
     /// Work of kind "forget"; its name is `<workspace>/<execution>`.
     ReconcileResult forget(const std::string& name);
@@ -50,6 +51,8 @@ private:
     /// Returns whether the kernel has killed for memory since the last call; false if neither the
     /// runtime nor the agent knows.
     bool sawOom(Workspace& workspace);
+    /// Asks its agent; one that does not answer falls silent.
+    bool answers(const Workspace& workspace);
     /// Keeps a one shot from ending as idle while its result waits for the disk.
     void hold(Workspace& workspace, TimePoint now);
     void recorded(const std::string& id, const std::shared_ptr<Workspace>& workspace, bool durable,

@@ -17,8 +17,6 @@ namespace {
 
 /// Used for adopted executions: an agent does not report how much output it was asked to keep.
 constexpr std::uint64_t kAdoptedOutputLimit = 16U << 20U;
-/// An agent that has not ended an execution this long after its deadline is broken or starved.
-constexpr auto kAgentGrace = std::chrono::seconds(20);
 
 Error busyContext() {
     return contextError(agent::AgentError("BUSY", "", Json::object()), "");
@@ -119,8 +117,7 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
     facts.stdin_bytes = request.stdin_bytes ? request.stdin_bytes->size() : 0;
     facts.claim = ledger;
     facts.requested = request.started_at == TimePoint{} ? history_.clock.now() : request.started_at;
-    if (request.timeout.count() > 0)
-        facts.overdue_at = history_.clock.now() + request.timeout + kAgentGrace;
+    if (request.timeout.count() > 0) facts.ends_by = history_.clock.now() + request.timeout;
 
     const Awake held = access_.awake(workspace);
     const TimePoint written_until = workspace->lastWrite(history_.clock.now());

@@ -5,9 +5,12 @@
 #include <optional>
 
 #include "base/Error.h"
+#include "controller/contract/ChannelText.h"
+#include "controller/contract/RawMembers.h"
 #include "controller/executions/Attendance.h"
 #include "controller/executions/ExecutionPackages.h"
 #include "controller/workspaces/AgentErrors.h"
+#include "pool/agent/protocol/OutputCut.h"
 
 namespace hearth::controller {
 namespace {
@@ -27,22 +30,19 @@ std::string signalName(int number) {
     return name == nullptr ? std::to_string(number) : name;
 }
 
-/// Reads the report of the language's runner: untrusted, so only three short texts are taken.
+/// Reads the report of the language's runner: untrusted, so only three short texts are taken. A
+/// report that cannot be read is still one of an error.
 std::optional<Json> readReport(const std::string& text) {
     if (text.empty()) return std::nullopt;
-    try {
-        const Json report = parseJson(text, {.bytes = 65'536, .depth = 4, .values = 100});
-        if (!report.is_object() || !report.contains("name")) return std::nullopt;
-        Json error = Json::object();
-        for (const char* key : {"name", "message", "traceback"}) {
-            const auto found = report.find(key);
-            error[key] =
-                found != report.end() && found->is_string() ? found->get<std::string>() : "";
-        }
-        return error;
-    } catch (const Error&) {
-        return std::nullopt;
+    Json error{{"name", "Error"}, {"message", ""}, {"traceback", ""}};
+    const auto members = rawMembers(text, 16);
+    if (!members) error["message"] = "its report cannot be read";
+    for (const RawMember& member : members.value_or(std::vector<RawMember>())) {
+        const ForeignValue value = foreignValue(member.value, {.bytes = 2 * text.size()});
+        if (error.contains(member.key) && value.json && value.json->is_string())
+            error[member.key] = *value.json;
     }
+    return error;
 }
 
 /// Returns the wish for artifacts in a note that an agent gave back; none if the note is changed.
@@ -57,6 +57,11 @@ std::vector<std::string> patternsIn(const Json& note) {
         patterns.push_back(each.get<std::string>());
     }
     return patterns;
+}
+
+std::optional<OutputChunk> pieceOf(const agent::OutputLog::Chunk& chunk) {
+    if (chunk.bytes.empty()) return std::nullopt;
+    return OutputChunk{chunk.offset, static_cast<int>(chunk.channel), std::string(chunk.bytes)};
 }
 
 }  // namespace
@@ -180,18 +185,18 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     view.status = finished_ ? status_ : ExecutionStatus::Running;
     view.started_at = formatRfc3339(started_at_);
     view.output_end = results_.showable(log_.total());
-    view.dropped_bytes = log_.dropped(view.output_end);
+    view.dropped_bytes = agent::OutputCut(log_).dropped(view.output_end);
     view.kept_bytes = view.output_end - view.dropped_bytes;
     view.results = results_.all();
     view.result_count = view.results.size();
     view.result_bytes = results_.bytes();
     view.withheld = view.kept_bytes + view.result_bytes > most;
+    OutputTexts texts(view);
     for (std::uint64_t at = 0; !view.withheld;) {
-        const agent::OutputLog::Chunk chunk = outputUpTo(view.output_end, at, SIZE_MAX);
-        if (chunk.bytes.empty()) break;
-        (chunk.channel == agent::Channel::Stderr ? view.stderr_bytes : view.stdout_bytes)
-            .append(chunk.bytes);
-        at = chunk.offset + chunk.bytes.size();
+        const auto chunk = pieceOf(outputUpTo(view.output_end, at, SIZE_MAX));
+        if (!chunk) break;
+        texts.add(*chunk);
+        at = chunk->offset + chunk->bytes.size();
     }
     if (view.withheld) view.results = {};
     view.dropped_results = results_.dropped();
@@ -214,7 +219,12 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
         view.duration_ms = toMillis(result_.ended_at - result_.started_at);
         view.cpu_ms = result_.cpu_ms;
         view.peak_memory_bytes = result_.max_rss_bytes;
-        view.dropped_bytes = std::max(view.dropped_bytes, result_.dropped_bytes);
+        // These bytes came before it in its context and have no place in its own output.
+        const std::uint64_t lost =
+            result_.output_bytes - std::min(result_.output_bytes, log_.total());
+        view.dropped_bytes =
+            lost + std::max(view.dropped_bytes,
+                            result_.dropped_bytes - std::min(result_.dropped_bytes, lost));
         view.dropped_results += result_.dropped_results;
         if (view.context) view.context_kept = result_.context_kept;
         view.error = readReport(result_.report);
@@ -237,6 +247,11 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
 bool LiveExecution::finished() const {
     const MutexLock lock(mutex_);
     return finished_;
+}
+
+bool LiveExecution::unanswered() const {
+    return facts_.ends_by != TimePoint{} && clock_.now() >= facts_.ends_by + kEndGrace &&
+           !hasEnded() && workspace_->silentSince();
 }
 
 bool LiveExecution::wait(std::chrono::milliseconds timeout) {
@@ -304,14 +319,12 @@ std::optional<OutputChunk> LiveExecution::read(std::uint64_t offset, std::size_t
         return kept->read(offset, most);
     }
     read_to_ = std::max(read_to_, std::min(offset, log_.total()));  // the reader has all before it
-    const agent::OutputLog::Chunk chunk = outputUpTo(results_.showable(log_.total()), offset, most);
-    if (chunk.bytes.empty()) return std::nullopt;
-    return OutputChunk{chunk.offset, static_cast<int>(chunk.channel), std::string(chunk.bytes)};
+    return pieceOf(outputUpTo(results_.showable(log_.total()), offset, most));
 }
 
 agent::OutputLog::Chunk LiveExecution::outputUpTo(std::uint64_t end, std::uint64_t offset,
                                                   std::size_t most) const {
-    agent::OutputLog::Chunk chunk = log_.read(offset, most);
+    agent::OutputLog::Chunk chunk = agent::OutputCut(log_).read(offset, most);
     chunk.bytes = chunk.bytes.substr(0, end - std::min(chunk.offset, end));
     return chunk;
 }

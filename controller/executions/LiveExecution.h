@@ -41,9 +41,11 @@ public:
         std::vector<std::string> collect;
         std::optional<ClaimLedger> claim;
         TimePoint requested{};
-        /// The time by which the agent must have ended it; zero: unknown.
-        TimePoint overdue_at{};
+        /// The time by which the agent is to end it; zero: unknown.
+        TimePoint ends_by{};
     };
+    /// An agent that answers may end an execution this long after its time limit.
+    static constexpr std::chrono::seconds kEndGrace{1};
     /// Called once at the end, outside every lock, from the thread that read it.
     using Ended = std::function<void(const std::shared_ptr<LiveExecution>&)>;
 
@@ -96,6 +98,8 @@ public:
     bool agentLost() const;
     /// True if its agent reported the end, or was lost: the rest is up to the server.
     bool hasEnded() const;
+    /// Wakes those who wait for it: its agent has fallen silent, and its time limit has passed.
+    void tellUnanswered() { subscribers_.notify(); }
     /// Ends it as lost: the workspace has ended.
     void endLost();
     /// From now on `stored` reads its output and results from the journal: open references then
@@ -120,6 +124,7 @@ public:
     const std::string& id() const override { return facts_.id; }
     ExecutionView viewUpTo(std::uint64_t most) const override;
     bool finished() const override;
+    bool unanswered() const override;
     bool wait(std::chrono::milliseconds timeout) override;
     std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const override;
     ResultPtr resultAt(std::size_t index) const override;

@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "base/ScopeExit.h"
+#include "controller/contract/ResultForms.h"
 
 namespace hearth::controller {
 namespace {
 
 /// On the wire each result follows its length, which has this many bytes.
 constexpr std::uint64_t kLength = 4;
-/// How many results with too many values are read; later ones are dropped unread.
-constexpr int kMostRefused = 4;
 
 }  // namespace
 
@@ -38,13 +37,13 @@ void LiveResults::add(std::string_view json, std::uint64_t behind) {
 
 void LiveResults::readNext() {
     std::shared_ptr<Unread> next;
-    bool fits = false;
+    std::size_t room = 0;
     {
         const MutexLock lock(mutex_);
         if (reading_ || unread_.empty()) return;
         reading_ = true;
         next = unread_.front();
-        fits = refused_ < kMostRefused;
+        room = kMostResultValues - values_;
     }
     ResultPtr read;
     std::shared_ptr<void> count;
@@ -54,20 +53,19 @@ void LiveResults::readNext() {
         unread_.pop_front();
         keep(std::move(read), std::move(count));
     });
-    if (fits) read = readResult(next->json, next->behind);
+    read = readResult(next->json, next->behind, room);
     next->counted.reset();  // the count of the raw text; the kept one is counted below
+    bool fits = true;
     if (read) count = counted(read->document.size(), fits);
     if (!fits) read.reset();
 }
 
 void LiveResults::keep(ResultPtr read, std::shared_ptr<void> counted) {
-    const bool fits = read && values_ + read->values <= kMostResultValues;
-    if (read && !fits) ++refused_;
-    if (!fits) {
+    if (!read) {
         ++dropped_;
         return;
     }
-    values_ += read->values;
+    values_ = std::min(values_ + read->values, kMostResultValues);
     bytes_ += read->document.size();
     results_.push_back(std::move(read));
     if (counted) counted_.push_back(std::move(counted));

@@ -72,7 +72,6 @@ private:
     std::uint64_t bytes_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< in all results_
     std::uint64_t end_ HEARTH_GUARDED_BY(mutex_) = 0;
     std::uint64_t dropped_ HEARTH_GUARDED_BY(mutex_) = 0;
-    int refused_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< because of their number of values
 };
 
 }  // namespace hearth::controller

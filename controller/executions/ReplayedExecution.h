@@ -20,6 +20,7 @@ public:
         return view;
     }
     bool finished() const override { return first_->finished(); }
+    bool unanswered() const override { return first_->unanswered(); }
     bool wait(std::chrono::milliseconds timeout) override { return first_->wait(timeout); }
     std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const override {
         return first_->read(offset, most);

@@ -6,6 +6,7 @@
 #include "base/Error.h"
 #include "base/Ids.h"
 #include "base/Json.h"
+#include "base/Units.h"
 
 namespace hearth::controller {
 namespace {
@@ -68,7 +69,7 @@ SignedLink readLink(std::string_view secret_key, std::string_view token, WallTim
     if (!base64Decode(json.at("p").get<std::string>(), link.path)) refuse();
     if (toUnixMillis(now) >= link.expires_unix * 1000) {
         throw Error(ErrorCode::Gone, "this link has expired")
-            .ended("expired", formatRfc3339(fromUnixMillis(link.expires_unix * 1000)))
+            .ended("expired", formatUnixMillis(link.expires_unix * 1000))
             .hint("Ask for a new one: POST /v1/workspaces/{workspace}/links");
     }
     return link;

@@ -7,6 +7,7 @@
 #include "base/Error.h"
 #include "base/Json.h"
 #include "base/Mutex.h"
+#include "controller/contract/ChannelText.h"
 #include "controller/executions/ArtifactStore.h"
 #include "pool/agent/protocol/Frame.h"
 
@@ -76,8 +77,9 @@ public:
         ExecutionView view = view_;
         view.withheld = view.kept_bytes + view.result_bytes > most;
         if (view.withheld) return view;
+        OutputTexts texts(view);
         for (std::uint64_t at = 0; const std::optional<OutputChunk> chunk = read(at, kGulp);) {
-            (chunk->channel == 2 ? view.stderr_bytes : view.stdout_bytes).append(chunk->bytes);
+            texts.add(*chunk);
             at = chunk->offset + chunk->bytes.size();
         }
         while (ResultPtr result = resultAt(view.results.size())) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/Clock.h"
+#include "base/Units.h"
 #include "controller/journal/Journal.h"
 
 // Executions in the journal: their records, their output in pieces, and lists of them.
@@ -131,9 +132,8 @@ std::vector<ExecutionLine> Journal::executionsOf(const std::string& workspace,
         row.bind(workspace);
         while (row.step()) {
             // Records of earlier versions are sorted by their end.
-            found.push_back(
-                {row.text(0), row.text(1),
-                 row.null(2) ? formatRfc3339(fromUnixMillis(row.integer(3))) : row.text(2)});
+            found.push_back({row.text(0), row.text(1),
+                             row.null(2) ? formatUnixMillis(row.integer(3)) : row.text(2)});
         }
     });
     return found;

@@ -63,6 +63,7 @@ void JournalWriter::add(Item item) {
 void JournalWriter::flush(std::chrono::milliseconds timeout) {
     const MutexLock lock(mutex_);
     const std::uint64_t target = added_;
+    if (tried_ < target) alarm_.ringIn(std::chrono::nanoseconds(0));  // somebody waits for it
     tried_some_.waitFor(mutex_, timeout,
                         [&]() HEARTH_REQUIRES(mutex_) { return tried_ >= target || blocked_; });
 }

@@ -36,7 +36,7 @@ constexpr std::array<KindRules, kWorkKinds> kKinds{
      {"suspect", Lane::Asks},      {"orphans", Lane::Asks},    {"measure", Lane::Asks},
      {"pause", Lane::Asks},        {"result", Lane::Results},  {"gpu", Lane::Gpus},
      {"gpus", Lane::Asks},         {"probe", Lane::Probes},    {"probes", Lane::Probes},
-     {"usage", Lane::Asks}}};
+     {"usage", Lane::Asks},        {"files", Lane::Looks}}};
 
 }  // namespace
 

@@ -62,8 +62,9 @@ enum class WorkKind : std::uint8_t {
     Probe,           ///< a check that a ready sandbox's agent answers
     Probes,          ///< probes of all ready sandboxes
     Usage,           ///< the usage of workspaces
+    Files,           ///< the machine's table of open files
 };
-inline constexpr std::size_t kWorkKinds = 28;
+inline constexpr std::size_t kWorkKinds = 29;
 
 /// The name in logs and metrics.
 std::string_view nameOf(WorkKind kind);

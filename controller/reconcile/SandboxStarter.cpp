@@ -247,6 +247,7 @@ void SandboxStarter::ready(const pool::Member& member,
                            TimePoint listened) {
     rehearse(*agent);
     static_cast<void>(runtime_.goFirst(member.id, true));  // without it, the sandbox is only slower
+    static_cast<void>(runtime_.takeMemoryPeak(member.id));  // what its start held, no tenant pays
     if (!supply_.warm.ready(member.id, agent, history_.clock.wall(),
                             {.create = listened - since,
                              .warm = history_.clock.now() - listened,

@@ -1,5 +1,6 @@
 #include "controller/schedule/Cron.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <vector>
@@ -9,7 +10,9 @@
 namespace hearth::controller {
 namespace {
 
-constexpr int kYearsAhead = 9;  // the 29th of February skips eight years around 2100
+constexpr cctz::year_t kYearsAhead = 9;  // the 29th of February skips eight years around 2100
+/// The last year of firings: a clock of nanoseconds ends in 2262, and a window may last ten years.
+constexpr cctz::year_t kLastYear = 2249;
 constexpr std::size_t kLongestLine = 256;
 
 constexpr std::array<const char*, 12> kMonths{"jan", "feb", "mar", "apr", "may", "jun",
@@ -201,8 +204,10 @@ std::optional<Cron::Minute> Cron::matchUpTo(const Minute& from) const {
 
 std::optional<WallTime> Cron::next(const TimeZone& zone, WallTime at) const {
     const Minute shown = zone.local(at);
+    const auto last_year = std::min(shown.year() + kYearsAhead, kLastYear);
     if (!any_hour_) {
-        for (auto found = matchFrom(shown); found; found = matchFrom(*found + 1)) {
+        for (auto found = matchFrom(shown); found && found->year() <= last_year;
+             found = matchFrom(*found + 1)) {
             if (const WallTime when = zone.first(*found); when > at) return when;
         }
         return std::nullopt;
@@ -211,7 +216,7 @@ std::optional<WallTime> Cron::next(const TimeZone& zone, WallTime at) const {
     Minute from = shown + 1;
     for (TimeZone::Stretch stretch = zone.stretch(at);;) {
         const auto found = matchFrom(from);
-        if (!found || found->year() > shown.year() + kYearsAhead) return std::nullopt;
+        if (!found || found->year() > last_year) return std::nullopt;
         const WallTime when =
             WallTime(std::chrono::seconds(cctz::civil_second(*found) - cctz::civil_second())) -
             stretch.offset;

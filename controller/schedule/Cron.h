@@ -20,8 +20,9 @@ public:
     explicit Cron(std::string_view text);
 
     const std::string& text() const { return text_; }
-    /// The first firing after `at`; nullopt if none within nine years. A skipped local time
-    /// fires right after the gap and a repeated one fires once, unless the hours begin with `*`.
+    /// The first firing after `at`; nullopt if none within nine years or before 2250. A skipped
+    /// time fires right after the gap and a repeated one fires once, unless the hours begin with
+    /// `*`.
     std::optional<WallTime> next(const TimeZone& zone, WallTime at) const;
     /// The last firing at or before `at`.
     std::optional<WallTime> last(const TimeZone& zone, WallTime at) const;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/Units.h"
+
 namespace hearth::controller {
 namespace {
-
-using std::chrono::time_point_cast;
 
 cctz::time_point<cctz::seconds> wholeSeconds(WallTime at) {
     return std::chrono::floor<std::chrono::seconds>(at);
@@ -40,7 +40,7 @@ TimeZone::Minute TimeZone::local(WallTime at) const {
 }
 
 WallTime TimeZone::first(const Minute& local) const {
-    return time_point_cast<WallTime::duration>(cctz::convert(cctz::civil_second(local), zone_));
+    return nearestWallTime(cctz::convert(cctz::civil_second(local), zone_).time_since_epoch());
 }
 
 TimeZone::Stretch TimeZone::stretch(WallTime at) const {
@@ -48,7 +48,7 @@ TimeZone::Stretch TimeZone::stretch(WallTime at) const {
     Stretch stretch{WallTime::min(), WallTime::max(),
                     std::chrono::seconds(zone_.lookup(now).offset)};
     const auto instant = [this](const cctz::time_zone::civil_transition& change) {
-        return time_point_cast<WallTime::duration>(zone_.lookup(change.to).trans);
+        return nearestWallTime(zone_.lookup(change.to).trans.time_since_epoch());
     };
     cctz::time_zone::civil_transition change;
     if (zone_.prev_transition(now + std::chrono::seconds(1), &change))

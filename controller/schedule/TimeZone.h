@@ -22,7 +22,8 @@ public:
 
     const std::string& name() const { return name_; }
     Minute local(WallTime at) const;
-    /// When its clock first shows this time; if it skips the time, the end of the gap.
+    /// When its clock first shows this time; if it skips the time, the end of the gap. A time
+    /// beyond the accepted ones gives the nearest of them.
     WallTime first(const Minute& local) const;
 
     /// A stretch of time with one offset from UTC: it begins and ends with a change of the clock.

@@ -9,6 +9,8 @@ namespace {
 
 /// The time an interpreter may take to start cold on a busy machine, with all imports of its site.
 constexpr auto kColdStart = std::chrono::seconds(30);
+/// How long an answer waits for its record on a disk that is slow or full.
+constexpr auto kDurable = std::chrono::seconds(1);
 
 ContextView viewOf(const Workspace& workspace, const ContextFacts& facts) {
     ContextView view;
@@ -94,6 +96,7 @@ ContextView ContextService::create(const Principal& who, const std::string& work
         history_.journal.record(ContextRecord{id, workspace_id, who.tenant, wanted.language,
                                               wanted.name, wanted.cwd, request.fingerprint,
                                               toUnixMillis(facts.created), std::nullopt, ""});
+        history_.journal.flush(kDurable);  // its agent does not know its name
         history_.metrics.contextMade(workspace->facts().pool);
         publish(who, *workspace, id, "context.created", "created", "a context was made");
     }
@@ -184,7 +187,7 @@ ContextView ContextService::restart(const Principal& who, const std::string& id)
             publish(who, *workspace, id, "context.ended", "died",
                     "a context's interpreter has died");
         }
-        history_.journal.flush(std::chrono::seconds(1));
+        history_.journal.flush(kDurable);
         access_.explainMissingContext(who.tenant, id);
     }
     publish(who, *workspace, id, "context.restarted", "restarted", "a context was emptied");
@@ -210,6 +213,7 @@ void ContextService::remove(const Principal& who, const std::string& id) {
     });
     if (!workspace->contexts().erase(id)) return;  // it died, or another request ended it
     history_.journal.contextEnded(id, toUnixMillis(history_.clock.wall()), "deleted");
+    history_.journal.flush(kDurable);  // else it has died, if a crash comes now
     history_.metrics.contextEnded(workspace->facts().pool, "deleted");
     publish(who, *workspace, id, "context.ended", "deleted", "a context was ended");
 }

@@ -199,6 +199,7 @@ void PoolService::markDeleting(const Principal& who, const std::string& name) {
 void PoolService::endSandbox(const pool::Member& member, EndReason reason,
                              const TraceContext& trace) {
     if (const std::shared_ptr<Workspace> workspace = table_.bySandbox(member.id)) {
+        workspace->awaitResults();
         endings_.end(workspace, reason, trace);
     } else if (!endings_.endExpected(member.id, reason, trace)) {
         endings_.retire(member, reason, trace);

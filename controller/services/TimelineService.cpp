@@ -1,6 +1,7 @@
 #include "controller/services/TimelineService.h"
 
 #include "base/Error.h"
+#include "base/Units.h"
 #include "controller/workspaces/WorkspaceAccess.h"
 
 namespace hearth::controller {
@@ -58,7 +59,7 @@ Timeline TimelineService::ofWorkspace(const Principal& who, const std::string& i
         timeline.scene = sceneFor(who, story.scene);
         addClaim(timeline, story.ledger);
     } else {
-        timeline.started_at = formatRfc3339(fromUnixMillis(record->created_ms));
+        timeline.started_at = formatUnixMillis(record->created_ms);
     }
     explain(timeline);
     return timeline;

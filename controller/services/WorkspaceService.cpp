@@ -8,9 +8,6 @@ namespace hearth::controller {
 
 namespace {
 
-/// How long the end of a workspace waits for a disk that is slow or full.
-constexpr auto kResultsDurable = std::chrono::seconds(2);
-
 /// Returns the view; for other tenants, except admins, without the data that its tenant set.
 WorkspaceView shownTo(const Principal& who, WorkspaceView view) {
     if (view.tenant == who.tenant || who.atLeast(Role::Admin)) return view;
@@ -163,8 +160,7 @@ WorkspaceView WorkspaceService::touch(const Principal& who, const std::string& i
 void WorkspaceService::close(const Principal& who, const std::string& id) {
     const std::shared_ptr<Workspace> workspace = table_.find(id);
     if (workspace && WorkspaceAccess::sees(who, workspace->facts().tenant)) {
-        // Results that were answered must survive a crash right after the end.
-        workspace->awaitResults(kResultsDurable);
+        workspace->awaitResults();
         endings_.end(workspace, endedBy(who, workspace->facts().tenant), who.trace);
         return;
     }

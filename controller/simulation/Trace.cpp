@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/Error.h"
+#include "base/Units.h"
 
 namespace hearth::controller {
 namespace {
@@ -39,9 +40,10 @@ std::optional<WallTime> utcTime(std::string_view text) {
         if (fraction.front() != '.' || !read) return std::nullopt;
         part = *read;
     }
-    return std::chrono::system_clock::from_time_t(::timegm(&parts)) +
-           std::chrono::duration_cast<std::chrono::system_clock::duration>(
-               std::chrono::duration<double>(part));
+    const std::optional<WallTime> at = wallTimeAt(std::chrono::seconds(::timegm(&parts)));
+    if (!at) return std::nullopt;
+    return *at +
+           std::chrono::duration_cast<WallTime::duration>(std::chrono::duration<double>(part));
 }
 
 [[noreturn]] void refuse(const std::string& source, std::size_t line, std::string_view value,

@@ -34,7 +34,8 @@ constexpr std::array<std::string_view, 8> kVolumeKinds{
     "configMap", "csi",   "downwardAPI", "emptyDir",
     "ephemeral", "image", "nfs",         "persistentVolumeClaim"};
 /// Volumes that Hearth makes, and the paths at which they are mounted.
-constexpr std::array<std::string_view, 5> kOurVolumes{"inside", "key", "workspace", "tmp", "layer"};
+constexpr std::array<std::string_view, 6> kOurVolumes{"inside",    "key", "run",
+                                                      "workspace", "tmp", "layer"};
 constexpr std::array<std::string_view, 5> kOurPlaces{"/.hearth", "/.hearth-key", "/workspace",
                                                      "/tmp", "/dev"};
 /// With this variable a container gets devices if NVIDIA's runtime is the node's default.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/Units.h"
+
 namespace hearth::controller {
 namespace {
 
@@ -24,9 +26,8 @@ EventLog::EventLog(Journal& journal, const Clock& clock) : journal_(journal), cl
         row.bind(static_cast<std::int64_t>(kRecent));
         while (row.step()) {
             stored.push_back({static_cast<std::uint64_t>(row.integer(0)),
-                              formatRfc3339(fromUnixMillis(row.integer(1))), row.text(2),
-                              row.text(3), row.text(4), row.text(5), row.text(6), row.text(7),
-                              row.text(8)});
+                              formatUnixMillis(row.integer(1)), row.text(2), row.text(3),
+                              row.text(4), row.text(5), row.text(6), row.text(7), row.text(8)});
         }
     });
     const MutexLock lock(mutex_);

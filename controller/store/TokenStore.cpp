@@ -7,6 +7,7 @@
 #include "base/Digest.h"
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "base/Units.h"
 #include "controller/contract/TenantName.h"
 
 namespace hearth::controller {
@@ -45,12 +46,12 @@ TokenStore::TokenStore(Journal& journal, TokenHistory& history,
                           row.text(1),
                           row.text(2),
                           static_cast<Role>(row.integer(3)),
-                          formatRfc3339(fromUnixMillis(row.integer(5))),
+                          formatUnixMillis(row.integer(5)),
                           std::nullopt,
                           TokenSource::Store};
             if (!row.null(6)) {
                 entry.expires_ms = row.integer(6);
-                entry.view.expires_at = formatRfc3339(fromUnixMillis(row.integer(6)));
+                entry.view.expires_at = formatUnixMillis(row.integer(6));
             }
             by_hash_[row.text(4)] = std::move(entry);
         }
@@ -174,7 +175,7 @@ std::pair<TokenView, std::string> TokenStore::create(const Principal& who, const
                   TokenSource::Store};
     if (ttl_seconds) {
         entry.expires_ms = toUnixMillis(now) + *ttl_seconds * 1000;
-        entry.view.expires_at = formatRfc3339(fromUnixMillis(*entry.expires_ms));
+        entry.view.expires_at = formatUnixMillis(*entry.expires_ms);
     }
     UniqueMutexLock changing(change_mutex_);
     requireStillAdmin(who);

@@ -14,7 +14,7 @@ struct Translation {
     const char* hint;
 };
 
-constexpr std::array<Translation, 13> kRows{{
+constexpr std::array<Translation, 14> kRows{{
     {"NOT_FOUND", ErrorCode::NotFound, "no such file", ""},
     {"NOT_A_FILE", ErrorCode::Conflict, "not a regular file", ""},
     {"NOT_A_DIRECTORY", ErrorCode::Conflict, "a file is where a directory is needed", ""},
@@ -30,8 +30,11 @@ constexpr std::array<Translation, 13> kRows{{
      "wait for one to end, or kill one"},
     {"FINGERPRINT_MISMATCH", ErrorCode::IdempotencyMismatch,
      "the Idempotency-Key was used with another request", "use a new key for a new request"},
-    {"SPAWN_FAILED", ErrorCode::Unavailable, "the sandbox could not start the process",
-     "it may have reached its limit of processes"},
+    {"NO_ROOM", ErrorCode::DiskFull, "the code cannot be written: /.hearth/run is full",
+     "remove what programs wrote beside their code in /.hearth/run, or use a pool with more "
+     "memory"},
+    {"UNWRITTEN", ErrorCode::Conflict, "the code cannot be written to /.hearth/run",
+     "a program of this workspace has changed that folder; use another workspace"},
     {"BAD_REQUEST", ErrorCode::InvalidArgument, "the sandbox refused the request", ""},
     {"UNSUPPORTED", ErrorCode::Unsupported, "the sandbox does not offer this", ""},
 }};
@@ -53,6 +56,11 @@ Error clientError(const agent::AgentError& error, const std::string& path) {
     if (error.code() == "ARCHIVE_LIMIT") {
         return std::move(Error(ErrorCode::Conflict, "no archive can be made: " + text)
                              .hint("ask for the archive of a directory in it, or move it up"));
+    }
+    if (error.code() == "SPAWN_FAILED") {
+        Error out(ErrorCode::Unavailable, "the sandbox could not start the process: " + text);
+        if (text == "too many processes") out.hint("it has reached its limit of processes");
+        return out;
     }
     if (error.code() == "CHANGED") return {ErrorCode::Conflict, text};
     for (const Translation& row : kRows) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/Ids.h"
 #include "controller/workspaces/SandboxUse.h"
 
 namespace hearth::controller {
@@ -96,8 +97,8 @@ void UsageMeter::advance(Known& known, std::optional<std::uint64_t> egress_bytes
     const std::uint64_t passed = known.ended ? 0 : millis(now - known.until);
     UsageSums sums{.sandbox_ms = passed,
                    .gpu_ms = passed * known.gpus,
-                   .memory_kib_secs = product(known.memory_kib.value_or(0), passed) / 1000};
-    if (!known.memory_kib) known.unseen_ms += passed;
+                   .memory_kib_secs = product(known.memory_kib, passed) / 1000};
+    known.unseen_ms += passed;
     known.until += std::chrono::milliseconds(passed);
     if (egress_bytes && *egress_bytes > known.egress_bytes) {
         sums.egress_bytes = *egress_bytes - known.egress_bytes;
@@ -127,12 +128,24 @@ void UsageMeter::countCpu(Known& known, std::uint64_t cpu_ns) {
     add(known, {.cpu_us = grown_us});
 }
 
-void UsageMeter::countUse(Known& known, const pool::SandboxUsage& usage) {
+void UsageMeter::countUse(Known& known, const Answer& answer) {
+    const pool::SandboxUsage& usage = *answer.usage;
     countCpu(known, usage.cpu_ns);
-    const std::uint64_t most = known.memory_bytes > 0 ? known.memory_bytes : UINT64_MAX;
-    known.memory_kib = std::min(usage.memory_bytes, most) / kKiB;
+    // Without a count of its own for each look, the peak since the sandbox's start shows only the
+    // first time that so much was held.
+    const std::uint64_t highest = usage.memory_peak_bytes / kKiB;
+    const bool grew = highest > std::exchange(known.memory_peak_kib, highest);
+    const std::uint64_t peak =
+        answer.memory_peak ? *answer.memory_peak / kKiB : (grew ? highest : 0);
+    countMemory(known, usage.memory_bytes / kKiB, peak);
+}
+
+void UsageMeter::countMemory(Known& known, std::uint64_t present_kib, std::uint64_t peak_kib) {
+    const std::uint64_t limit = known.memory_bytes > 0 ? known.memory_bytes / kKiB : UINT64_MAX;
+    const std::uint64_t most = std::min(std::max(present_kib, peak_kib), limit);
+    const std::uint64_t before = std::exchange(known.memory_kib, std::min(present_kib, limit));
     const std::uint64_t unseen = std::exchange(known.unseen_ms, 0);
-    if (unseen > 0) add(known, {.memory_kib_secs = product(*known.memory_kib, unseen) / 1000});
+    if (most > before) add(known, {.memory_kib_secs = product(most - before, unseen) / 1000});
 }
 
 void UsageMeter::countUnseen(Known& known) {
@@ -143,12 +156,14 @@ void UsageMeter::countUnseen(Known& known) {
     const TimePoint end = hidden ? std::min(known.until, *known.silent_since) : known.until;
     add(known, {.cpu_us = product(known.milli_cpu, millis(end - known.cpu_until))});
     known.cpu_until = std::max(known.cpu_until, end);
+    if (!hidden) countMemory(known, known.memory_kib, known.memory_bytes / kKiB);
 }
 
 UsageMeter::Answer UsageMeter::ask(const pool::SandboxId& sandbox,
                                    const std::shared_ptr<agent::AgentClient>& agent) {
     try {
-        return {.usage = sandboxUse(runtime_, sandbox, agent)};
+        return {.usage = sandboxUse(runtime_, sandbox, agent),
+                .memory_peak = runtime_.takeMemoryPeak(sandbox)};
     } catch (const std::exception& e) {
         history_.log.debug("usage.unknown", {{"sandbox", sandbox}, {"error", e.what()}});
         return {.failed = true};
@@ -159,6 +174,13 @@ std::uint64_t UsageMeter::egressOf(const WorkspaceFacts& facts) const {
     if (facts.network == broker::NetworkMode::None) return 0;
     const broker::EgressReport report = broker_.report(facts.sandbox);
     return report.sent + report.received;
+}
+
+std::chrono::milliseconds UsageMeter::pause() {
+    std::uint64_t drawn = 0;
+    randomBytes(&drawn, sizeof drawn);
+    const auto span = static_cast<std::uint64_t>((kLongestPause - kShortestPause).count()) + 1;
+    return kShortestPause + std::chrono::milliseconds(drawn % span);
 }
 
 void UsageMeter::look() {
@@ -192,14 +214,13 @@ void UsageMeter::look() {
         const Workspace& workspace = *all[(first + looks) % all.size()];
         const WorkspaceFacts& facts = workspace.facts();
         const bool silent = workspace.silentSince().has_value();
-        const std::optional<pool::SandboxUsage> usage =
-            ask(facts.sandbox, silent ? nullptr : workspace.agent()).usage;
+        const Answer answer = ask(facts.sandbox, silent ? nullptr : workspace.agent());
         const std::uint64_t egress = egressOf(facts);
         const MutexLock lock(mutex_);
         Known* it = open(facts);
         if (it == nullptr) continue;
         advance(*it, egress);
-        if (usage) countUse(*it, *usage);
+        if (answer.usage) countUse(*it, answer);
     }
     {
         const MutexLock lock(mutex_);
@@ -235,7 +256,7 @@ void UsageMeter::settle(const pool::SandboxId& sandbox,
     const auto found = known_.find(sandbox);
     if (found == known_.end()) return;
     if (answer.usage) {
-        countUse(found->second, *answer.usage);
+        countUse(found->second, answer);
     } else if (!answer.failed) {
         countUnseen(found->second);
     }

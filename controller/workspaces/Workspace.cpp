@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/Units.h"
 #include "controller/contract/RequestLimits.h"
 
 namespace hearth::controller {
@@ -241,13 +242,15 @@ TimePoint Workspace::nextDue() const {
     return std::min(expires_at_ == TimePoint{} ? TimePoint::max() : expires_at_, idleDue());
 }
 
-bool Workspace::beginEnd(EndReason reason, std::optional<TimePoint> only_if_due) {
+bool Workspace::beginEnd(EndReason reason, std::optional<TimePoint> only_if_due,
+                         pool::ClaimMarks* marks) {
     const MutexLock lock(mutex_);
     if (end_) return false;
     if (only_if_due) {
         const bool expired = expires_at_ != TimePoint{} && *only_if_due >= expires_at_;
         if (reason == EndReason::Lifetime ? !expired : *only_if_due < idleDue()) return false;
     }
+    if (marks != nullptr) marks->end(facts_.sandbox, static_cast<std::uint8_t>(reason));
     end_ = reason;
     return true;
 }
@@ -297,8 +300,9 @@ WorkspaceView Workspace::view() const {
     view.created_at = formatRfc3339(facts_.created);
     // Monotonic times are shown relative to the wall time of the workspace's creation.
     const auto shown = [this](TimePoint at) {
-        return formatRfc3339(facts_.created + std::chrono::duration_cast<WallTime::duration>(
-                                                  at - facts_.created_at));
+        // An agent's time may be any: a sum of nanoseconds could overflow.
+        const auto since = std::chrono::floor<std::chrono::milliseconds>(at - facts_.created_at);
+        return formatUnixMillis(toUnixMillis(facts_.created) + since.count());
     };
     const MutexLock lock(mutex_);
     view.phase = end_       ? WorkspacePhase::Reclaiming

@@ -18,6 +18,7 @@
 #include "metrics/EndReason.h"
 #include "pool/agent/client/AgentClient.h"
 #include "pool/spec/SandboxSpec.h"
+#include "pool/warm/ClaimMarks.h"
 
 namespace hearth::controller {
 
@@ -81,6 +82,9 @@ public:
               std::map<std::string, std::string> labels, const agent::Deadlines& deadlines,
               TimePoint last_active);
 
+    /// How long such an end waits for a disk that is slow or full.
+    static constexpr std::chrono::seconds kResultsDurable{2};
+
     const WorkspaceFacts& facts() const { return facts_; }
     /// Returns another one after answers() got a new connection.
     std::shared_ptr<agent::AgentClient> agent() const;
@@ -119,8 +123,9 @@ public:
     /// idle until resultKept() is called.
     void resultPending();
     void resultKept();
-    /// Waits until all results are on disk; false if that takes longer.
-    bool awaitResults(std::chrono::milliseconds timeout);
+    /// Waits until all results are on disk; false if that takes longer. Call it before an end that
+    /// a client asked for: results that were answered must survive a crash right after the end.
+    bool awaitResults(std::chrono::milliseconds timeout = kResultsDurable);
     /// Files were written by other means than work.
     void wrote(TimePoint now);
     /// Returns when writing to its files last stopped; now while a write is still possible.
@@ -140,8 +145,10 @@ public:
     /// When the answer of due() may next change; TimePoint::max() for never.
     TimePoint nextDue() const;
     /// Begins the end; true for the first caller. With `only_if_due`, only if it is still due: an
-    /// accepted activity and a reclaim never both succeed.
-    bool beginEnd(EndReason reason, std::optional<TimePoint> only_if_due = {});
+    /// accepted activity and a reclaim never both succeed. `marks` has the end before anybody sees
+    /// it here: whoever is told that it has ended is told so after a crash, too.
+    bool beginEnd(EndReason reason, std::optional<TimePoint> only_if_due = {},
+                  pool::ClaimMarks* marks = nullptr);
     bool active() const;
     /// Why it ends; nullopt while it is active.
     std::optional<EndReason> endReason() const;

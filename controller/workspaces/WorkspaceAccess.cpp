@@ -1,8 +1,20 @@
 #include "controller/workspaces/WorkspaceAccess.h"
 
+#include "base/Units.h"
 #include "controller/workspaces/SandboxUse.h"
 
 namespace hearth::controller {
+namespace {
+
+Error goneError(const std::string& id, const std::string& reason, std::int64_t at_ms) {
+    const std::optional<EndReason> known = kEndReasons.find(reason);
+    return Error(ErrorCode::Gone,
+                 "workspace " + id + " has ended: " + (known ? kEndSentences.of(*known) : reason))
+        .ended(reason, formatUnixMillis(at_ms))
+        .hint("open a new one");
+}
+
+}  // namespace
 
 WorkspaceAccess::WorkspaceAccess(WorkspaceTable& table, WorkspaceTerminator& endings,
                                  pool::SandboxRuntime& runtime, Pauser& pauser,
@@ -30,34 +42,34 @@ std::shared_ptr<Workspace> WorkspaceAccess::requireVisible(const Principal& who,
     return require(who, id);
 }
 
+std::optional<WorkspaceTable::Ended> WorkspaceAccess::endOf(const std::string& id) const {
+    const std::shared_ptr<Workspace> workspace = table_.find(id);
+    if (!workspace) return table_.ended(id);
+    const std::optional<EndReason> reason = workspace->endReason();
+    if (!reason) return std::nullopt;
+    return WorkspaceTable::Ended{id, workspace->facts().tenant, *reason,
+                                 toUnixMillis(history_.clock.wall())};
+}
+
 void WorkspaceAccess::explainMissing(const Principal& who, const std::string& id) {
+    const std::optional<WorkspaceTable::Ended> end = endOf(id);
+    if (end && sees(who, end->tenant)) throw goneError(id, kEndReasons.of(end->reason), end->at_ms);
     const std::optional<WorkspaceRecord> past = history_.journal.workspace(id);
-    if (past && sees(who, past->tenant) && !past->ended_ms && table_.expectedWorkspace(id)) {
-        throw silentError(id);
-    }
-    const std::shared_ptr<Workspace> ending = table_.find(id);
-    const std::optional<EndReason> end = ending ? ending->endReason() : EndReason::Lost;
-    if (past && sees(who, past->tenant) && (past->ended_ms || end)) {
-        const std::string at =
-            formatRfc3339(past->ended_ms ? fromUnixMillis(*past->ended_ms) : history_.clock.wall());
-        const std::string reason =
-            past->reason.empty() ? kEndReasons.of(end.value_or(EndReason::Lost)) : past->reason;
-        const std::optional<EndReason> known = kEndReasons.find(reason);
-        throw Error(ErrorCode::Gone, "workspace " + id + " has ended: " +
-                                         (known ? kEndSentences.of(*known) : reason))
-            .ended(reason, at)
-            .hint("open a new one");
-    }
-    throw Error(ErrorCode::NotFound, "no workspace " + id);
+    if (!past || !sees(who, past->tenant)) throw Error(ErrorCode::NotFound, "no workspace " + id);
+    if (!past->ended_ms && table_.expectedWorkspace(id)) throw silentError(id);
+    if (!past->ended_ms && table_.find(id)) throw Error(ErrorCode::NotFound, "no workspace " + id);
+    throw goneError(id, past->reason.empty() ? kEndReasons.of(EndReason::Lost) : past->reason,
+                    past->ended_ms.value_or(toUnixMillis(history_.clock.wall())));
 }
 
 void WorkspaceAccess::explainMissingContext(const std::string& tenant, const std::string& id) {
     const std::optional<ContextRecord> past = history_.journal.context(id);
     if (!past || past->tenant != tenant) throw Error(ErrorCode::NotFound, "no context " + id);
-    const std::string reason =
-        past->reason.empty() ? kEndReasons.of(EndReason::Lost) : past->reason;
+    std::string reason = past->reason;
+    if (reason.empty())
+        reason = endOf(past->workspace) ? "workspace" : kEndReasons.of(EndReason::Lost);
     throw Error(ErrorCode::Gone, "context " + id + " has ended: " + reason)
-        .ended(reason, formatRfc3339(fromUnixMillis(past->ended_ms.value_or(past->created_ms))))
+        .ended(reason, formatUnixMillis(past->ended_ms.value_or(past->created_ms)))
         .hint("make a new one in its workspace");
 }
 
@@ -83,7 +95,11 @@ void WorkspaceAccess::throwUnanswered(const Workspace& workspace, const agent::A
             throw silentError(facts.id);
         }
     }
-    if (workspace.active()) throw silentError(facts.id);
+    const std::optional<EndReason> end = workspace.endReason();
+    if (!end) throw silentError(facts.id);
+    const std::int64_t now_ms = toUnixMillis(history_.clock.wall());
+    if (*end != EndReason::Lost && *end != EndReason::Oom)  // its agent went with it
+        throw goneError(facts.id, kEndReasons.of(*end), now_ms);
     throw Error(ErrorCode::SandboxLost, "the workspace's sandbox has ended")
         .hint("open a new workspace");
 }

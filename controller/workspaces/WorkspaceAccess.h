@@ -50,6 +50,9 @@ public:
                                            const agent::AgentUsage& told);
 
 private:
+    /// The end of a workspace that ends or has just ended, perhaps before the journal knows.
+    std::optional<WorkspaceTable::Ended> endOf(const std::string& id) const;
+
     WorkspaceTable& table_;
     WorkspaceTerminator& endings_;
     pool::SandboxRuntime& runtime_;

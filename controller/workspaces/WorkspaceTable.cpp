@@ -151,7 +151,7 @@ bool WorkspaceTable::expectsUnknown() const {
     return anyExpected([](const Expected& one) { return one.workspace.empty(); });
 }
 
-void WorkspaceTable::erase(const Workspace& workspace) {
+void WorkspaceTable::erase(const Workspace& workspace, std::int64_t at_ms) {
     const WorkspaceFacts& facts = workspace.facts();
     std::shared_ptr<Workspace> last;  // destroyed outside the lock
     {
@@ -160,6 +160,10 @@ void WorkspaceTable::erase(const Workspace& workspace) {
         if (found == by_sandbox_.end()) return;
         last = std::move(found->second);
         by_sandbox_.erase(found);
+        if (const std::optional<EndReason> reason = workspace.endReason()) {
+            ended_.push_front({facts.id, facts.tenant, *reason, at_ms});
+            if (ended_.size() > kMostEnded) ended_.pop_back();
+        }
         quota_.erase(facts.sandbox);
         const auto forget = [&](auto& map, const std::string& key) {
             const auto entry = map.find(key);
@@ -171,6 +175,13 @@ void WorkspaceTable::erase(const Workspace& workspace) {
         if (--count->second == 0) of_pool_.erase(count);
     }
     giveBack(quotaKey(facts.tenant, facts.pool));
+}
+
+std::optional<WorkspaceTable::Ended> WorkspaceTable::ended(const std::string& id) const {
+    const MutexLock lock(mutex_);
+    const auto found =
+        std::find_if(ended_.begin(), ended_.end(), [&](const Ended& one) { return one.id == id; });
+    return found == ended_.end() ? std::nullopt : std::optional(*found);
 }
 
 std::shared_ptr<Workspace> WorkspaceTable::find(const std::string& id) const {

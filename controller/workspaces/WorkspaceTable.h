@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -58,7 +59,18 @@ public:
     /// workspace has its id, claim or sandbox.
     void insert(std::shared_ptr<Workspace> workspace, Place* place = nullptr);
     /// Removes exactly this one: a later attempt of its claim, with the same id and claim, stays.
-    void erase(const Workspace& workspace);
+    /// `at_ms`: the time of its end.
+    void erase(const Workspace& workspace, std::int64_t at_ms);
+    /// The end of a workspace that was here.
+    struct Ended {
+        std::string id;
+        std::string tenant;
+        EndReason reason = EndReason::Lost;
+        std::int64_t at_ms = 0;
+    };
+    /// Known from the moment in which find() no longer finds it, for the last kMostEnded: the
+    /// journal gets it later, from a queue that may wait for the disk.
+    std::optional<Ended> ended(const std::string& id) const;
 
     std::shared_ptr<Workspace> find(const std::string& id) const;
     std::shared_ptr<Workspace> byClaim(const std::string& claim_id) const;
@@ -93,6 +105,8 @@ public:
     bool holds(const std::string& tenant, const std::string& pool) const;
 
 private:
+    static constexpr std::size_t kMostEnded = 1'024;
+
     static std::string quotaKey(const std::string& tenant, const std::string& pool);
     void giveBack(const std::string& key);
     void release(const std::string& key) HEARTH_REQUIRES(mutex_);
@@ -106,6 +120,7 @@ private:
     std::map<std::string, std::shared_ptr<Workspace>> by_sandbox_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, std::size_t> held_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, std::size_t> of_pool_ HEARTH_GUARDED_BY(mutex_);
+    std::deque<Ended> ended_ HEARTH_GUARDED_BY(mutex_);
     std::map<pool::SandboxId, Expected> expected_ HEARTH_GUARDED_BY(mutex_);
     /// Kept apart for workspaces and for expected ones, as a sandbox may have both at once.
     std::map<pool::SandboxId, QuotaLedger::Hold> quota_ HEARTH_GUARDED_BY(mutex_);

@@ -1,14 +1,29 @@
 #include "controller/workspaces/WorkspaceTerminator.h"
 
 namespace hearth::controller {
+namespace {
 
-WorkspaceTerminator::WorkspaceTerminator(WorkspaceTable& table, pool::WarmPool& warm,
-                                         pool::SandboxRuntime& runtime, WorkQueue& work,
+/// True for an end that a client asked for, and whose answer says that it has ended.
+bool isAnswered(EndReason reason) {
+    return reason == EndReason::Deleted || reason == EndReason::Operator ||
+           reason == EndReason::Drain;
+}
+
+}  // namespace
+
+std::optional<EndReason> markedEnd(const pool::ClaimMarks& marks, const pool::SandboxId& sandbox) {
+    const std::optional<std::uint8_t> end = marks.ended(sandbox);
+    if (!end) return std::nullopt;
+    return *end < kEndReasons.texts.size() ? static_cast<EndReason>(*end) : EndReason::Lost;
+}
+
+WorkspaceTerminator::WorkspaceTerminator(WorkspaceTable& table, const pool::Fleet& fleet,
+                                         const Epoch& epoch, WorkQueue& work,
                                          const History& history, broker::EgressGateway& broker,
                                          UsageMeter& usage)
     : table_(table),
-      warm_(warm),
-      runtime_(runtime),
+      fleet_(fleet),
+      epoch_(epoch),
       work_(work),
       history_(history),
       broker_(broker),
@@ -16,7 +31,8 @@ WorkspaceTerminator::WorkspaceTerminator(WorkspaceTable& table, pool::WarmPool& 
 
 bool WorkspaceTerminator::end(const std::shared_ptr<Workspace>& workspace, EndReason reason,
                               const TraceContext& trace) {
-    if (!workspace->beginEnd(reason)) return false;
+    if (!workspace->beginEnd(reason, {}, &fleet_.marks)) return false;
+    if (isAnswered(reason) && fleet_.runtime.inCluster()) tellAgent(*workspace);
     finish(workspace, reason, trace, std::nullopt);
     return true;
 }
@@ -24,9 +40,34 @@ bool WorkspaceTerminator::end(const std::shared_ptr<Workspace>& workspace, EndRe
 bool WorkspaceTerminator::reclaim(const std::shared_ptr<Workspace>& workspace, EndReason reason,
                                   TimePoint now) {
     const TimePoint due = workspace->nextDue();
-    if (!workspace->beginEnd(reason, now)) return false;
+    if (!workspace->beginEnd(reason, now, &fleet_.marks)) return false;
     finish(workspace, reason, {}, toSeconds(history_.clock.now() - due));
     return true;
+}
+
+void WorkspaceTerminator::tellAgent(const Workspace& workspace) {
+    // One that does not answer ends with its Pod.
+    if (workspace.silentSince() || workspace.paused()) return;
+    try {
+        workspace.agent()->setDeadlines(epoch_.get(), history_.clock.now(), {});
+    } catch (const agent::AgentLost& e) {
+        history_.log.warn("workspace.end_not_told",
+                          {{"workspace", workspace.facts().id}, {"error", e.what()}});
+    } catch (const agent::AgentError& e) {
+        history_.log.warn("workspace.end_not_told",
+                          {{"workspace", workspace.facts().id}, {"error", e.code()}});
+    }
+}
+
+void WorkspaceTerminator::endMarked() {
+    for (const pool::SandboxId& sandbox : fleet_.marks.all()) {
+        const std::optional<EndReason> reason = markedEnd(fleet_.marks, sandbox);
+        if (!reason) continue;
+        const std::shared_ptr<Workspace> workspace = table_.bySandbox(sandbox);
+        if (workspace ? end(workspace, *reason) : endExpected(sandbox, *reason)) {
+            history_.log.info("recovery.ended", {{"sandbox", sandbox}});
+        }
+    }
 }
 
 void WorkspaceTerminator::warn(const Workspace& workspace, const NearEnd& end, TimePoint now) {
@@ -49,8 +90,8 @@ void WorkspaceTerminator::warn(const Workspace& workspace, const NearEnd& end, T
 }
 
 void WorkspaceTerminator::lost(const pool::SandboxId& sandbox, const std::string& why) {
-    const std::optional<pool::Member> member = warm_.find(sandbox);
-    const bool first = member && warm_.fail(sandbox);
+    const std::optional<pool::Member> member = fleet_.warm.find(sandbox);
+    const bool first = member && fleet_.warm.fail(sandbox);
     if (first) {
         history_.log.warn("sandbox.lost",
                           {{"sandbox", sandbox}, {"pool", member->pool}, {"why", why}});
@@ -80,7 +121,7 @@ void WorkspaceTerminator::lost(const pool::SandboxId& sandbox, const std::string
 void WorkspaceTerminator::countKills(Workspace& workspace) {
     const pool::SandboxId& sandbox = workspace.facts().sandbox;
     try {
-        const std::optional<pool::SandboxUsage> usage = runtime_.usage(sandbox);
+        const std::optional<pool::SandboxUsage> usage = fleet_.runtime.usage(sandbox);
         if (usage) {
             workspace.lostWith(usage->oom_kills);
         } else if (ranOutOfMemory(sandbox)) {
@@ -92,8 +133,8 @@ void WorkspaceTerminator::countKills(Workspace& workspace) {
 }
 
 bool WorkspaceTerminator::ranOutOfMemory(const pool::SandboxId& sandbox) {
-    if (!runtime_.inCluster()) return false;  // on a machine usage() tells it, and costs less
-    const std::optional<pool::SandboxInfo> info = runtime_.find(sandbox);
+    if (!fleet_.runtime.inCluster()) return false;  // on a machine usage() tells it, and costs less
+    const std::optional<pool::SandboxInfo> info = fleet_.runtime.find(sandbox);
     return info && info->out_of_memory;
 }
 
@@ -116,6 +157,7 @@ bool WorkspaceTerminator::endExpected(const pool::SandboxId& sandbox, EndReason 
                                       const TraceContext& trace) {
     const std::optional<WorkspaceTable::Expected> expected = table_.forgetExpected(sandbox);
     if (!expected) return false;
+    fleet_.marks.end(sandbox, static_cast<std::uint8_t>(reason));
     if (!expected->workspace.empty()) {
         history_.journal.ended(expected->workspace, toUnixMillis(history_.clock.wall()),
                                kEndReasons.of(reason), sandbox);
@@ -135,7 +177,7 @@ bool WorkspaceTerminator::endExpected(const pool::SandboxId& sandbox, EndReason 
                                               {"reason", kEndReasons.of(reason)},
                                               {"trace", trace.trace_id}});
     }
-    warm_.drain(sandbox);
+    fleet_.warm.drain(sandbox);
     work_.add({WorkKind::Sandbox, sandbox});
     work_.add({WorkKind::Pool, expected->pool});
     return true;
@@ -143,7 +185,9 @@ bool WorkspaceTerminator::endExpected(const pool::SandboxId& sandbox, EndReason 
 
 bool WorkspaceTerminator::retire(const pool::Member& member, EndReason reason,
                                  const TraceContext& trace, const std::string& why) {
-    if (!warm_.retire(member.id)) return false;
+    fleet_.marks.set(member.id);  // only this can fail, and then nothing has happened
+    if (!fleet_.warm.retire(member.id)) return false;
+    fleet_.marks.end(member.id, static_cast<std::uint8_t>(reason));
     history_.events.publish(
         {.type = "sandbox.retired",
          .resource = member.id,
@@ -161,7 +205,7 @@ bool WorkspaceTerminator::retire(const pool::Member& member, EndReason reason,
 
 bool WorkspaceTerminator::confirm(const std::shared_ptr<Workspace>& workspace) {
     const pool::SandboxId& sandbox = workspace->facts().sandbox;
-    const std::optional<pool::Member> member = warm_.find(sandbox);
+    const std::optional<pool::Member> member = fleet_.warm.find(sandbox);
     if (member && member->phase == pool::Phase::Claimed && !workspace->agent()->lost()) return true;
     lost(sandbox, "it ended while it was claimed");
     return false;
@@ -171,16 +215,16 @@ void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, En
                                  const TraceContext& trace, std::optional<double> lag_seconds) {
     const WorkspaceFacts& facts = workspace->facts();
     const TimePoint begin = history_.clock.now();
+    const std::int64_t ended_ms = toUnixMillis(history_.clock.wall());
     usage_.ended(*workspace);
-    table_.erase(*workspace);
+    table_.erase(*workspace, ended_ms);
     workspace->giveUpDetached();
     broker_.close(facts.sandbox);
     const std::size_t contexts = workspace->contexts().clear();
     if (contexts > 0) {
         history_.metrics.contextEnded(facts.pool, "workspace", static_cast<double>(contexts));
     }
-    history_.journal.ended(facts.id, toUnixMillis(history_.clock.wall()), kEndReasons.of(reason),
-                           facts.sandbox);
+    history_.journal.ended(facts.id, ended_ms, kEndReasons.of(reason), facts.sandbox);
     history_.metrics.reclaim(facts.pool, reason, lag_seconds);
     history_.metrics.workspaces(facts.pool, static_cast<double>(table_.countOf(facts.pool)));
     history_.events.publish(
@@ -200,7 +244,7 @@ void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, En
                        {"reason", kEndReasons.of(reason)},
                        {"seconds", toSeconds(history_.clock.now() - facts.created_at)},
                        {"trace", trace.trace_id}});
-    warm_.drain(facts.sandbox);
+    fleet_.warm.drain(facts.sandbox);
     const TraceContext cause = record(facts, reason, trace, begin);
     work_.add({WorkKind::Sandbox, facts.sandbox, facts.pool, cause});
     work_.add({WorkKind::Pool, facts.pool, "", cause});

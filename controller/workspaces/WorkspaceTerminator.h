@@ -6,24 +6,28 @@
 
 #include "controller/egress/EgressGateway.h"
 #include "controller/queue/WorkQueue.h"
+#include "controller/store/Epoch.h"
 #include "controller/store/History.h"
 #include "controller/workspaces/UsageMeter.h"
 #include "controller/workspaces/WorkspaceTable.h"
 #include "metrics/EndReason.h"
-#include "pool/runtime/SandboxRuntime.h"
-#include "pool/warm/WarmPool.h"
+#include "pool/warm/Fleet.h"
 
 namespace hearth::controller {
+
+/// The reason of a sandbox's end, if one is marked; a number of a later version is Lost.
+std::optional<EndReason> markedEnd(const pool::ClaimMarks& marks, const pool::SandboxId& sandbox);
 
 /// The only way in which a workspace ends: it stops answering, history gets the reason, and its
 /// sandbox is destroyed after the answer. Thread-safe.
 class WorkspaceTerminator {
 public:
-    WorkspaceTerminator(WorkspaceTable& table, pool::WarmPool& warm, pool::SandboxRuntime& runtime,
+    WorkspaceTerminator(WorkspaceTable& table, const pool::Fleet& fleet, const Epoch& epoch,
                         WorkQueue& work, const History& history, broker::EgressGateway& broker,
                         UsageMeter& usage);
 
-    /// False if its end had already begun. `trace`, here and below: the request that ends it.
+    /// False if its end had already begun. `trace`, here and below: the request that ends it. When
+    /// this returns, a crash of the server does not undo the end.
     bool end(const std::shared_ptr<Workspace>& workspace, EndReason reason,
              const TraceContext& trace = {});
     /// Ends it only if it is still due. Called by the reclaimer.
@@ -40,6 +44,8 @@ public:
     /// Ends a workspace whose sandbox has not answered since the start. False if there is none.
     bool endExpected(const pool::SandboxId& sandbox, EndReason reason,
                      const TraceContext& trace = {});
+    /// Recovery: repeats the ends that an earlier server had marked.
+    void endMarked();
     /// Retires a warm sandbox: shrink, age, replaced, shutdown, drain. False if it was claimed
     /// since `member` was seen: then its claim keeps it. `why`: more than the reason,
     /// for operators.
@@ -58,6 +64,8 @@ private:
     /// the cause for the follow-up work; empty if it is not recorded.
     TraceContext record(const WorkspaceFacts& facts, EndReason reason, const TraceContext& request,
                         TimePoint begin) const;
+    /// In a cluster the next leader may not see this server's marks: its agent learns the end.
+    void tellAgent(const Workspace& workspace);
     /// Tells the workspace the kernel's kills in its sandbox, while the runtime still knows
     /// them.
     void countKills(Workspace& workspace);
@@ -65,8 +73,8 @@ private:
     bool ranOutOfMemory(const pool::SandboxId& sandbox);
 
     WorkspaceTable& table_;
-    pool::WarmPool& warm_;
-    pool::SandboxRuntime& runtime_;
+    const pool::Fleet fleet_;
+    const Epoch& epoch_;
     WorkQueue& work_;
     const History history_;
     broker::EgressGateway& broker_;

@@ -115,8 +115,9 @@ std::string installInside(const std::string& parent, const std::string& agent_pa
         sys::makeDirectory(unfinished, 0755);
     }
     fill(folder, files);
-    // The mount point for another folder: nothing can be made in a read-only mount.
+    // The mount points for other folders: nothing can be made in a read-only mount.
     makeFolder(folder + "/layer");
+    makeFolder(folder + "/run");
     if (identity == seccomp::AgentIdentity::Tenant) makeFolder(folder + "/start");
     syncFileSystemOf(folder);
     if (!there && ::rename(unfinished.c_str(), path.c_str()) != 0) throwErrno("rename", path);

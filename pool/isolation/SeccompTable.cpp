@@ -364,6 +364,10 @@ constexpr std::uint32_t kAttachFilter = 26;
 constexpr std::uint32_t kAttachBpf = 50;
 constexpr std::uint32_t kAttachReusePortFilter = 51;
 constexpr std::uint32_t kAttachReusePortBpf = 52;
+// Hands datagrams to code for IPsec and L2TP, and loads its modules; no program in a sandbox can
+// use either. Answered as by a kernel without them.
+constexpr std::uint32_t kSolUdp = 17;
+constexpr std::uint32_t kUdpEncapsulation = 100;
 constexpr std::uint32_t kSetModeFilter = 1;  // SECCOMP_SET_MODE_FILTER
 constexpr std::uint32_t kSetSeccomp = 22;    // PR_SET_SECCOMP
 constexpr auto kEqual = Refused::Where::Equal;
@@ -386,6 +390,7 @@ constexpr std::array kRefused = std::to_array<Refused>({
     {"setsockopt", 2, kAttachBpf, kEqual, EPERM, kSolSocket},
     {"setsockopt", 2, kAttachReusePortFilter, kEqual, EPERM, kSolSocket},
     {"setsockopt", 2, kAttachReusePortBpf, kEqual, EPERM, kSolSocket},
+    {"setsockopt", 2, kUdpEncapsulation, kEqual, ENOPROTOOPT, kSolUdp},
     {"fadvise64", 3, kFileDontNeed, kEqual, 0},
     {"madvise", 2, kCold, kEqual, 0},
     {"madvise", 2, kPageOut, kEqual, 0},

@@ -353,7 +353,7 @@ Json Launcher::result(const Job& job) {
         Json items = Json::array();
         bool more = false;
         std::size_t bytes = 0;
-        for (const Found& found : sandboxes_->list(list->after, more)) {
+        for (const Found& found : sandboxes_->list(*list, more)) {
             Json item = encodeFound(found);
             bytes += dumpJson(item).size();
             if (bytes > kMaxPacket / 2 && !items.empty()) {

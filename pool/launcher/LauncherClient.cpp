@@ -336,10 +336,11 @@ std::optional<LimitInUse> LauncherClient::narrow(const SandboxId& id, const Sand
         call(launcher::NarrowRequest{id, limits.milli_cpu, limits.memory_bytes, limits.pids}));
 }
 
-std::vector<LauncherClient::Found> LauncherClient::list() {
+std::vector<LauncherClient::Found> LauncherClient::list(bool count_files) {
     std::vector<Found> all;
     for (bool more = true; more;) {
-        const Json page = call(launcher::ListRequest{all.empty() ? std::string() : all.back().id});
+        const Json page =
+            call(launcher::ListRequest{all.empty() ? std::string() : all.back().id, count_files});
         for (const Json& item : page.at("items")) all.push_back(launcher::decodeFound(item));
         more = page.at("more").get<bool>();
     }

@@ -73,7 +73,8 @@ public:
     void destroy(const SandboxId& id);
     /// See ContainerRuntime::narrow().
     std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits);
-    std::vector<Found> list();
+    /// `count_files`: counts their open files, too.
+    std::vector<Found> list(bool count_files = false);
     /// Finds one sandbox of list(), at a cost that does not grow.
     std::optional<Found> find(const SandboxId& id);
     /// Removes everything of this instance that belongs neither to `keep` nor to a sandbox that

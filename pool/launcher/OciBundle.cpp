@@ -43,7 +43,8 @@ Json process(const SandboxSpec& spec, const BundlePlaces& places) {
               {"ambient", Json::array()}}},
             // No NPROC: the pids cgroup is the limit and counts the refusals.
             {"rlimits",
-             Json::array({rlimitJson("RLIMIT_NOFILE", 1024, 1024), rlimitJson("RLIMIT_CORE", 0, 0),
+             Json::array({rlimitJson("RLIMIT_NOFILE", kOpenFiles, places.open_files),
+                          rlimitJson("RLIMIT_CORE", 0, 0),
                           rlimitJson("RLIMIT_FSIZE", workspace, workspace),
                           rlimitJson("RLIMIT_MEMLOCK", places.locked_bytes, places.locked_bytes),
                           rlimitJson("RLIMIT_MSGQUEUE", 65'536, 65'536),
@@ -89,7 +90,7 @@ Json mounts(const SandboxSpec& spec, const BundlePlaces& places) {
     // The hooks of GPUs may add links; the launcher seals the folders that they wrote to.
     if (places.gpu.hooks.empty()) dev.push_back("ro");
     const std::uint64_t tmp = spec.limits.tmp_bytes;
-    const std::uint64_t shm = std::min(16 * kMiB, spec.limits.memory_bytes / 8);
+    const std::uint64_t run = runBytes(spec.limits);
     Json list = Json::array(
         {mount("/proc", "proc", "proc", Json::array({"nosuid", "nodev", "noexec"})),
          // Holds only the next mount: the machine's own /sys tells of its hardware and of others.
@@ -107,14 +108,18 @@ Json mounts(const SandboxSpec& spec, const BundlePlaces& places) {
                Json::array({"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620",
                             "gid=5", "max=16"})),
          mount("/dev/shm", "tmpfs", "shm",
-               Json::array({"nosuid", "noexec", "nodev", "mode=1777", "size=" + std::to_string(shm),
-                            "nr_inodes=1024"})),
+               Json::array({"nosuid", "noexec", "nodev", "mode=1777",
+                            "size=" + std::to_string(shmBytes(spec.limits)), "nr_inodes=1024"})),
          mount("/tmp", "tmpfs", "tmpfs",
                Json::array({"nosuid", "nodev", "mode=1777", "size=" + std::to_string(tmp),
                             "nr_inodes=" + std::to_string(inodesFor(tmp))})),
          workspaceMount(spec, places),
          mount("/.hearth", "bind", places.inside,
-               Json::array({"bind", "ro", "rprivate", "nosuid", "nodev"}))});
+               Json::array({"bind", "ro", "rprivate", "nosuid", "nodev"})),
+         // The agent's, where tenants cannot make anything; what they compiled runs there.
+         mount(kRunPlace, "tmpfs", "tmpfs",
+               Json::array({"nosuid", "nodev", "mode=0755", "size=" + std::to_string(run),
+                            "nr_inodes=" + std::to_string(inodesFor(run))}))});
     if (!places.layer.empty()) {
         list.push_back(mount(kLayerPlace, "bind", places.layer,
                              Json::array({"bind", "ro", "rprivate", "nosuid", "nodev"})));

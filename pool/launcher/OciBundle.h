@@ -5,6 +5,7 @@
 
 #include "base/Json.h"
 #include "pool/launcher/gpu/GpuParts.h"
+#include "pool/spec/FileLimits.h"
 #include "pool/spec/SandboxSpec.h"
 
 namespace hearth::pool::launcher {
@@ -23,6 +24,7 @@ struct BundlePlaces {
     GpuParts gpu = {};             ///< its nodes, mounts and so on for its GPUs
     /// The most memory that it may lock: a GPU's driver pins the memory it shares with the device.
     std::uint64_t locked_bytes = 65'536;
+    std::uint64_t open_files = kMostOpenFiles;  ///< the most of one process
 };
 
 /// Builds the OCI config of a sandbox: the one place that decides its confinement. Pure.

@@ -10,6 +10,7 @@
 #include "base/Clock.h"
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "pool/isolation/OpenFiles.h"
 #include "pool/isolation/SandboxIdentity.h"
 #include "pool/launcher/DeviceTree.h"
 #include "pool/launcher/DiskWorkspace.h"
@@ -21,6 +22,7 @@
 #include "pool/sys/Freezer.h"
 #include "pool/sys/GroupLimits.h"
 #include "pool/sys/LoopDevice.h"
+#include "pool/sys/MemoryPeak.h"
 #include "pool/sys/Namespaces.h"
 #include "pool/sys/Process.h"
 
@@ -136,6 +138,7 @@ void SandboxOperations::create(const CreateRequest& request, int listen) {
         places.workspace = names_.mountPoint();
         places.cgroups_path = names_.cgroup(id);
         places.uid_first = leases_.lease(id);
+        places.open_files = mostOpenFiles();
         places.gpu = std::move(gpu);
         sys::enterPrivateMounts();
         if (spec.gpus.empty()) {
@@ -169,6 +172,7 @@ void SandboxOperations::create(const CreateRequest& request, int listen) {
         // The server itself changes the weight: an operation here would cost more than it gains.
         sys::CpuWeightFile(cgroups_, names_.cgroup(id)).handTo(options_.server_uid);
         sys::Freezer(cgroups_, names_.cgroup(id)).handTo(options_.server_uid);
+        sys::MemoryPeak(cgroups_, names_.cgroup(id)).handTo(options_.server_uid);
         runtime_.start(id);
         if (!runtime_.alive(id)) throw std::runtime_error("the agent ended at once");
     } catch (...) {
@@ -272,7 +276,9 @@ bool SandboxOperations::alive(const SandboxId& id) const {
 
 Found SandboxOperations::describe(const SandboxId& id) {
     // An unreadable entry proves nothing about its sandbox or others: its agent is asked.
-    Found found{id, true, {}, 0};
+    Found found;
+    found.id = id;
+    found.alive = true;
     try {
         found.alive = alive(id);
         const Json meta = Json::parse(sys::readFile(names_.bundle(id) + "/meta.json").value_or(""),
@@ -300,13 +306,22 @@ std::optional<Found> SandboxOperations::find(const SandboxId& id) {
     return describe(id);
 }
 
-std::vector<Found> SandboxOperations::list(const std::string& after, bool& more) {
+std::vector<Found> SandboxOperations::list(const ListRequest& request, bool& more) {
     const std::set<SandboxId> ids = known(false);
     std::vector<Found> page;
-    auto next = ids.upper_bound(after);
-    for (; next != ids.end() && page.size() < kPage; ++next) page.push_back(describe(*next));
+    auto next = ids.upper_bound(request.after);
+    for (; next != ids.end() && page.size() < kPage; ++next) {
+        page.push_back(describe(*next));
+        if (request.count_files) page.back().open_files = openFilesOf(*next);
+    }
     more = next != ids.end();
     return page;
+}
+
+std::uint64_t SandboxOperations::openFilesOf(const SandboxId& id) const {
+    std::uint64_t files = 0;
+    for (const pid_t pid : cgroups_.processes(names_.cgroup(id))) files += sys::openFiles(pid);
+    return files;
 }
 
 std::optional<SandboxId> SandboxOperations::holderOf(const sys::LoopInUse& loop) const {

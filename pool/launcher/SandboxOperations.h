@@ -38,9 +38,9 @@ public:
     std::optional<LimitInUse> narrow(const NarrowRequest& request) const;
     /// Finds one sandbox, whole or in pieces; costs the same however many there are.
     std::optional<Found> find(const SandboxId& id);
-    /// Lists sandboxes, whole or in pieces, sorted by id, at most a page after `after`; `more` says
-    /// if there are others.
-    std::vector<Found> list(const std::string& after, bool& more);
+    /// Lists sandboxes, whole or in pieces, sorted by id, at most a page; `more` says if there are
+    /// others.
+    std::vector<Found> list(const ListRequest& request, bool& more);
     /// Returns everything of this instance that a sweep may remove, whole or in pieces. A socket
     /// alone is left out if it is younger than the launcher: its server is about to use it.
     std::set<SandboxId> present();
@@ -56,6 +56,7 @@ public:
 private:
     bool alive(const SandboxId& id) const;
     Found describe(const SandboxId& id);
+    std::uint64_t openFilesOf(const SandboxId& id) const;
     std::set<SandboxId> known(bool old_sockets_only);
     std::optional<SandboxId> holderOf(const sys::LoopInUse& loop) const;
     std::string rootfsOf(const std::string& image, const std::string& digest) const;

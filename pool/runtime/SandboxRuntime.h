@@ -11,6 +11,7 @@
 
 #include "base/Error.h"
 #include "base/Fd.h"
+#include "base/host/FileTable.h"
 #include "pool/agent/transport/AgentLink.h"
 #include "pool/spec/SandboxSpec.h"
 
@@ -109,6 +110,17 @@ public:
         static_cast<void>(id), static_cast<void>(first);
         return true;
     }
+    /// Returns the most memory that the sandbox has held since the last call, by the kernel's own
+    /// count; nullopt if it cannot tell. For one caller: each call begins a new count.
+    virtual std::optional<std::uint64_t> takeMemoryPeak(const SandboxId& id) {
+        static_cast<void>(id);
+        return std::nullopt;
+    }
+    /// Returns how full the machine's table of open files is; nullopt if openFiles() cannot count.
+    /// Cheap.
+    virtual std::optional<FileTable> fileTable() { return std::nullopt; }
+    /// Counts the open files of each sandbox, at a cost that grows with them.
+    virtual std::map<SandboxId, std::uint64_t> openFiles() { return {}; }
     /// Marks the sandbox as claimed, for servers that lack this one's claim marks. Called once
     /// after each claim, and again if it throws.
     virtual void noteClaim(const SandboxId& id) { static_cast<void>(id); }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "base/Error.h"
 #include "pool/sys/Files.h"
@@ -55,6 +58,17 @@ constexpr int kStartTimeField = 19;  // field 22 of /proc/PID/stat
     ::_exit(kExecFailed);
 }
 
+/// Counts to the point where the process ends.
+std::uint64_t entriesOf(const std::string& folder) {
+    std::error_code gone;
+    std::uint64_t entries = 0;
+    for (std::filesystem::directory_iterator at(folder, gone), end; !gone && at != end;
+         at.increment(gone)) {
+        ++entries;
+    }
+    return entries;
+}
+
 }  // namespace
 
 std::optional<Process> Process::open(pid_t pid) {
@@ -94,6 +108,16 @@ std::optional<std::uint64_t> processStartTime(pid_t pid) {
         if (field == kStartTimeField) return std::strtoull(stat->c_str() + at, nullptr, 10);
     }
     return std::nullopt;
+}
+
+std::uint64_t openFiles(pid_t pid) {
+    const std::string folder = "/proc/" + std::to_string(pid);
+    // Since Linux 6.2, the size of the folder is the number of its entries; before, it is 0.
+    struct stat status {};
+    const bool counted = ::stat((folder + "/fd").c_str(), &status) == 0 && status.st_size > 0;
+    const std::uint64_t descriptors =
+        counted ? static_cast<std::uint64_t>(status.st_size) : entriesOf(folder + "/fd");
+    return descriptors + entriesOf(folder + "/map_files");
 }
 
 int run(const Command& command) {

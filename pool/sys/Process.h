@@ -35,6 +35,10 @@ private:
 /// process. nullopt if it is gone or a zombie.
 std::optional<std::uint64_t> processStartTime(pid_t pid);
 
+/// Returns how many files the process holds open: by descriptors, and by mappings, which outlive
+/// descriptors. What it cannot read counts as none. For root.
+std::uint64_t openFiles(pid_t pid);
+
 /// The path where run() looks for programs, regardless of the environment.
 inline constexpr const char* kProgramPath =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kSlotSize = 64;
 constexpr std::size_t kFirstSlots = 256;
+constexpr std::size_t kEndMark = kSlotSize - 1;  // in a slot: 0, or the reason of its end and 1
 
 }  // namespace
 
@@ -50,7 +51,7 @@ void ClaimMarks::resize(std::size_t slots) {
     memory_ = static_cast<char*>(memory);
     for (std::size_t i = slots; i-- > slots_;) {
         const char* text = slot(i);
-        const std::string id(text, ::strnlen(text, kSlotSize));
+        const std::string id(text, ::strnlen(text, kEndMark));
         // A slot with an invalid id was being written when its server died: no frame was sent.
         if (!isId(id, "sb_") || !taken_.emplace(id, i).second) free_.push_back(i);
     }
@@ -59,8 +60,27 @@ void ClaimMarks::resize(std::size_t slots) {
 
 void ClaimMarks::set(const SandboxId& id) {
     const MutexLock lock(mutex_);
-    if (taken_.contains(id)) return;
-    if (id.size() >= kSlotSize) throwErrno(EINVAL, "mark", id);
+    slotOf(id);
+}
+
+void ClaimMarks::end(const SandboxId& id, std::uint8_t reason) {
+    const MutexLock lock(mutex_);
+    char& end = slotOf(id)[kEndMark];
+    if (end == 0) end = static_cast<char>(reason + 1);  // one byte: there is no half of it
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+std::optional<std::uint8_t> ClaimMarks::ended(const SandboxId& id) const {
+    const MutexLock lock(mutex_);
+    const auto found = taken_.find(id);
+    if (found == taken_.end()) return std::nullopt;
+    const auto end = static_cast<std::uint8_t>(slot(found->second)[kEndMark]);
+    return end == 0 ? std::nullopt : std::optional<std::uint8_t>(end - 1);
+}
+
+char* ClaimMarks::slotOf(const SandboxId& id) {
+    if (const auto found = taken_.find(id); found != taken_.end()) return slot(found->second);
+    if (id.size() >= kEndMark) throwErrno(EINVAL, "mark", id);
     if (free_.empty()) resize(slots_ * 2);
     const std::size_t index = free_.back();
     char* text = slot(index);
@@ -70,6 +90,7 @@ void ClaimMarks::set(const SandboxId& id) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     free_.pop_back();
     taken_.emplace(id, index);
+    return text;
 }
 
 void ClaimMarks::clear(const SandboxId& id) {

@@ -3,7 +3,9 @@
 set -eu
 
 bb=/bin/busybox
-$bb rm -rf /usr/share /usr/lib/python3.11/ensurepip /usr/lib/python3.11/idlelib /usr/lib/python3.11/lib2to3 /usr/lib/python3.11/pydoc_data
+$bb find /usr/share -mindepth 1 -maxdepth 1 ! -name zoneinfo -exec $bb rm -rf {} +
+$bb rm -rf /usr/share/zoneinfo/right # with leap seconds
+$bb rm -rf /usr/lib/python3.11/ensurepip /usr/lib/python3.11/idlelib /usr/lib/python3.11/lib2to3 /usr/lib/python3.11/pydoc_data
 $bb mkdir -p /proc /dev /sys /tmp /workspace /.hearth /etc
 for applet in sh cat ls sleep head env; do
     [ -e "/bin/$applet" ] || $bb ln -s busybox "/bin/$applet"

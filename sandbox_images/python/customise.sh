@@ -21,7 +21,8 @@ grep -q '^font.family: sans-serif, WenQuanYi' "$settings"
 
 # What pip says where it is not told of an index (with one, Hearth sets PIP_BREAK_SYSTEM_PACKAGES). pip adds a note of
 # its own: an option that breaks the libraries and, without a network, still installs nothing.
-mv /usr/lib/hearth/externally-managed "$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')/EXTERNALLY-MANAGED"
+stdlib=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
+mv /usr/lib/hearth/externally-managed "$stdlib/EXTERNALLY-MANAGED"
 pip_errors=$(python3 -c 'import pip._internal.exceptions as errors; print(errors.__file__)')
 sed -i -e 's/"If you believe this is a mistake, please contact your "/"No option of pip changes that."/' \
     -e '/"Python installation or OS distribution provider. "/d' -e '/"You can override this, at the risk of breaking/d' \
@@ -29,10 +30,16 @@ sed -i -e 's/"If you believe this is a mistake, please contact your "/"No option
 grep -q 'No option of pip changes that' "$pip_errors"
 if grep -q 'break-system-packages' "$pip_errors"; then exit 1; fi
 
+mv /usr/lib/hearth/sitecustomize.py "$stdlib/sitecustomize.py" # also of virtual environments; Debian's only reports crashes
+
+# Docker's users find it writable.
+rm -rf /var/tmp
+ln -s /tmp /var/tmp
+
 # Documentation, translations, tests and samples nobody runs here.
 rm -rf /usr/share/doc /usr/share/doc-base /usr/share/info /usr/share/man /usr/share/locale \
     /usr/share/lintian /usr/share/bug /usr/share/menu /usr/share/zsh /usr/share/bash-completion \
-    /usr/share/gitweb /usr/share/unicode /usr/share/javascript /usr/games "$libraries/matplotlib/mpl-data/sample_data" /usr/local/share/man
+    /usr/share/zoneinfo/right /usr/share/gitweb /usr/share/unicode /usr/share/javascript /usr/games "$libraries/matplotlib/mpl-data/sample_data" /usr/local/share/man
 if [ ! -e /usr/bin/gcc ]; then # what nobody uses without a compiler
     rm -rf /usr/include /usr/lib/*-linux-gnu/perl/5.*/CORE /usr/share/perl/5.*/CPAN /usr/share/perl/5.*/ExtUtils \
         /usr/share/perl/5.*/Module /usr/share/perl/5.*/Test* /usr/share/perl/5.*/TAP /usr/lib/python3/dist-packages/gyp

@@ -3,7 +3,8 @@
 set -eu
 
 bb=/bin/busybox
-$bb rm -rf /usr/share
+$bb find /usr/share -mindepth 1 -maxdepth 1 ! -name zoneinfo -exec $bb rm -rf {} +
+$bb rm -rf /usr/share/zoneinfo/right # with leap seconds
 $bb mkdir -p /proc /dev /sys /tmp /workspace /.hearth /etc /bin /sbin /usr/bin /usr/sbin
 for applet in $($bb --list); do
     [ -e "/bin/$applet" ] || $bb ln -s busybox "/bin/$applet"

@@ -154,7 +154,7 @@ class Agents:
         with open(os.open(identity, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
             file.write(self.identity)
         environment = {each["name"]: each["value"] for each in container.get("env", []) if "value" in each}
-        environment |= {"HEARTH_AGENT_UNCONFINED": "1", "HEARTH_AGENT_ROOT": f"{self.folder}/root", "HEARTH_AGENT_TMP": f"{self.folder}/tmp",
+        environment |= {"HEARTH_AGENT_UNCONFINED": "1", "HEARTH_AGENT_ROOT": f"{self.folder}/root", "HEARTH_AGENT_RUN": f"{self.folder}/tmp",
                         "HEARTH_AGENT_LANGUAGES": f"{self.folder}/languages.json", "PATH": os.environ["PATH"]}
         with socket.create_server((address, PORT), backlog=64) as listener:
             words = [AGENT, "--server-key", key, "--pod", uid, "--identity", identity]

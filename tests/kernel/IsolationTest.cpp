@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/Ids.h"
+#include "pool/isolation/OpenFiles.h"
 #include "pool/launcher/LauncherCapabilities.h"
 #include "pool/sys/Cgroups.h"
 #include "pool/sys/Files.h"
@@ -266,6 +267,14 @@ TEST_CASE("the root is read-only, what /proc could tell is masked, nothing can b
     CHECK(agent.run("find /sys -path /sys/fs/cgroup -prune -o ! -type d -print").output.empty());
     CHECK(agent.run("touch /sys/x /sys/fs/x 2>/dev/null; ls -d /sys/x /sys/fs/x 2>/dev/null")
               .output.empty());
+    CHECK(mounts.find(" /.hearth/run tmpfs rw,") != std::string::npos);
+    const std::string files = std::to_string(pool::launcher::mostOpenFiles());
+    CHECK(agent.run("ulimit -Sn; ulimit -Hn; ulimit -n $(ulimit -Hn); ulimit -n").output ==
+          "1024\n" + files + "\n" + files + "\n");
+    CHECK(agent.run("echo out > /dev/stdout; echo err > /proc/self/fd/2; cat /dev/stdin").output ==
+          "out\nerr\n");
+    if (kind() == Kind::Oci)
+        CHECK(agent.run("touch /.hearth/run/x 2>&1").output.find("denied") != std::string::npos);
     const std::size_t inside = mounts.find(" /.hearth ");
     REQUIRE(inside != std::string::npos);
     CHECK(mounts.substr(inside, mounts.find('\n', inside) - inside).find(" ro") !=

@@ -174,4 +174,32 @@ TEST_CASE("a program sees its own control group with the limits in force, and no
     host.runtime().destroy(other);
 }
 
+TEST_CASE("oci: a sandbox's open files are counted, and its peak of memory once", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    SmallAgent agent(host.runtime().connect(id));
+    const std::uint64_t before = host.runtime().openFiles().at(id);
+    CHECK(before > 0);
+    agent.start("exec 4</dev/null 5</dev/null 6</dev/null 7</dev/null; sleep 60 & sleep 60");
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (host.runtime().openFiles().at(id) < before + 8 &&
+           std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    CHECK(host.runtime().openFiles().at(id) >= before + 8);
+    REQUIRE(host.runtime().fileTable());
+    CHECK(host.runtime().fileTable()->open > before);
+
+    REQUIRE(host.runtime().takeMemoryPeak(id));
+    agent.run("head -c 48000000 /dev/zero | tail -c 48000000 | wc -c");
+    const std::uint64_t peak = host.runtime().usage(id)->memory_peak_bytes;
+    CHECK(peak >= 48'000'000);
+    CHECK(host.runtime().takeMemoryPeak(id).value() >= 48'000'000);
+    CHECK(host.runtime().takeMemoryPeak(id).value() < 48'000'000);
+    CHECK(host.runtime().usage(id)->memory_peak_bytes == peak);  // that of its life stays
+    host.runtime().destroy(id);
+    CHECK_FALSE(host.runtime().takeMemoryPeak(id));
+}
+
 }  // namespace hearth::kernel_test

@@ -211,7 +211,7 @@ def not_everywhere():
     """without a network, or without a mirror of apt, nothing of it is there"""
     with archive() as index, server(apt_pool(), pool("n", "None"), args=mirrored(index)) as s:
         for place in (s.open_workspace(pool="n")["id"], s.open_workspace(pool="m", network="None")["id"]):
-            assert shell(s, place, "echo \"[$APT_CONFIG]\"; ls /dev /tmp -A | grep -c hearth-apt || true") == "[]\n0\n"
+            assert shell(s, place, "echo \"[$APT_CONFIG]\"; ls -A /.hearth/run | grep -c apt || true") == "[]\n0\n"
         own = s.open_workspace(pool="m", env={"APT_CONFIG": "/workspace/own.conf"})["id"]
         assert shell(s, own, "echo $APT_CONFIG") == "/workspace/own.conf\n"
         place = s.open_workspace(pool="m")["id"]

@@ -234,6 +234,76 @@ def results():
             assert "line 2" in error["traceback"] and "/.hearth" not in error["traceback"], error
 
 
+BUNDLE = """import base64
+class Bundle:
+    def __init__(self, **forms):
+        self.forms = {kind.replace('_', '/', 1).replace('__', '.').replace('_', '+'): form for kind, form in forms.items()}
+    def __repr__(self):
+        return 'a bundle'
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return self.forms
+"""
+
+
+def forms_that_do_not_fit():
+    """a form that does not fit is left out with its reason, and the others of its result stay"""
+    png = "base64.encodebytes(b'\\x89PNG' + bytes(200)).decode()"
+    with shared as s:
+        w = s.open_workspace(pool="plots")["id"]
+        for where in ({}, {"context": make(s, w)}):
+            def shown(text):
+                out = code(s, w, BUNDLE + text, **where)
+                assert out["droppedResults"] == 0 and len(out["results"]) == 1, (text, out["droppedResults"], out["results"])
+                result = out["results"][0]
+                assert result["mime"]["text/plain"], result
+                return result
+            assert len(shown("{str(i): i for i in range(1001)}")["mime"]["application/json"]) == 1001
+            deep = shown("x = 1\nfor _ in range(20): x = [x]\nx")["mime"]["application/json"]
+            assert json.dumps(deep) == "[" * 20 + "1" + "]" * 20, deep
+            assert shown(f"Bundle(image_png={png})")["mime"]["image/png"].isascii()
+            for text in ("list(range(100_001))", "[2**64]", "[10**309]", "{'a\\0b': 1}",
+                         "Bundle(application_vnd__x__v1_json={'y': [float('nan')]}, text_html='<b>')",
+                         "Bundle(text_x='evil', text_html='<b>')", "Bundle(image_png='no base64!', text_html='<b>')"):
+                result = shown(text)
+                assert ("text/html" in result["mime"]) == ("text_html" in text), (text, result)
+                assert not {"application/json", "image/png", "text/x"} & set(result["mime"]), (text, result)
+            assert "2**64" in repr(shown("[2**63, '2**64']")["mime"]["application/json"])
+            named = shown("[b'\\xd6\\xd0'.decode('utf-8', 'surrogateescape')]")
+            assert "\\udcd6" in named["mime"]["text/plain"], named
+            error = code(s, w, "raise ValueError('\\udcff')", **where)["error"]
+            assert error and error["name"] == "ValueError" and error["message"] == "\\udcff", error
+
+
+def output_between_two_runs():
+    """what threads and jobs of a context print between two runs comes with the second one, or is counted"""
+    with shared as s:
+        w = s.open_workspace(pool="python")["id"]
+        c = make(s, w)
+
+        def late(text):
+            code(s, w, "import os, subprocess, threading, time\n" + text, context=c)
+            wait_for("the late output", lambda: s.call("HEAD", f"/v1/workspaces/{w}/files/there").status == 200)
+            s.call("DELETE", f"/v1/workspaces/{w}/files/there")
+            return code(s, w, "print('now')", context=c)
+
+        out = late("def tell():\n    print('late', flush=True)\n    open('there', 'w').close()\n"
+                   "_ = threading.Timer(0.3, tell).start()")
+        assert (out["stdout"], out["droppedBytes"]) == ("late\nnow\n", 0), out
+        out = late("_ = subprocess.Popen(['sh', '-c', 'sleep 0.3; echo job >&2; touch there'])")
+        assert (out["stdout"], out["stderr"]) == ("now\n", "job\n"), out
+        assert code(s, w, "print('again')", context=c)["stdout"] == "again\n"
+        out = late("_ = subprocess.Popen(['sh', '-c', 'sleep 0.3; seq 1 200000; touch there'])")
+        lines = out["stdout"].splitlines()
+        mark = [line for line in lines if line.startswith("[")]
+        assert lines[0] == "1" and lines[-2:] == ["200000", "now"] and len(mark) == 1, (lines[:2], lines[-2:], mark)
+        numbers = [int(line) for line in lines[:-1] if line != mark[0]]
+        steps = [b for a, b in zip(numbers, numbers[1:]) if b != a + 1]
+        assert len(steps) == 1 and out["truncated"], steps
+        kept = sum(len(str(n)) + 1 for n in numbers)
+        everything = sum(len(str(n)) + 1 for n in range(1, 200_001))
+        assert out["droppedBytes"] == everything - kept, (out["droppedBytes"], everything - kept)
+
+
 def results_stream():
     """results come as SSE in order with the output, and resuming finds each place, also after kill -9"""
     with shared as s:
@@ -299,6 +369,7 @@ def prewarm():
 if __name__ == "__main__":
     try:
         main("server", [prewarm, variables_survive, by_name_and_key, interrupt_keeps_state, interrupts_reach_every_cell, exits_end_the_cell,
-                        deadline_says_what_it_did, survives_the_server, results, results_stream, contexts_side_by_side, the_end])
+                        deadline_says_what_it_did, survives_the_server, results, forms_that_do_not_fit, output_between_two_runs, results_stream,
+                        contexts_side_by_side, the_end])
     finally:
         shared.clean_up()

@@ -104,7 +104,7 @@ print(os.environ)
                 no_token(s, token, done)
             # Everything that /proc shows of the sandbox's own processes.
             sweep = s.run(workspace["id"], "cat /proc/*/environ /proc/*/cmdline /proc/mounts 2>/dev/null | tr '\\0' '\\n'; env; "
-                                           "grep -rs hearth- /tmp /dev/shm /workspace /dev/hearth-trust.pem | head", timeoutSeconds=60)
+                                           "grep -rs hearth- /tmp /dev/shm /workspace /.hearth/run | head", timeoutSeconds=60)
             seen = s.get(f"/v1/workspaces/{workspace['id']}/egress").json
             no_token(s, token, sweep, workspace, s.get("/v1/pools/e").json, seen)
             kinds = [(e["kind"], e["decision"]) for e in seen["latest"]]

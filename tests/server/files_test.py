@@ -5,16 +5,19 @@ import contextlib
 import hashlib
 import http.client
 import io
+import json
 import os
 import socket
+import subprocess
 import sys
 import tarfile
+import tempfile
 import threading
 import time
 import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Server, growth_allowed, main, pids, pool_yaml, resident, wait_for  # noqa: E402
+from harness import BUILD, Server, growth_allowed, main, pids, pool_yaml, resident, wait_for  # noqa: E402
 
 LOOP_MAJOR = 7
 
@@ -155,6 +158,60 @@ def artifacts():
         s.start()
         assert s.get(path_of(plot["url"])).body == PNG and s.get(path_of(shot["artifacts"][0]["url"])).body == b"hi"
         assert s.get(f"/v1/executions/{shot['id']}").json["artifacts"][0]["path"] == "out"
+
+
+def names_that_are_not_utf8():
+    """names that are not UTF-8 stand in lists as %D6%D0, and by that they are read, moved, linked and deleted, by every door"""
+    with Server() as s:
+        w = s.open_workspace()["id"]
+        files = f"/v1/workspaces/{w}/files"
+        made = s.run(w, "d=$(printf '\\326\\320'); printf gbk > \"$d\"; mkdir -p dir/\"$d\"; printf in > dir/\"$d\"/x; printf text > %D6%D0; printf p > 100%",
+                     collect=["**"])
+        assert made["exitCode"] == 0, made
+        names = {"%D6%D0": b"gbk", "dir/%D6%D0/x": b"in", "%25D6%25D0": b"text", "100%": b"p"}
+        assert {a["path"] for a in made["artifacts"]} == set(names), made["artifacts"]
+        for artifact in made["artifacts"]:
+            assert s.get(path_of(artifact["url"])).body == names[artifact["path"]], artifact
+        listed, cursor = [], ""
+        while cursor is not None:
+            page = s.get(f"{files}?recursive=true&limit=1{cursor}").json
+            listed += [x["path"] for x in page["items"]]
+            cursor = page.get("nextCursor") and "&cursor=" + urllib.parse.quote(page["nextCursor"])
+        assert sorted(listed) == sorted([*names, "dir", "dir/%D6%D0"]), listed
+        for name, content in names.items():
+            assert s.get(f"{files}/{urllib.parse.quote(name)}").body == content, name
+        assert s.get(f"{files}/%D6%D0").body == b"gbk" and s.call("HEAD", f"{files}/dir/%d6%d0/x").status == 200
+        assert [x["path"] for x in s.get(f"{files}?path=dir/%D6%D0").json["items"]] == ["dir/%D6%D0/x"]
+        link = s.post(f"/v1/workspaces/{w}/links", {"path": "%D6%D0"}).json["url"]
+        assert s.get(path_of(link)).body == b"gbk"
+        for query, member in (("dir/%D6%D0", "x"), ("dir/%25D6%25D0", "x"), ("dir", "\udcd6\udcd0/x")):
+            with tarfile.open(fileobj=io.BytesIO(s.get(f"/v1/workspaces/{w}/archive?path={query}").body)) as tar:
+                assert member in tar.getnames(), tar.getnames()
+        tool = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "file_get", "arguments": {"workspace_id": w, "path": "%D6%D0"},
+            "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}}
+        got = s.post("/mcp", tool, headers={"Mcp-Method": "tools/call", "Mcp-Name": "file_get", "MCP-Protocol-Version": "2026-07-28"})
+        assert "gbk" in json.dumps(got.json["result"]["content"]), got
+        for uri in (f"workspace://{w}/files/%D6%D0", f"workspace://{w}/files/%25D6%25D0"):
+            read = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": dict(tool["params"], uri=uri, name="", arguments={})}
+            got = s.post("/mcp", read, headers={"Mcp-Method": "resources/read", "Mcp-Name": uri, "MCP-Protocol-Version": "2026-07-28"})
+            assert got.json["result"]["contents"][0]["text"] == "gbk", got
+        with tempfile.TemporaryDirectory() as folder:
+            def hearth(*words):
+                return subprocess.run([os.path.join(BUILD, "hearth"), *words], cwd=folder, capture_output=True, check=True,
+                                      env=dict(os.environ, HEARTH_URL=s.url)).stdout
+            assert b"%D6%D0" in hearth("ls", w + ":"), hearth("ls", w + ":")
+            hearth("cp", w + ":%D6%D0", "one")
+            hearth("cp", os.fsencode(w) + b":\xd6\xd0", "two")
+            hearth("cp", w + ":dir", "tree")
+            assert [open(os.path.join(os.fsencode(folder), name), "rb").read() for name in (b"one", b"two", b"tree/\xd6\xd0/x")] == [b"gbk", b"gbk", b"in"]
+            hearth("cp", "one", os.fsencode(w) + b":in/\xd6")
+        assert s.get(f"{files}/in/%D6").body == b"gbk"
+        assert s.post(f"{files}:move", {"from": "%D6%D0", "to": "dir/%D6%D0/%D6"}).status == 204
+        assert s.run(w, "cat dir/*/$(printf '\\326')")["stdout"] == "gbk"
+        assert s.get(f"{files}/%D6%D0").status == 404 and s.get(f"{files}/%2525D6%2525D0").body == b"text"
+        assert s.call("DELETE", f"{files}/dir/%D6%D0?recursive=true").status == 204
+        assert [x["path"] for x in s.get(f"{files}?path=dir").json["items"]] == []
 
 
 def artifact_quota():
@@ -306,4 +363,4 @@ long_listing.only = "oci"  # docker's workspace is memory and has fewer inodes
 slow_clients.only = "oci"  # only its disks are file systems of their own
 
 if __name__ == "__main__":
-    main("server", [archives, links, artifacts, artifact_quota, large_file, slow_clients, long_listing])
+    main("server", [archives, links, artifacts, names_that_are_not_utf8, artifact_quota, large_file, slow_clients, long_listing])

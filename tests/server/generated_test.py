@@ -14,7 +14,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 from environments import environment  # noqa: E402
-from harness import BUILD, Server, main, npm_ci, pool_yaml, record, sse_events  # noqa: E402
+from harness import BUILD, Server, main, note, npm_ci, pool_yaml, record, sse_events  # noqa: E402
 
 TYPESCRIPT = os.path.join(HERE, "generated")
 PINS = os.path.join(HERE, "generators.txt")
@@ -66,6 +66,16 @@ assert isinstance(can, Capabilities) and can.isolation.seccomp and can.images[0]
 assert delete_workspace.sync_detailed(w.id, client=client).status_code == 204
 gone = get_workspace.sync(w.id, client=client)
 assert isinstance(gone, Problem) and gone.status == 410 and gone.reason == "deleted", gone
+'''
+
+# Run with a generated package beside it: a module that nothing uses may still be broken.
+IMPORTS = '''
+import importlib, pkgutil
+import hearth_client
+modules = [m.name for m in pkgutil.walk_packages(hearth_client.__path__, "hearth_client.")]
+assert len(modules) > 50, modules
+for name in modules:
+    importlib.import_module(name)
 '''
 
 # Run with the generated models beside it; its input is the server's answers.
@@ -178,6 +188,7 @@ def client():
         api = os.path.join(made.folder, "hearth_client", "api")
         modules = [name for _, _, files in os.walk(api) for name in files if name != "__init__.py" and name.endswith(".py")]
         assert len(modules) == operations, (len(modules), operations)
+        made.script(IMPORTS)
         made.script(FLOW)
 
 
@@ -207,7 +218,21 @@ def another_client():
         assert text.count("_with_http_info(\n        self") == operations, (text.count("_with_http_info(\n        self"), operations)
         with open(os.path.join(made.folder, "events.json"), "w", encoding="utf-8") as file:
             json.dump(made.stream(), file)
+        made.script(IMPORTS)
         made.script(JAVA_FLOW)
+
+
+def go():
+    """the client for Go that openapi-generator makes compiles"""
+    with Generated() as made:
+        run(made.folder, os.path.join(TOOLS, "bin", "openapi-generator-cli"), "generate", "-i", "openapi.json", "-g", "go", "-o", "client",
+            "--additional-properties=packageName=hearth,withGoMod=true", "--global-property=apiTests=false,modelTests=false")
+        folder = os.path.join(made.folder, "client")
+        fetched = subprocess.run(["go", "mod", "tidy"], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+        if fetched.returncode != 0:
+            return note(f"its modules cannot be had: {fetched.stderr.strip()[-200:]}")
+        done = subprocess.run(["go", "build", "./..."], cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
 
 
 def typescript():
@@ -225,6 +250,8 @@ def typescript():
 
 
 TESTS = [client, models, another_client, typescript]
+if shutil.which("go"):
+    TESTS.append(go)
 for each in TESTS:
     each.only = "oci"  # the document does not depend on the runtime
 

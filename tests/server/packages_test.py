@@ -140,6 +140,29 @@ def pip_by_hand():
         assert s.run(there, "python3 -c 'import hearthbar; print(hearthbar.version)'")["stdout"] == "2.5\n"
 
 
+def larger_than_tmp():
+    """a package larger than /tmp installs, by Hearth and by hand, leaves nothing else, and where there is no room the reason says where"""
+    with Index([wheel("hearthbig", size=17 << 20)]) as index, server(pool("m", "Mirror", warm=3), args=mirrored(index)) as s:
+        show = "import hearthbig; print(hearthbig.version)"
+        assert int(s.run(s.open_workspace(pool="m")["id"], "df -m --output=size /tmp | tail -1")["stdout"]) == 16
+        workspace = s.open_workspace(pool="m")["id"]
+        assert s.run(workspace, "mkdir .hearth-packages-killed.held; echo x > .hearth-packages-killed.held/x")["status"] == "ok"
+        done = post(s, f"/v1/workspaces/{workspace}/executions", code=show, language="python", packages=["hearthbig"])
+        assert done["status"] == "ok" and done["stdout"] == "1.0\n" and done["artifacts"] == [], done
+        assert s.run(workspace, "ls -A")["stdout"] == ".local\n"
+
+        there = s.open_workspace(pool="m")["id"]
+        by_hand = s.run(there, "python3 -m pip install -q hearthbig && ls -A . .cache /tmp", timeoutSeconds=100)
+        assert by_hand["status"] == "ok" and "pip-tmp" not in by_hand["stdout"], by_hand
+        assert python(s, there, show)["stdout"] == "1.0\n"
+
+        small = s.open_workspace(pool="m")["id"]
+        assert s.run(small, "head -c 30M /dev/zero > mine")["status"] == "ok"
+        failed = post(s, f"/v1/workspaces/{small}/executions", code=show, language="python", packages=["hearthbig"])
+        assert failed["status"] == "failed" and "the workspace's disk is full (" in failed["error"]["message"], failed
+        assert s.run(small, "ls -A")["stdout"].split()[-1] == "mine", failed
+
+
 def no_index():
     """what is there needs no index; what is absent is named, with what an operator does about it, before pip or npm is asked"""
     with server(pool("m", "Mirror"), pool("n", "None")) as s:
@@ -446,7 +469,7 @@ for test in (every_way, fails_in_words, pip_by_hand, once, imports, newer_than_w
     test.only = "oci"
 
 if __name__ == "__main__":
-    tests = [every_way, fails_in_words, pip_by_hand, no_index, once, tables, imports, newer_than_warm, hearth_run, hearth_packages, login, bursts]
+    tests = [every_way, fails_in_words, pip_by_hand, larger_than_tmp, no_index, once, tables, imports, newer_than_warm, hearth_run, hearth_packages, login, bursts]
     with tempfile.TemporaryDirectory(prefix="hearth-uv-") as scratch:
         if chosen(uv_installs) or chosen(uv_downloads_once):
             uv = find_uv(scratch)

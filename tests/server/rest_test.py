@@ -51,6 +51,37 @@ def workspace_life():
         assert "hush" not in s.log()
 
 
+def cut_output(s, w):
+    """Head and tail of cut output end between two lines or characters, and a line between them says how much is missing."""
+    def parts(text):
+        head, size, tail = re.split(r"\[… (\d+) bytes were not kept …\]\n", text)
+        return head, int(size), tail
+
+    out = s.run(w, "seq 1 400000")
+    head, size, tail = parts(out["stdout"])
+    numbers = "".join(f"{n}\n" for n in range(1, 400_001))
+    assert head.endswith("\n") and numbers.startswith(head) and numbers.endswith("\n" + tail), (head[-20:], tail[:20])
+    assert out["droppedBytes"] == size == len(numbers) - len(head) - len(tail), (out["droppedBytes"], size)
+    stored = s.get(f"/v1/executions/{out['id']}").json
+    assert (stored["stdout"], stored["droppedBytes"]) == (out["stdout"], size), stored["droppedBytes"]
+    seen, last, lines = b"", 0, set()
+    for event in sse_events(s.get(f"/v1/executions/{out['id']}/events").body.decode().split("\n")):
+        data = json.loads(event["data"])
+        if event["event"] == "stdout":
+            seen += data["text"].encode()
+            last += len(data["text"]) + data.get("droppedBytes", 0)
+            assert int(event["id"]) == last, event["id"]
+    assert seen.decode() == head + tail and last == len(numbers)
+    lines = set(seen.decode().split())
+    assert lines <= set(numbers.split()) and "892" in lines, "an invented line"
+    out = s.run(w, "awk 'BEGIN { for (i = 0; i < 70001; ++i) printf \"標\" }'", outputLimitBytes=65536)
+    head, size, tail = parts(out["stdout"])
+    assert set(head.rstrip("\n") + tail) == {"標"}, "a character is cut"
+    assert size == 3 * (70_001 - len(head.rstrip("\n") + tail)) == out["droppedBytes"], (size, out["droppedBytes"])
+    out = s.run(w, "seq 1 100000; echo oops >&2", outputLimitBytes=65536)
+    assert out["stderr"] == "oops\n", out["stderr"]  # complete, and not marked
+
+
 def executions():
     """executions: exit codes, stderr, stdin, timeout with its output, signals, background, limits of output, idempotency"""
     with Server() as s:
@@ -63,6 +94,7 @@ def executions():
         assert "sleep" not in s.run(w, "ps")["stdout"]
         flood = s.run(w, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo END", outputLimitBytes=65536)
         assert flood["truncated"] and flood["droppedBytes"] > 2_900_000 and flood["stdout"].endswith("END\n"), flood["droppedBytes"]
+        cut_output(s, w)
         e = s.post(f"/v1/workspaces/{w}/executions", {"command": "cat; echo end", "background": True, "stdinOpen": True})
         assert e.status == 202 and e.headers["location"], e
         e = e.json["id"]

@@ -16,6 +16,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import BUILD, IMAGES, REPO, Server, clean_up, commands_with, main, missing, pool_yaml, record, wait_for  # noqa: E402
+from index import Index, wheel  # noqa: E402
 
 HEARTH = os.path.join(BUILD, "hearth")
 
@@ -322,7 +323,7 @@ def indexes():
         os.symlink(IMAGES, os.path.join(folder, "images"))
         bare = {name: value for name, value in os.environ.items() if name not in names}
         bare.update(HOME=folder, PIP_CONFIG_FILE=os.path.join(folder, "pip.conf"), NPM_CONFIG_USERCONFIG=os.path.join(folder, "npmrc"),
-                    NPM_CONFIG_GLOBALCONFIG=os.path.join(folder, "none"))
+                    NPM_CONFIG_GLOBALCONFIG=os.path.join(folder, "none"), HEARTH_MIRROR_HOSTS="files.example")
 
         def write(name, text):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
@@ -354,6 +355,14 @@ def indexes():
         pypi, npm, mode, said = made(before="given_pypi=https://six.example/simple/;")
         assert pypi == "https://six.example/simple/" and pypi in said, said
         assert made(mirror="no") == ("", "", "None", ""), made(mirror="no")
+    with Index([wheel("six")]) as index:
+        pages = index.project
+        script = f'repo={REPO}; . "$repo/sandbox_images/setup.sh"; file_host http://localhost:{index.port}/simple/'
+        for files, host in (("../../files", ""), (f"http://127.0.0.1:{index.port}/files", f"127.0.0.1:{index.port}\n")):
+            index.project = lambda name, accept, to=files: (pages(name, "")[0], pages(name, "")[1].replace("../../files", to))
+            found = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=60, check=True,
+                                   env={name: value for name, value in bare.items() if name != "PIP_FIND_LINKS"})
+            assert found.stdout == host, (found, index.asked)
     ran = subprocess.run([os.path.join(REPO, "run"), "--help"], capture_output=True, text=True, timeout=60, check=True)
     assert "--no-mirror" in ran.stdout and "PIP_INDEX_URL" in ran.stdout, ran
 

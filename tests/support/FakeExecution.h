@@ -56,6 +56,7 @@ public:
         const std::lock_guard lock(mutex_);
         return state.status != controller::ExecutionStatus::Running;
     }
+    bool unanswered() const override { return silent; }
     bool wait(std::chrono::milliseconds timeout) override {
         if (refusal) throw Error(*refusal);
         waits.push_back(timeout);
@@ -125,6 +126,11 @@ public:
         ended_.notify_all();
         subscribers_.notify();
     }
+    /// Its time limit has passed, and its sandbox does not answer.
+    void fallSilent() {
+        silent = true;
+        subscribers_.notify();
+    }
     int subscriptions() const { return subscribers_.count(); }
     /// Returns how often this thread has read when that would have been a disk read.
     int diskReadsHere() const {
@@ -135,6 +141,7 @@ public:
     int resultReads() const { return result_reads_; }
 
     std::atomic<bool> on_disk = false;
+    std::atomic<bool> silent = false;
     std::optional<Error> refusal;  ///< the error that wait() throws instead
     bool patient = false;          ///< wait() really waits
     std::vector<std::chrono::milliseconds> waits;

@@ -9,6 +9,7 @@
 
 #include "base/Digest.h"
 #include "base/Error.h"
+#include "base/Units.h"
 #include "base/http/Url.h"
 #include "base/http/client/HttpClient.h"
 #include "base/http/client/ServerUrl.h"
@@ -27,8 +28,8 @@ constexpr seconds kBetweenReads{30};
 constexpr seconds kFirstReads{2};
 constexpr std::chrono::milliseconds kPatience{5'000};
 constexpr std::size_t kMostBytes = 1U << 20U;
-/// The year 5138: later times would not fit into a clock.
-constexpr double kLastSecond = 1e11;
+/// The end of the year 9999; a later time is a mistake.
+constexpr double kLastSecond = 253'402'300'800;
 constexpr std::size_t kLongestSubject = 128;
 
 std::shared_ptr<const http::TlsContext> trust(const std::string& ca_file) {
@@ -49,11 +50,12 @@ bool has(const Json& claim, const std::string& value) {
            std::any_of(claim.begin(), claim.end(), [&](const Json& one) { return one == value; });
 }
 
+/// A claim's time, or the last one that a clock holds if that is earlier.
 std::optional<WallTime> timeAt(const Json& claims, const char* name) {
     if (!claims.contains(name) || !claims[name].is_number()) return std::nullopt;
     const double at = claims[name].get<double>();
     if (!(at >= 0 && at < kLastSecond)) return std::nullopt;
-    return WallTime(seconds(static_cast<std::int64_t>(at)));
+    return nearestWallTime(seconds(static_cast<std::int64_t>(at)));
 }
 
 /// The caller's id in logs and sessions: the issuer and the subject, or the subject's hash if it is

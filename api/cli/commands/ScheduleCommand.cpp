@@ -129,8 +129,9 @@ int schedule(const Invocation& call) {
     if (const auto text = options.get("at")) {
         const std::optional<WallTime> at = controller::parseTime(*text);
         if (!at) {
-            throw UsageError("--at \"" + *text + "\" is not a time",
-                             "2026-11-25T20:00:00Z, or with an offset such as +08:00");
+            throw UsageError(
+                "--at \"" + *text + "\" is not a time",
+                "2026-11-25T20:00:00Z, or with an offset such as +08:00; before the year 2250");
         }
         from = *at;
     }

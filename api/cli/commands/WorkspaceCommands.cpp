@@ -129,14 +129,15 @@ int open(const Invocation& call) {
             call.console.out << jsonText(all) << '\n';
             return kOk;
         }
-        for (const Json& one : all.at("items")) call.console.out << one.value("id", "") << '\n';
+        for (const Json& one : all.at("items"))
+            call.console.out << printable(one.value("id", "")) << '\n';
         return kOk;
     }
     const Json workspace = Remote(call.options).send("POST", "/v1/workspaces", body).body;
     if (json) {
         call.console.out << jsonText(workspace) << '\n';
     } else {
-        call.console.out << workspace.value("id", "") << '\n';
+        call.console.out << printable(workspace.value("id", "")) << '\n';
     }
     return kOk;
 }

@@ -9,6 +9,8 @@
 #include <set>
 #include <sstream>
 
+#include "base/host/FileTable.h"
+
 namespace hearth::cli {
 namespace {
 
@@ -198,6 +200,27 @@ Finding HostChecks::oomScores() const {
             "its unit"};
 }
 
+Finding HostChecks::openFiles() const {
+    constexpr const char* kName = "open files";
+    // Each process of a sandbox may open 65,536; the server steps in at half of the machine's.
+    constexpr std::uint64_t kFewest = 500'000;
+    constexpr std::uint64_t kBusyShare = 4;
+    const std::optional<FileTable> table = parseFileTable(read("/proc/sys/fs/file-nr"));
+    if (!table) return allRight(kName, "not known");
+    const std::string used =
+        std::to_string(table->open) + " of the machine's " + std::to_string(table->most);
+    if (table->most < kFewest) {
+        return {Level::Warn, kName, used + ": a few sandboxes can use them up",
+                "sysctl -w fs.file-max=" + std::to_string(kFewest)};
+    }
+    if (table->open >= table->most / kBusyShare) {
+        return {Level::Warn, kName,
+                used + ": from half of them on, the workspace that holds most of them is ended",
+                "sysctl -w fs.file-max=" + std::to_string(table->most * 2)};
+    }
+    return allRight(kName, used);
+}
+
 Findings HostChecks::gates() const {
     Findings findings;
     for (const Gate& gate : kGates) {
@@ -233,8 +256,8 @@ Findings HostChecks::gates() const {
 }
 
 Findings HostChecks::all() const {
-    Findings findings = {kernel(),      userNamespaces(), cgroups(),  seccomp(),
-                         loopDevices(), runTmpfs(),       oomScores()};
+    Findings findings = {kernel(),      userNamespaces(), cgroups(),   seccomp(),
+                         loopDevices(), runTmpfs(),       oomScores(), openFiles()};
     for (Finding& finding : gates()) findings.push_back(std::move(finding));
     return findings;
 }

@@ -22,6 +22,8 @@ public:
     Finding cgroups() const;
     /// Checks for CAP_SYS_RESOURCE, with which Hearth sets a floor under oom_score_adj.
     Finding oomScores() const;
+    /// Tells how many more files all programs of the machine together can open.
+    Finding openFiles() const;
     /// The kernel settings that harden the host: they only give warnings, one finding each.
     Findings gates() const;
     Findings all() const;

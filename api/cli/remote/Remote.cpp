@@ -198,7 +198,7 @@ Answer Remote::send(const std::string& method, const std::string& target, const 
     Answer answer{response.status, nullptr};
     if (!response.body.empty()) {
         constexpr JsonLimits kOurServers{
-            .bytes = 256U << 20U, .depth = 64, .values = 2'000'000, .members = 10'000};
+            .bytes = 256U << 20U, .depth = 64, .values = 2'000'000, .members = 100'000};
         answer.body = parseJson(response.body, kOurServers);
     }
     return answer;

@@ -1,6 +1,7 @@
 #include "api/cli/remote/RemotePath.h"
 
 #include "base/http/Url.h"
+#include "pool/agent/protocol/PathText.h"
 
 namespace hearth::cli {
 namespace {
@@ -34,7 +35,7 @@ std::optional<RemotePath> RemotePath::parse(const std::string& word) {
 
 std::string RemotePath::name() const {
     if (path == ".") return "";
-    return path.substr(path.rfind('/') + 1);
+    return agent::pathBytes(path.substr(path.rfind('/') + 1));
 }
 
 std::string RemotePath::fileTarget() const {

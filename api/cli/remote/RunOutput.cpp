@@ -34,6 +34,12 @@ std::uint64_t droppedBytesIn(const Json& data) {
                                                                    : dropped->get<std::uint64_t>();
 }
 
+/// The line that stands where so many bytes were not kept; empty for none.
+std::string markOf(std::uint64_t lost, bool at_line_start) {
+    if (lost == 0) return {};
+    return (at_line_start ? "[… " : "\n[… ") + std::to_string(lost) + " bytes were not kept …]\n";
+}
+
 int signalNumber(const std::string& name) {
     static const std::map<std::string, int> kNumbers = {
         {"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT}, {"ILL", SIGILL},
@@ -58,13 +64,14 @@ void RunOutput::take(const http::SseEvent& event) {
         return;  // the last event repeats results and errors
     }
     const Json data = parseJson(
-        event.data, {.bytes = 128U << 20U, .depth = 64, .values = 1'000'000, .members = 10'000});
+        event.data, {.bytes = 128U << 20U, .depth = 64, .values = 1'000'000, .members = 100'000});
     if (!data.is_object()) throw Error(ErrorCode::Internal, "the server sent a malformed event");
     if (event.type == "stdout" || event.type == "stderr") {
         if (quiet_) return;
-        lost_ += droppedBytesIn(data);
         const bool to_err = event.type == "stderr";
-        const std::string bytes = bytesOf(data);
+        const std::uint64_t lost = droppedBytesIn(data);
+        lost_ += lost;
+        const std::string bytes = markOf(lost, to_err || at_line_start_) + bytesOf(data);
         std::ostream& stream = to_err ? console_.err : console_.out;
         stream << bytes << std::flush;
         unheard_ = unheard_ || !stream.good();

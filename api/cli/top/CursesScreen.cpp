@@ -16,6 +16,7 @@
 #include "api/cli/top/CursorCheck.h"
 #include "api/cli/top/ScreenText.h"
 #include "api/command/Options.h"
+#include "base/JsonText.h"
 
 namespace hearth::cli {
 namespace {

@@ -4,16 +4,10 @@
 
 #include "api/command/Console.h"
 #include "base/Error.h"
+#include "base/JsonText.h"
 
 namespace hearth::cli {
 namespace {
-
-/// True for characters without width that are no marks: spaces, joiners, directions, breaks.
-bool invisible(char32_t point) {
-    return (point >= 0x200B && point <= 0x200F) || (point >= 0x2028 && point <= 0x202E) ||
-           (point >= 0x2060 && point <= 0x206F) || point == 0x061C || point == 0x00AD ||
-           point == 0xFEFF || point >= 0xE0000;
-}
 
 int widthOf(char32_t point) {
     if (point >= 0x20 && point < 0x7F) return 1;
@@ -30,26 +24,6 @@ Utf8Locale::Utf8Locale() : mine_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr))
 Utf8Locale::~Utf8Locale() {
     ::uselocale(before_);
     ::freelocale(mine_);
-}
-
-std::string_view firstCharacter(std::string_view text) {
-    if (text.empty()) return text;
-    std::size_t size = 1;
-    while (size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) ++size;
-    return text.substr(0, size);
-}
-
-char32_t codePointOf(std::string_view character) {
-    if (character.empty()) return 0;
-    const auto first = static_cast<unsigned char>(character[0]);
-    char32_t point = first;
-    if (character.size() == 2) point = first & 0x1FU;
-    if (character.size() == 3) point = first & 0x0FU;
-    if (character.size() == 4) point = first & 0x07U;
-    for (const char byte : character.substr(1)) {
-        point = point << 6U | (static_cast<unsigned char>(byte) & 0x3FU);
-    }
-    return point;
 }
 
 std::string utf8Of(char32_t point) {
@@ -83,7 +57,7 @@ std::string cellText(std::string_view foreign) {
         rest.remove_prefix(character.size());
         const char32_t point = codePointOf(character);
         const int width = widthOf(point);
-        if (invisible(point) || (width == 0 && marks >= kMostMarks)) continue;
+        if (width == 0 && marks >= kMostMarks) continue;
         marks = width == 0 ? marks + 1 : 0;
         out += width < 0 ? "?" : character;
     }

@@ -21,17 +21,13 @@ private:
     locale_t before_;
 };
 
-/// Foreign text for one cell of a screen: printable(), without invisible characters that would
-/// shift the text after them, and without more than two marks on one letter. Needs a Utf8Locale.
+/// Foreign text for one cell of a screen: printable(), without more than two marks on one letter.
+/// Needs a Utf8Locale.
 std::string cellText(std::string_view foreign);
 /// Columns that a cellText takes on a terminal. Needs a Utf8Locale.
 std::size_t columnsOf(std::string_view text);
 /// Exactly `columns` wide: padded with spaces, or cut with "…" at its end. Needs a Utf8Locale.
 std::string fitted(std::string_view text, std::size_t columns, bool right = false);
-/// The first character of valid UTF-8, as bytes; empty at the end.
-std::string_view firstCharacter(std::string_view text);
-/// The code point of a character.
-char32_t codePointOf(std::string_view character);
 /// A code point as UTF-8.
 std::string utf8Of(char32_t point);
 

@@ -14,6 +14,18 @@
 namespace hearth::api {
 namespace {
 
+constexpr int kBadRequest = 400;
+
+/// The status for a head that is refused: 414 if its first line is too long, 431 if the head is
+/// too large or has too many fields.
+int statusOfFault(std::string_view bytes, const HeadLimits& limits) {
+    const std::size_t end = std::min(bytes.find("\r\n\r\n"), bytes.size());
+    if (std::min(bytes.find('\n'), bytes.size()) > limits.line + 1) return 414;
+    const std::string_view lines = bytes.substr(0, end);
+    const auto fields = static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n'));
+    return end + 4 > limits.bytes || fields > limits.fields ? 431 : kBadRequest;
+}
+
 using std::chrono::milliseconds;
 
 /// After the last byte of an answer the loop still reads the client's bytes, because closing at
@@ -270,6 +282,11 @@ void EventLoop::advance(Connection& connection) {
             why.error_code = "INVALID_ARGUMENT";
             why.title = "The request is not valid HTTP";
             why.message = connection.wrong;
+            why.status = statusOfFault(connection.input.view(), core_.options.head);
+            if (why.status != kBadRequest) {
+                why.error_code = errorCodeName(ErrorCode::PayloadTooLarge);
+                why.title = "The request head is too large";
+            }
             reject(connection, why, "bad_request");
             return;
         }

@@ -85,8 +85,18 @@ McpServer::Reply handled(McpContext& hub, McpServer& server, const Caller& calle
         return errorMessage(message.id, {rpc::kInternal, error.what(), {}});
     }
     McpServer::Reply reply = server.handle(caller, message);
+    const auto tell = [&notices = hub.notices, who = caller.context.who,
+                       session = caller.context.modern ? "" : caller.context.session] {
+        notices.tellCaller(who, session);
+    };
+    if (std::holds_alternative<Json>(reply)) tell();
     if (auto* slow = std::get_if<PendingToolCall>(&reply)) {
         slow->place = std::move(place);
+        slow->answer = [answer = std::move(slow->answer), tell] {
+            Json said = answer();
+            tell();
+            return said;
+        };
         hub.slow_calls->cancelAside(*slow);
     }
     if (auto* live = std::get_if<LiveReply>(&reply)) live->place = std::move(place);

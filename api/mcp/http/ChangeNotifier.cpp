@@ -232,7 +232,27 @@ void ChangeNotifier::dropClosed() {
     if (followed_.empty()) events.swap(events_);
 }
 
+void ChangeNotifier::tellCaller(const controller::Principal& who, const std::string& session) {
+    const auto isOwn = [&](const std::shared_ptr<Followed>& one) {
+        // The streams of a client without a session are known by its token.
+        const Listener& listener = one->listener;
+        return listener.session == session && listener.who.tenant == who.tenant &&
+               listener.who.token_id == who.token_id;
+    };
+    {
+        const MutexLock lock(mutex_);
+        if (std::none_of(followed_.begin(), followed_.end(), isOwn)) return;
+    }
+    takeEvents();
+    const MutexLock lock(mutex_);
+    for (const auto& one : followed_) {
+        if (isOwn(one)) one->told_at = services_.clock.now() - kTellEvery;
+    }
+    tell();
+}
+
 void ChangeNotifier::takeEvents() {
+    const MutexLock reading(taking_);
     controller::EventQuery query;
     query.limit = kEventsAtOnce;
     {

@@ -70,6 +70,10 @@ public:
     /// Ends a session's stream and forgets its subscriptions.
     void endSession(const std::string& session);
 
+    /// Sends what has changed so far on the caller's own streams: before the result of the call
+    /// that changed it, as a client may end with the result.
+    void tellCaller(const controller::Principal& who, const std::string& session);
+
     /// Notifies every interested stream that the tools or the prompts have changed.
     void toolsChanged();
     void promptsChanged();
@@ -92,7 +96,7 @@ private:
     /// Handles the events since the last call; true if a notification has to wait.
     bool work();
     void dropClosed();
-    void takeEvents();
+    void takeEvents() HEARTH_EXCLUDES(taking_);
     void take(const controller::Event& event);
     std::uint64_t newestEvent() const;
     /// True if a stream of the tenant may want to know that an execution has ended.
@@ -111,7 +115,8 @@ private:
     const controller::Services& services_;
     const LogLevels& levels_;
     const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
-    Mutex mutex_;  ///< the front's thread waits for it, so it is held only for work in memory
+    Mutex taking_;  ///< held while events are read, so that each is read once; before mutex_
+    Mutex mutex_;   ///< the front's thread waits for it, so it is held only for work in memory
     std::list<std::shared_ptr<Followed>> followed_ HEARTH_GUARDED_BY(mutex_);
     struct Subscribed {
         std::string tenant;

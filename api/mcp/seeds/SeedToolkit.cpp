@@ -188,7 +188,10 @@ PendingCall whenEnded(const Services& services, const CallContext& call,
                       std::function<ToolResult(const ExecutionView&)> finish) {
     PendingCall pending;
     pending.work = workOf(execution);
-    pending.finish = [execution, finish = std::move(finish)] { return finish(execution->view()); };
+    pending.finish = [execution, finish = std::move(finish)] {
+        execution->requireAnswer();
+        return finish(execution->view());
+    };
     pending.cancel = [&services, who = call.who, id = execution->id()] {
         services.executions.kill(who, id);
     };

@@ -46,6 +46,7 @@ ToolOutcome packages(const Services& services, const CallContext& call,
     pending.work = workOf(begun.execution);
     pending.until = services.clock.now() + request.wait;
     pending.finish = [begun] {
+        begun.execution->requireAnswer();
         const PackagesView view = controller::PackageService::viewOf(*begun.execution, begun.names);
         ToolResult result = textResult(packagesText(view));
         result.is_error = view.status == PackagesStatus::Failed;

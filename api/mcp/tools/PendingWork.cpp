@@ -10,7 +10,7 @@ public:
     explicit ExecutionWork(std::shared_ptr<controller::Execution> execution)
         : execution_(std::move(execution)) {}
 
-    bool finished() const override { return execution_->finished(); }
+    bool finished() const override { return execution_->finished() || execution_->unanswered(); }
     void wait(std::chrono::milliseconds timeout) override { execution_->wait(timeout); }
     std::shared_ptr<void> subscribe(std::function<void()> changed) override {
         return execution_->subscribe(std::move(changed));

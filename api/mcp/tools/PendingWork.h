@@ -17,6 +17,7 @@ namespace hearth::mcp {
 class PendingWork {
 public:
     virtual ~PendingWork() = default;
+    /// True also if its sandbox does not answer, so that its end is not known.
     virtual bool finished() const = 0;
     /// Blocks until it has finished or `timeout` has passed. Does not block while it waits for a
     /// sandbox. Throws the Error for a client if its sandbox refused to run it.

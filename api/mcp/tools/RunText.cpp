@@ -4,11 +4,13 @@
 #include <array>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "api/mcp/tools/Pictures.h"
 #include "base/Units.h"
+#include "controller/contract/ResultForms.h"
 
 namespace hearth::mcp {
 namespace {
@@ -48,6 +50,8 @@ std::string statusHint(const ExecutionView& view) {
     return {};
 }
 
+constexpr std::size_t kMostNotes = 5;
+
 struct Shown {
     std::string text;  ///< sections to be added
     ShownPictures pictures;
@@ -66,14 +70,28 @@ std::string textOf(const Json& mime, bool main, bool has_image) {
     return json == mime.end() ? std::string() : dumpJson(*json);
 }
 
+/// Adds a line for each form that a result has not; only some, as a tenant writes their texts.
+void noteLeftOut(std::set<std::string>& notes, const Json& result) {
+    const auto left_out = result.find("leftOut");
+    if (left_out == result.end()) return;
+    for (const Json& form : *left_out) {
+        if (notes.size() == kMostNotes) return;
+        notes.insert(textAt(form, "type") + " is left out of a result: " + textAt(form, "reason") +
+                     ".");
+    }
+}
+
 /// The results within `room` characters of text.
 Shown showResults(const ExecutionView& view, std::size_t room) {
     Shown shown{{}, picturesOf(view, kPicturesCap)};
     std::map<std::string, int>& left_out = shown.pictures.left_out;
+    std::set<std::string> notes;
     for (std::size_t i = 0; i < view.results.size(); ++i) {
         const controller::ResultPtr& result = view.results[i];
         const bool has_image = shown.pictures.of_result.contains(i);
-        const std::string text = textOf(result->mime(), result->main, has_image);
+        const Json document = controller::documentOf(*result);
+        noteLeftOut(notes, document);
+        const std::string text = textOf(document.at("mime"), result->main, has_image);
         if (text.empty()) continue;
         if (room == 0) {
             ++left_out["text"];
@@ -87,6 +105,7 @@ Shown showResults(const ExecutionView& view, std::size_t room) {
         shown.text += "\n" + std::to_string(count) + " result(s) of type " + type +
                       " are not shown here; write them to files and use file_get.";
     }
+    for (const std::string& note : notes) shown.text += "\n" + note;
     if (view.dropped_results > 0) {
         shown.text += "\n" + std::to_string(view.dropped_results) +
                       " results were too many or too large to keep.";
@@ -112,9 +131,11 @@ std::string packagesText(const ExecutionView& view) {
     return clip(text, 2'000).text;
 }
 
-/// Returns the error report of the language's runner, if stderr is empty. Untrusted text.
+/// Returns the error report of the language's runner, if stderr is empty, or the agent's on a
+/// SIGBUS, of which a shell only says "Bus error". Untrusted text.
 std::string errorText(const ExecutionView& view) {
-    if (!view.error || !view.stderr_bytes.empty()) return {};
+    if (!view.error) return {};
+    if (!view.stderr_bytes.empty() && stringMember(*view.error, "name") != "SIGBUS") return {};
     const std::string traceback = stringMember(*view.error, "traceback").value_or("");
     if (!traceback.empty()) return clip(traceback, 4'000).text;
     return clip(stringMember(*view.error, "name").value_or("error") + ": " +

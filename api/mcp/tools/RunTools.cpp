@@ -122,6 +122,7 @@ ToolOutcome run(const Services& services, const CallContext& call, const Argumen
     PendingCall pending;
     pending.work = workOf(execution);
     pending.finish = [&services, execution, origin = call.origin] {
+        execution->requireAnswer();
         return wholeResult(services, *execution, origin);
     };
     pending.cancel = [&services, who = call.who, id = execution->id()] {

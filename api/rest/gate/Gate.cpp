@@ -57,7 +57,7 @@ Json parseQueryOf(const Operation& operation, const api::Request& request) {
         if (parameter == nullptr) {
             faults.invalid.push_back(
                 {pointer, "is not a known query parameter; known are: " + queryNames(operation)});
-        } else if (!isUtf8(text)) {
+        } else if (!isUtf8(text) && name != "path") {  // a file's name is bytes
             faults.invalid.push_back({pointer, "must be valid UTF-8"});
         } else if (parameter->schema.kind() == Schema::Kind::Array) {
             query[name].push_back(typed(*parameter->schema.items(), text));

@@ -143,6 +143,13 @@ Schema resultSchema() {
         .required("mime", Schema::map(kResultType, Schema::any())
                               .describe("Text by its type; base64 for image/png, jpeg, gif and "
                                         "webp; JSON for application/json and …+json"))
+        .optional("leftOut",
+                  Schema::array(Schema::object()
+                                    .required("type", text())
+                                    .required("reason", text())
+                                    .named("LeftOutForm"))
+                      .describe("Forms that do not fit: too large, too deep, an integer of more "
+                                "than 64 bits, not of their type"))
         .example({{"main", true}, {"mime", {{"text/plain", "2"}}}})
         .named("Result");
 }
@@ -179,7 +186,10 @@ Schema executionSchema() {
                                 .describe("A program that fails is still HTTP 200"))
         .required("exitCode", Schema::integer().nullable())
         .required("signal", textOrNull())
-        .required("stdout", text().describe("Bytes that are not UTF-8 are U+FFFD"))
+        .required("stdout",
+                  text().describe("Bytes that are not UTF-8 are U+FFFD; a line `[… N bytes "
+                                  "were not kept …]` stands between head and tail of "
+                                  "output that is cut"))
         .required("stderr", text())
         .required("truncated", Schema::boolean())
         .required("droppedBytes", Schema::integer())
@@ -314,11 +324,12 @@ Schema tokenSchema() {
     return tokenFields().example(tokenExample()).named("Token");
 }
 
+// Not "NewToken": a generator for Go makes a function of that name for "Token".
 Schema newTokenSchema() {
     return tokenFields()
         .required("token", text().describe("Shown this once; only its hash is kept"))
         .example(newTokenExample())
-        .named("NewToken");
+        .named("IssuedToken");
 }
 
 Schema usageSchema() {

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/Units.h"
+
 namespace hearth::rest {
 namespace {
 
@@ -85,7 +87,7 @@ Json usageReportJson(const controller::UsageQuery& query, const std::vector<Usag
     Json items = Json::array();
     for (const UsageRow& row : rows) items.push_back(rowJson(row));
     const std::int64_t begin = toUnixMillis(query.since) / kHourMs * kHourMs;
-    return {{"since", formatRfc3339(fromUnixMillis(begin))},
+    return {{"since", formatUnixMillis(begin)},
             {"until", formatRfc3339(query.until.value_or(now))},
             {"by", std::move(by)},
             {"items", std::move(items)}};

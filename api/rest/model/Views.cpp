@@ -2,6 +2,7 @@
 
 #include "base/Clock.h"
 #include "base/Units.h"
+#include "controller/contract/ResultForms.h"
 
 namespace hearth::rest {
 namespace {
@@ -63,7 +64,7 @@ Json workspaceJson(const controller::WorkspaceView& view, const std::string& tra
 }
 
 Json resultJson(const controller::Result& result) {
-    return {{"main", result.main}, {"mime", result.mime()}};
+    return controller::documentOf(result);
 }
 
 Json contextJson(const controller::ContextView& view) {
@@ -87,8 +88,7 @@ Json executionJson(const controller::ExecutionView& view, const std::string& tra
              {"mime", artifact.mime},
              {"sha256", orNull(artifact.sha256)},
              {"url", kept ? Json(origin + artifact.url) : Json(nullptr)},
-             {"urlExpiresAt",
-              kept ? Json(formatRfc3339(fromUnixMillis(artifact.expires_ms))) : Json(nullptr)}});
+             {"urlExpiresAt", kept ? Json(formatUnixMillis(artifact.expires_ms)) : Json(nullptr)}});
         if (artifact.not_kept) {
             artifacts.back()["reason"] = controller::kNotKept.of(*artifact.not_kept);
         }
@@ -135,7 +135,7 @@ Json poolJson(const controller::PoolView& view) {
     Json& metadata = out["metadata"];
     metadata["generation"] = pool.generation;
     metadata["resourceVersion"] = std::to_string(pool.resource_version);
-    metadata["createdAt"] = formatRfc3339(fromUnixMillis(pool.created_unix_ms));
+    metadata["createdAt"] = formatUnixMillis(pool.created_unix_ms);
     metadata["deleting"] = pool.deleting;
     if (!pool.on_demand.empty()) metadata["onDemand"] = pool.on_demand;
 
@@ -261,7 +261,7 @@ Json fileJson(const agent::FileStat& stat) {
                 {"type", agent::kFileTypes.of(stat.type)},
                 {"size", stat.size},
                 {"mode", formatFileMode(stat.mode)},
-                {"modifiedAt", formatRfc3339(fromUnixMillis(stat.modified_unix_ms))}};
+                {"modifiedAt", formatUnixMillis(stat.modified_unix_ms)}};
     if (!stat.target.empty()) out["target"] = toUtf8(stat.target);
     return out;
 }

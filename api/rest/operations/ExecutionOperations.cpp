@@ -30,7 +30,8 @@ const std::vector<std::string> kSignals{"HUP",  "INT",  "QUIT", "ABRT", "KILL", 
 constexpr const char* kStreamText =
     "Events: `waiting` while the claim of a one shot waits in line, with its `place` of how many "
     "and `estimateSeconds` if known, and `problem`, as the last, if that wait ends "
-    "without a sandbox; `started`; `stdout` and `stderr` with `{\"text\"}`, or `{\"base64\"}` "
+    "without a sandbox, or if the execution's time limit passes and its sandbox does not answer; "
+    "`started`; `stdout` and `stderr` with `{\"text\"}`, or `{\"base64\"}` "
     "if the bytes "
     "are not UTF-8, and `droppedBytes` where output before it was not kept; `result` with the "
     "Result, in order with the output; `error` with the uncaught exception; `exit`, always last, "

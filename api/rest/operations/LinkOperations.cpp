@@ -10,6 +10,7 @@
 #include "api/rest/model/Examples.h"
 #include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
+#include "base/Units.h"
 #include "controller/executions/MediaType.h"
 #include "controller/executions/SignedLink.h"
 
@@ -144,7 +145,7 @@ Operations linkOperations(const Services& services) {
         return jsonResponse(
             {{"url", api::originOf(call.request) + controller::linkPath(services.secret_key, link)},
              {"path", toUtf8(link.path)},
-             {"expiresAt", formatRfc3339(fromUnixMillis(link.expires_unix * 1000))}},
+             {"expiresAt", formatUnixMillis(link.expires_unix * 1000)}},
             201);
     };
     all.push_back(std::move(make));

@@ -16,8 +16,10 @@ WallTime timeOf(const std::string& text, const char* parameter, WallTime now) {
     if (const auto ago = parseDuration(text)) return now - *ago;
     if (const auto at = controller::parseTime(text)) return *at;
     throw Error(ErrorCode::InvalidArgument, std::string(parameter) + " is not a time")
-        .field(std::string("/") + parameter,
-               "must be as 2026-11-27T10:00:00Z, or a duration before now, as 7d or 36h");
+        .field(
+            std::string("/") + parameter,
+            "must be as 2026-11-27T10:00:00Z, before the year 2250, or a duration before now, as "
+            "7d or 36h");
 }
 
 controller::UsageQuery queryOf(const Call& call, WallTime now) {
@@ -55,7 +57,7 @@ bool wantsCsv(const api::Request& request) {
 Operations usageOperations(const Services& services) {
     Operation report("GET", "/v1/usage", "getUsage", "How much each tenant used", "System");
     report.description =
-        "Sums of whole hours (UTC), kept for 92 days; current use is included after 15 seconds. "
+        "Sums of whole hours (UTC), kept for 92 days; current use is included after 25 seconds. "
         "Users see their own tenant's use, operators everybody's. With `Accept: text/csv` as CSV. "
         "Processor time that a workspace used between the last measurement and a crash of the "
         "server is missing.";

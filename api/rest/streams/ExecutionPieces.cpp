@@ -68,6 +68,7 @@ void ExecutionPieces::tellOutput(std::string& out) {
         if (!chunk || chunk->bytes.empty() || chunk->offset >= view_.output_end) {
             tellText(out, bytes, true);
             offset_ = 0;
+            text_ = controller::ChannelText(2);
             if (stage_ == Stage::Stdout) {
                 out.append(kStderr);
                 stage_ = Stage::Stderr;
@@ -80,9 +81,8 @@ void ExecutionPieces::tellOutput(std::string& out) {
             chunk->bytes.resize(static_cast<std::size_t>(view_.output_end - chunk->offset));
         }
         offset_ = chunk->offset + chunk->bytes.size();
-        if (chunk->channel != channel) continue;
-        told_ += chunk->bytes.size();
-        bytes.append(chunk->bytes);
+        text_.add(bytes, *chunk);
+        if (chunk->channel == channel) told_ += chunk->bytes.size();
     }
     tellText(out, bytes, false);
 }
@@ -120,7 +120,7 @@ void ExecutionPieces::tellResults(std::string& out) {
         return;
     }
     const std::string& document = result_->document;
-    if (document.size() <= controller::kLongResult) {
+    if (document.size() <= controller::kLongResult) {  // not always written by dumpJson()
         out.append(dumpJson(resultJson(*result_)));
         result_.reset();
         return;

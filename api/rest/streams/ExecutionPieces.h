@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "controller/contract/ChannelText.h"
 #include "controller/contract/Executions.h"
 
 namespace hearth::rest {
@@ -47,8 +48,9 @@ private:
     Stage stage_ = Stage::Head;
     std::uint64_t offset_ = 0;  ///< the offset after the last byte read, over both channels
     std::uint64_t told_ = 0;    ///< bytes of output written
-    std::string held_;          ///< the beginning of a character
-    std::size_t results_ = 0;   ///< results written, or begun
+    controller::ChannelText text_{1};
+    std::string held_;         ///< the beginning of a character
+    std::size_t results_ = 0;  ///< results written, or begun
     controller::ResultPtr result_;
     std::size_t result_at_ = 0;  ///< bytes of it written so far
 };

@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "api/http/Problem.h"
 #include "api/rest/model/Views.h"
 #include "api/rest/streams/Sse.h"
 #include "base/Ids.h"
@@ -188,6 +189,8 @@ bool ExecutionStream::advance(bool ended) {
         take(*chunk);
     } else if (ended && begun_) {
         end();
+    } else if (begun_ && execution_->unanswered()) {
+        endUnanswered();
     } else if (!next || ended) {
         return false;
     }  // else output before the result has arrived since the read: look again
@@ -270,6 +273,15 @@ void ExecutionStream::end() {
     send(ending + sseHead("exit", id));
     ending_ = std::make_unique<ExecutionPieces>(execution_, std::move(view), options_.trace_id,
                                                 options_.origin);
+}
+
+void ExecutionStream::endUnanswered() {
+    flush();
+    const api::Response response =
+        api::problem(execution_->unansweredError(),
+                     {"/v1/executions/" + execution_->id(), "", options_.trace_id});
+    send(sseEvent("problem", sent_ + results_, parseJson(std::get<std::string>(response.body))));
+    told_ = true;
 }
 
 void ExecutionStream::release() {

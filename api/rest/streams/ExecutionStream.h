@@ -78,6 +78,8 @@ private:
     /// Sends a piece of a result that is too long to be queued at once.
     void sendShown();
     void end();
+    /// Its sandbox does not answer, though its time limit has passed: `problem` is the last event.
+    void endUnanswered();
     void release();
 
     std::shared_ptr<controller::Execution> execution_;

@@ -53,16 +53,21 @@ api::Response whenFinished(const Clock& clock,
     const TimePoint now = clock.now();
     const TimePoint moment = std::min(until, now + kWaitInWorker);
     const auto patience = std::chrono::ceil<std::chrono::milliseconds>(moment - now);
-    if (execution->wait(std::max(patience, std::chrono::milliseconds(0))) || clock.now() >= until) {
+    const auto answer = [execution, make] {
+        execution->requireAnswer();
         return make();
+    };
+    if (execution->wait(std::max(patience, std::chrono::milliseconds(0))) ||
+        execution->unanswered() || clock.now() >= until) {
+        return answer();
     }
     api::Suspension suspension;
     suspension.subscribe = [execution](std::function<void()> wake) {
         return execution->subscribe(std::move(wake));
     };
-    suspension.ready = [execution] { return execution->finished(); };
+    suspension.ready = [execution] { return execution->finished() || execution->unanswered(); };
     suspension.until = until;
-    suspension.resume = make;
+    suspension.resume = answer;
     suspension.give_up = make;  // the execution continues, and the client can ask for it
     api::Response response;
     response.body = std::move(suspension);

@@ -11,6 +11,7 @@
 #include "pool/agent/client/PrewarmStream.h"
 #include "pool/agent/connection/Ask.h"
 #include "pool/agent/connection/ClockShift.h"
+#include "pool/agent/protocol/PathText.h"
 
 namespace hearth::agent {
 namespace {
@@ -321,7 +322,8 @@ void AgentClient::prewarm(const PrewarmRequest& request, Prewarmed done) {
 }
 
 FileStat AgentClient::stat(const std::string& path, std::chrono::milliseconds timeout) {
-    return impl_->askData(dumpJson({{"op", "stat"}, {"path", path}}), decodeStat, timeout);
+    return impl_->askData(dumpJson({{"op", "stat"}, {"path", requestedPath(path)}}), decodeStat,
+                          timeout);
 }
 
 void AgentClient::readFile(const std::string& path, std::uint64_t offset, std::uint64_t length,
@@ -331,7 +333,8 @@ void AgentClient::readFile(const std::string& path, std::uint64_t offset, std::u
     const auto connections = impl_->data;
     const auto until = timeout ? Steady::now() + *timeout : Steady::time_point::max();
     connections->run(std::min(until, connectBy()), [&](AgentConnection& connection, bool& begun) {
-        Json request{{"op", "read"}, {"path", path}, {"offset", offset}, {"length", length}};
+        Json request{
+            {"op", "read"}, {"path", requestedPath(path)}, {"offset", offset}, {"length", length}};
         request["pass"] = true;
         Transfers& transfers = connections->transfers();
         if (download(connection, until, transfers, begun, request, begin, chunk)) return true;
@@ -342,7 +345,7 @@ void AgentClient::readFile(const std::string& path, std::uint64_t offset, std::u
 
 FileStat AgentClient::writeFile(const std::string& path, std::optional<unsigned> mode,
                                 const std::function<std::size_t(char*, std::size_t)>& next) {
-    Json request{{"op", "write"}, {"path", path}, {"parents", true}};
+    Json request{{"op", "write"}, {"path", requestedPath(path)}, {"parents", true}};
     if (mode) request["mode"] = *mode;
     const FirstBytes first = firstBytes(next);
     if (!first.whole) request["pass"] = true;
@@ -360,7 +363,7 @@ void AgentClient::readArchive(const std::string& path,
     connections->run(connectBy(), [&](AgentConnection& connection, bool& begun) {
         download(
             connection, Steady::time_point::max(), connections->transfers(), begun,
-            {{"op", "archiveGet"}, {"path", path}}, [](const FileStat&) {}, chunk);
+            {{"op", "archiveGet"}, {"path", requestedPath(path)}}, [](const FileStat&) {}, chunk);
         return true;
     });
 }
@@ -370,30 +373,36 @@ ArchiveCount AgentClient::writeArchive(const std::string& path,
     const FirstBytes first = firstBytes(next);
     const auto connections = impl_->data;
     return connections->run(connectBy(), [&](AgentConnection& connection, bool& begun) {
-        const Json reply = upload(connection, connections->transfers(), begun,
-                                  {{"op", "archivePut"}, {"path", path}}, first, next);
+        const Json reply =
+            upload(connection, connections->transfers(), begun,
+                   {{"op", "archivePut"}, {"path", requestedPath(path)}}, first, next);
         return believing(connection, [&] { return decodeArchiveCount(reply); });
     });
 }
 
 FileList AgentClient::list(const std::string& path, bool recursive, std::size_t limit,
                            const std::string& after) {
-    Json request{{"op", "list"}, {"path", path}, {"recursive", recursive}, {"limit", limit}};
-    if (!after.empty()) request["after"] = after;
+    Json request{
+        {"op", "list"}, {"path", requestedPath(path)}, {"recursive", recursive}, {"limit", limit}};
+    if (!after.empty()) request["after"] = requestedPath(after);
     return impl_->askData(dumpJson(request),
                           [limit](const Json& json) { return decodeList(json, limit); });
 }
 
 void AgentClient::makeDirectory(const std::string& path) {
-    impl_->askData(dumpJson({{"op", "mkdir"}, {"path", path}}), nothing);
+    impl_->askData(dumpJson({{"op", "mkdir"}, {"path", requestedPath(path)}}), nothing);
 }
 
 void AgentClient::move(const std::string& from, const std::string& to) {
-    impl_->askData(dumpJson({{"op", "move"}, {"from", from}, {"to", to}}), nothing);
+    impl_->askData(
+        dumpJson({{"op", "move"}, {"from", requestedPath(from)}, {"to", requestedPath(to)}}),
+        nothing);
 }
 
 void AgentClient::remove(const std::string& path, bool recursive) {
-    impl_->askData(dumpJson({{"op", "remove"}, {"path", path}, {"recursive", recursive}}), nothing);
+    impl_->askData(
+        dumpJson({{"op", "remove"}, {"path", requestedPath(path)}, {"recursive", recursive}}),
+        nothing);
 }
 
 FileChanges AgentClient::changes(TimePoint since, std::size_t limit,

@@ -424,11 +424,11 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const JsonValue& 
                                "bind is incomplete, too large, or env is bad");
     }
     if (const std::string_view trust = body["trust"].text();
-        !trust.empty() && !lock_.holder() && !makeTrusted(trust, env)) {
+        !trust.empty() && !lock_.holder() && !makeTrusted(settings_, trust, env)) {
         return connection.fail(stream, "UNAVAILABLE",
                                "the certificates to trust cannot be written");
     }
-    if (!lock_.holder()) makeAptKnown(body["apt"], settings_.root, env);
+    if (!lock_.holder()) makeAptKnown(settings_, body["apt"], env);
     const std::int64_t now = nowNs();
     const BindOutcome outcome = lock_.bind(std::move(wanted), now);
     JsonValue details = JsonValue::object();

@@ -191,7 +191,7 @@ RequestBody bodyFrom(const std::string& op, Fields& fields) {
     if (op == "list") {
         std::string after = textOf(fields, "after", kMaxName);
         if (!after.empty() && !isId(after, "sb_")) refuse("after is no sandbox id");
-        return ListRequest{std::move(after)};
+        return ListRequest{std::move(after), *fields.flag("countFiles")};
     }
     if (op == "sweep") {
         const Json& keep = *fields.get("keep");
@@ -226,7 +226,9 @@ struct BodyToJson {
                 {"pids", r.pids}};
     }
     Json operator()(const FindRequest& r) const { return {{"op", "find"}, {"id", r.id}}; }
-    Json operator()(const ListRequest& r) const { return {{"op", "list"}, {"after", r.after}}; }
+    Json operator()(const ListRequest& r) const {
+        return {{"op", "list"}, {"after", r.after}, {"countFiles", r.count_files}};
+    }
     Json operator()(const SweepRequest& r) const {
         return {{"op", "sweep"}, {"keep", r.keep}, {"after", r.after}, {"until", r.until}};
     }
@@ -435,7 +437,8 @@ Json encodeFound(const Found& found) {
     return {{"id", found.id},
             {"alive", found.alive},
             {"labels", toJson(found.labels)},
-            {"createdMs", found.created_unix_ms}};
+            {"createdMs", found.created_unix_ms},
+            {"openFiles", found.open_files}};
 }
 
 Found decodeFound(const Json& json) {
@@ -445,6 +448,7 @@ Found decodeFound(const Json& json) {
     found.alive = *fields.flag("alive");
     found.labels = labelsFrom(*fields.get("labels"));
     found.created_unix_ms = static_cast<std::int64_t>(numberOf(fields, "createdMs", {0, kMaxSeq}));
+    found.open_files = numberOf(fields, "openFiles", {0, kMaxSeq});
     fields.finish();
     return found;
 }

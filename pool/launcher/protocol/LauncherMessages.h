@@ -44,6 +44,7 @@ struct FindRequest {
 /// Asks for one page of existing sandboxes: ids after `after`.
 struct ListRequest {
     std::string after;
+    bool count_files = false;  ///< counts their open files, which costs much more
 };
 /// Asks for one page of a sweep: ids after `after`, up to `until` (empty: to the end).
 struct SweepRequest {
@@ -112,6 +113,7 @@ struct Found {
     bool alive = false;
     std::map<std::string, std::string> labels;
     std::int64_t created_unix_ms = 0;
+    std::uint64_t open_files = 0;  ///< if they were counted
 };
 
 /// An answer. `error` empty: success, and `result` has the outcome (an object, by request); else

@@ -30,11 +30,11 @@ Json ulimit(const char* name, std::uint64_t soft, std::uint64_t hard) {
     return {{"Name", name}, {"Soft", soft}, {"Hard", hard}};
 }
 
-Json ulimits(const SandboxSpec& spec) {
+Json ulimits(const SandboxSpec& spec, const ContainerPlaces& places) {
     const std::uint64_t workspace = spec.limits.workspace_bytes;
     // A GPU's driver locks the memory that it exchanges with the device.
     const std::uint64_t locked = spec.gpus.empty() ? 65'536 : spec.limits.memory_bytes;
-    return Json::array({ulimit("nofile", 1024, 1024), ulimit("core", 0, 0),
+    return Json::array({ulimit("nofile", kOpenFiles, places.open_files), ulimit("core", 0, 0),
                         ulimit("fsize", workspace, workspace), ulimit("memlock", locked, locked),
                         ulimit("msgqueue", 65'536, 65'536), ulimit("sigpending", 256, 256),
                         ulimit("stack", 8 * kMiB, 16 * kMiB)});
@@ -133,10 +133,11 @@ Json hostConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
         {"ReadonlyPaths", launcher::readonlyPaths()},
         {"CpuShares", kCpuShares},
         {"OomScoreAdj", kOomScore},
-        {"Ulimits", ulimits(spec)},
-        {"ShmSize", std::min(16 * kMiB, limits.memory_bytes / 8)},
+        {"Ulimits", ulimits(spec, places)},
+        {"ShmSize", shmBytes(limits)},
         {"Tmpfs",
          {{"/tmp", tmpfs(limits.tmp_bytes, "mode=1777")},
+          {kRunPlace, tmpfs(runBytes(limits), "mode=0755,uid=" + uid + ",gid=" + uid)},
           {"/workspace", tmpfs(limits.workspace_bytes, "mode=0700,uid=" + uid + ",gid=" + uid)}}},
         {"Mounts", mounts(places)},
         {"IpcMode", "private"},

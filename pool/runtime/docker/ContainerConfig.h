@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/Json.h"
-#include "pool/spec/SandboxSpec.h"
+#include "pool/spec/FileLimits.h"
 
 namespace hearth::pool::docker {
 
@@ -34,6 +34,7 @@ struct ContainerPlaces {
     std::vector<std::string> volumes;
     std::vector<std::string> image_env;  ///< the image's own; takeableEnv() filters it
     std::string image_workdir;
+    std::uint64_t open_files = kMostOpenFiles;  ///< the most of one process
 };
 
 /// Returns the body of POST /containers/create: the only code that decides how a container is

@@ -13,6 +13,7 @@
 #include "base/Ids.h"
 #include "base/http/Url.h"
 #include "pool/isolation/AgentFolder.h"
+#include "pool/isolation/OpenFiles.h"
 #include "pool/isolation/RuntimeAdvisories.h"
 #include "pool/runtime/AgentSocket.h"
 #include "pool/runtime/RequireId.h"
@@ -126,7 +127,8 @@ ContainerRuntime::Started DockerRuntime::create(const SandboxId& id, const Sandb
                                        .created_unix_ms = toUnixMillis(SystemClock().wall()),
                                        .volumes = image.volumes,
                                        .image_env = image.env,
-                                       .image_workdir = image.workdir};
+                                       .image_workdir = image.workdir,
+                                       .open_files = launcher::mostOpenFiles()};
         ours = true;
         try {
             engine_.post("/containers/create?name=" + name, docker::containerConfig(spec, places),

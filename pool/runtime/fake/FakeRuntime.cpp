@@ -62,6 +62,8 @@ void FakeRuntime::destroy(const SandboxId& id) {
         first_.erase(id);
         frozen_.erase(id);
         limits_.erase(id);
+        files_.erase(id);
+        peaks_.erase(id);
     }
     if (agent) loop_->kill(*agent);
 }
@@ -139,6 +141,35 @@ std::optional<SandboxUsage> FakeRuntime::used(const SandboxId& id) {
         usage.processes = 1 + agent->running();
         return usage;
     });
+}
+
+void FakeRuntime::setMemoryPeak(const SandboxId& id, std::uint64_t bytes) {
+    const MutexLock lock(mutex_);
+    peaks_[id] = bytes;
+}
+
+std::optional<std::uint64_t> FakeRuntime::takeMemoryPeak(const SandboxId& id) {
+    const MutexLock lock(mutex_);
+    const auto peak = peaks_.extract(id);
+    return peak ? std::optional(peak.mapped()) : std::nullopt;
+}
+
+void FakeRuntime::holdFiles(const SandboxId& id, std::uint64_t files, std::uint64_t most) {
+    const MutexLock lock(mutex_);
+    files_[id] = files;
+    most_files_ = most;
+}
+
+std::optional<FileTable> FakeRuntime::fileTable() {
+    const MutexLock lock(mutex_);
+    FileTable table{.open = 0, .most = most_files_};
+    for (const auto& [id, files] : files_) table.open += files;
+    return table;
+}
+
+std::map<SandboxId, std::uint64_t> FakeRuntime::openFiles() {
+    const MutexLock lock(mutex_);
+    return files_;
 }
 
 std::optional<LimitInUse> FakeRuntime::narrow(const SandboxId& id, const SandboxLimits& limits) {

@@ -45,6 +45,9 @@ public:
     Fd connect(const SandboxId& id) override;
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
     std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
+    std::optional<std::uint64_t> takeMemoryPeak(const SandboxId& id) override;
+    std::optional<FileTable> fileTable() override;
+    std::map<SandboxId, std::uint64_t> openFiles() override;
     bool goFirst(const SandboxId& id, bool first) override;
     void noteClaim(const SandboxId& id) override;
     bool freezes() override { return !cannot_freeze_; }
@@ -77,6 +80,10 @@ public:
     }
     /// Sets the memory that each sandbox reports; 0: as much as its files and 1 MiB.
     void setMemory(std::uint64_t bytes) { group_->memory_bytes = bytes; }
+    /// Sets what takeMemoryPeak() returns next for the sandbox.
+    void setMemoryPeak(const SandboxId& id, std::uint64_t bytes);
+    /// Makes the sandbox hold so many open files until its end, of `most` of the machine's.
+    void holdFiles(const SandboxId& id, std::uint64_t files, std::uint64_t most);
     /// Makes narrow() find this much memory in use from now on, instead of the value of usage().
     void useMemory(std::uint64_t bytes);
     /// Makes freeze() fail from now on; planes that begin later know it.
@@ -148,6 +155,9 @@ private:
     std::string own_claim_;
     std::atomic<bool> in_cluster_ = false;
     std::map<SandboxId, SandboxLimits> limits_ HEARTH_GUARDED_BY(mutex_);
+    std::map<SandboxId, std::uint64_t> peaks_ HEARTH_GUARDED_BY(mutex_);
+    std::map<SandboxId, std::uint64_t> files_ HEARTH_GUARDED_BY(mutex_);
+    std::uint64_t most_files_ HEARTH_GUARDED_BY(mutex_) = 1'000'000;
     const std::shared_ptr<FakeGroup> group_ = std::make_shared<FakeGroup>();
     std::uint64_t memory_used_ HEARTH_GUARDED_BY(mutex_) = 0;  // 0: use usage()
     unsigned failing_ HEARTH_GUARDED_BY(mutex_) = 0;

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "pool/spec/FileLimits.h"
+
 namespace hearth::pool::kubernetes {
 namespace {
 
@@ -93,7 +95,8 @@ Json sandboxContainer(const SandboxSpec& spec, const PodPlaces& places) {
             {"resources", resources(spec, spec.gpus)},
             {"volumeMounts",
              Json::array({volumeMount("inside", kInside, true), volumeMount("key", kKeyFolder),
-                          volumeMount("workspace", "/workspace"), volumeMount("tmp", "/tmp")})}};
+                          volumeMount("run", kRunPlace), volumeMount("workspace", "/workspace"),
+                          volumeMount("tmp", "/tmp")})}};
 }
 
 /// Adds the items of one list to another, or fields of one object to another; keeps existing ones.
@@ -187,6 +190,7 @@ Json podManifest(const SandboxSpec& spec, const PodPlaces& places) {
                {"containers", Json::array({sandboxContainer(spec, places)})},
                {"volumes",
                 Json::array({emptyDir("inside", kInsideBytes, true), emptyDir("key", 4096, true),
+                             emptyDir("run", runBytes(spec.limits), true),
                              emptyDir("workspace", spec.limits.workspace_bytes, in_memory),
                              emptyDir("tmp", spec.limits.tmp_bytes, in_memory)})}}}};
     if (!places.owner.is_null()) {

@@ -71,6 +71,8 @@ std::string OciRuntime::trouble() const {
 void OciRuntime::destroy(const SandboxId& id) {
     requireId(id);
     launcher_.destroy(id);
+    const MutexLock lock(mutex_);
+    peaks_.erase(id);
 }
 
 SandboxInfo OciRuntime::infoOf(LauncherClient::Found found) const {
@@ -108,6 +110,30 @@ std::optional<SandboxUsage> OciRuntime::usage(const SandboxId& id) {
     if (!read) return std::nullopt;
     return SandboxUsage{read->cpu_ns, read->memory_bytes, read->memory_peak_bytes, read->processes,
                         read->oom_kills};
+}
+
+std::optional<std::uint64_t> OciRuntime::takeMemoryPeak(const SandboxId& id) {
+    requireId(id);
+    std::shared_ptr<sys::MemoryPeak> peak;
+    {
+        const MutexLock lock(mutex_);
+        std::shared_ptr<sys::MemoryPeak>& known = peaks_[id];
+        if (!known) known = std::make_shared<sys::MemoryPeak>(cgroups_, names_.cgroup(id));
+        peak = known;
+    }
+    return peak->take();
+}
+
+std::optional<FileTable> OciRuntime::fileTable() {
+    return hearth::fileTable();
+}
+
+std::map<SandboxId, std::uint64_t> OciRuntime::openFiles() {
+    std::map<SandboxId, std::uint64_t> files;
+    for (const LauncherClient::Found& found : launcher_.list(true)) {
+        files[found.id] = found.open_files;
+    }
+    return files;
 }
 
 std::optional<LimitInUse> OciRuntime::narrow(const SandboxId& id, const SandboxLimits& limits) {

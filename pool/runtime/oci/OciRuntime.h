@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "pool/launcher/LauncherClient.h"
 #include "pool/runtime/ContainerRuntime.h"
 #include "pool/sys/Cgroups.h"
+#include "pool/sys/MemoryPeak.h"
 
 namespace hearth::pool {
 
@@ -28,6 +30,9 @@ public:
     Fd connect(const SandboxId& id) override;
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
     std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
+    std::optional<std::uint64_t> takeMemoryPeak(const SandboxId& id) override;
+    std::optional<FileTable> fileTable() override;
+    std::map<SandboxId, std::uint64_t> openFiles() override;
     bool goFirst(const SandboxId& id, bool first) override;
     bool freezes() override;
     bool freeze(const SandboxId& id) override;
@@ -57,6 +62,7 @@ private:
     Mutex mutex_;
     /// By the pools' names for them.
     std::map<std::string, image::Image> resolved_ HEARTH_GUARDED_BY(mutex_);
+    std::map<SandboxId, std::shared_ptr<sys::MemoryPeak>> peaks_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::pool

@@ -91,7 +91,7 @@ static void attacks(void) {
     tell("write_root", open("/etc/owned", O_WRONLY | O_CREAT, 0600));
     tell("write_agent", open("/.hearth/agent", O_WRONLY));
     tell("write_sysctl", open("/proc/sys/kernel/hostname", O_WRONLY));
-    tell("raise_nofile", setrlimit(RLIMIT_NOFILE, &(struct rlimit){4096, 4096}));
+    tell("raise_nofile", setrlimit(RLIMIT_NOFILE, &(struct rlimit){65537, 65537}));
 }
 
 // Calls that real programs need, and the forms of them that must not work.

@@ -64,6 +64,26 @@ TEST_CASE("a new leader keeps a Pod that does not answer, which nobody claimed a
     CHECK(next.warm.find(at.warm[0])->phase == pool::Phase::Claimed);  // it is given to nobody
 }
 
+TEST_CASE("an end that one leader answered holds for the next, which has neither mark nor record",
+          "[unit][controller]") {
+    Leaderless at;
+    {
+        House leader(at.ground);
+        leader.recover();
+        leader.workspaces.close(leader.who, at.workspace.id);
+    }
+    at.forgetMarks();
+    {
+        Database database(at.ground.dir.file("hearth.db"));
+        database.execute("UPDATE workspaces SET ended_ms = NULL, reason = ''");
+    }
+    REQUIRE(exists(at.ground, at.workspace.sandbox_id));
+    House next(at.ground);
+    next.recover();
+    CHECK(codeOf([&] { next.workspaces.get(next.who, at.workspace.id); }) == ErrorCode::Gone);
+    CHECK(next.settleUntil([&] { return !exists(at.ground, at.workspace.sandbox_id); }));
+}
+
 TEST_CASE("a workspace whose silent Pod ran out of memory after a change of leaders ends so",
           "[unit][controller]") {
     Leaderless at;

@@ -356,6 +356,77 @@ TEST_CASE("a workspace that ended just before a crash does not come back", "[uni
     CHECK(house.workspaces.get(house.who, open).phase == WorkspacePhase::Active);
 }
 
+/// Removes the ends that the first server's journal wrote after its answers.
+void forgetEnds(Ground& ground) {
+    Database database(ground.dir.file("hearth.db"));
+    database.execute("UPDATE workspaces SET ended_ms = NULL, reason = ''");
+}
+
+TEST_CASE("an end that was answered holds, though the crash came before its record",
+          "[unit][controller]") {
+    Ground ground;
+    const bool silent = GENERATE(false, true);
+    WorkspaceView gone;
+    std::string retired;
+    std::string running;
+    std::string kept;
+    {
+        House house(ground);
+        house.declare("p", smallSpec(3));
+        house.recover();
+        REQUIRE(house.filled("p", 3));
+        gone = house.workspaces.create(house.who, House::request("key"));
+        kept = house.workspaces.create(house.who, House::request()).id;
+        running = house.executions.start(house.who, gone.id, inBackground("sleep 1000"))->id();
+        for (const pool::Member& member : house.warm.members("p")) {
+            if (member.phase == pool::Phase::Ready) retired = member.id;
+        }
+        house.journal.flush(1s);
+        house.workspaces.close(house.who, gone.id);
+        house.pools.destroySandbox(house.who, retired);
+    }
+    REQUIRE(exists(ground, gone.sandbox_id));
+    REQUIRE(exists(ground, retired));
+    forgetEnds(ground);
+    if (silent) ground.runtime.hang(gone.sandbox_id);
+
+    House house(ground);
+    house.recover();
+    const Error ended = errorOf([&] { house.workspaces.get(house.who, gone.id); });
+    CHECK(ended.code() == ErrorCode::Gone);
+    CHECK(ended.endedReason() == "deleted");
+    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request("key")); }) ==
+          ErrorCode::Gone);
+    CHECK(house.workspaces.get(house.who, kept).phase == WorkspacePhase::Active);
+    CHECK(house.settleUntil([&] { return !exists(ground, gone.sandbox_id); }));
+    CHECK_FALSE(exists(ground, retired));
+    CHECK_FALSE(house.marks.exists(gone.sandbox_id));
+    CHECK_FALSE(house.marks.exists(retired));
+    if (silent) return;  // then nobody knows what ran
+    REQUIRE(house.settleUntil([&] { return house.journal.execution(running).has_value(); }));
+    CHECK(house.executions.find(house.who, running)->finished());  // as without a crash
+}
+
+TEST_CASE("a workspace whose sandbox ended between its answer and the next start keeps its reason",
+          "[unit][controller]") {
+    Ground ground;
+    WorkspaceView gone;
+    {
+        House house(ground);
+        house.declare("p", smallSpec(1));
+        house.recover();
+        REQUIRE(house.filled("p", 1));
+        gone = house.workspaces.create(house.who, House::request());
+        house.journal.flush(1s);
+        house.workspaces.close(house.who, gone.id);
+    }
+    forgetEnds(ground);
+    ground.runtime.destroy(gone.sandbox_id);
+    House house(ground);
+    house.recover();
+    CHECK(errorOf([&] { house.workspaces.get(house.who, gone.id); }).endedReason() == "deleted");
+}
+
 TEST_CASE("of two sandboxes that one claim holds, the later attempt's is its workspace",
           "[unit][controller]") {
     // The order of the ids does not matter: the later attempt stays in either order.

@@ -86,8 +86,10 @@ TEST_CASE("no value can forge a line or a field", "[unit][metrics]") {
     paper.log.warn("e", {{"a", "say \"hi\" \\"}});
     paper.log.warn("e", {{"a", std::string("\r\t\x1b[31m\x7f\0", 9)}});
     paper.log.warn("e", {{"a", ""}});
+    paper.log.warn("e", {{"a", "\u009b31m\u200b\U000E0041größer\xc2"}});
     const auto told = paper.told();
-    REQUIRE(told.size() == 5);
+    REQUIRE(told.size() == 6);
+    CHECK(told[5] == "level=warn event=e a=\"\\u009b31m\\u200b\\udb40\\udc41größer\ufffd\"");
     CHECK(told[0] ==
           "level=warn event=e a=\"x\\nts=2026-01-01T00:00:00.000Z level=error event=forged\"");
     CHECK(told[1] == "level=warn event=e a=\"x b=1\"");

@@ -52,7 +52,7 @@ function describe(error, folder = '') {
     return { name: typeof error, message: clip(String(util.inspect(error)), 2000), traceback: text };
   }
   const lines = String(error.stack || error).split('\n');
-  const driver = lines.findIndex((line) => /^\s+at (.*\()?\/\.hearth\//.test(line)); // what called it is no code either
+  const driver = lines.findIndex((line) => /^\s+at (.*\()?\/\.hearth\/node\//.test(line)); // what called it is no code either
   const own = lines.slice(0, driver < 0 ? undefined : driver).filter((line) => !/^\s+at (.*\()?node:/.test(line));
   return {
     name: clip(String(error.name), 200),

@@ -12,6 +12,10 @@ code, which comes behind that line, imports: then only what is not there is aske
 `"unknown": {import: why}`, and if it failed `error` and the end of what was said, `said`.
 """
 
+import contextlib
+import errno
+import fcntl
+import glob
 import json
 import os
 import re
@@ -25,6 +29,8 @@ import urllib.request
 
 import imports
 
+WORKSPACE = "/workspace"
+UNPACKED, HELD = os.path.join(WORKSPACE, ".hearth-packages-"), ".held"  # between them: anything
 TAIL = 16_384
 SAID = 6_000
 
@@ -47,13 +53,43 @@ def run(argv):
     return status, said + f"\nerror: it was killed by signal {-status}" if status < 0 else said
 
 
+@contextlib.contextmanager
+def room_to_unpack():
+    """The folder for temporary files: /tmp is memory, and small. Folders of processes that were killed go first."""
+    for left in glob.glob(UNPACKED + "*" + HELD):
+        with contextlib.suppress(OSError), locked(left):
+            shutil.rmtree(left, ignore_errors=True)
+    try:
+        made = tempfile.mkdtemp(prefix=UNPACKED, dir=WORKSPACE)
+    except OSError as e:
+        fail(no_room("") if e.errno in (errno.ENOSPC, errno.EDQUOT) else f"{WORKSPACE} cannot be written: {e.strerror}")
+    with locked(made):
+        folder = os.environ["TMPDIR"] = tempfile.tempdir = made + HELD
+        os.rename(made, folder)  # others look at it only now that it is locked
+        try:
+            yield
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def locked(folder):
+    """Holds the lock of a folder that nobody else holds; OSError where somebody does."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(fd)
+
+
 # What package managers say, and what it means to whoever asked. The first that fits counts.
 MEANINGS = [
     (r"No module named pip\b", "the image's Python has no pip"),
     (r"([^\s']+:\d+ is not on the allow-list[^\n)'\"]*)", r"\1"),
     (r"the index points to an address that is denied[^\n]*?mirrors\.hosts",
      "the index points to an address that is denied; an operator may name its host in mirrors.hosts"),
-    (r"No space left on device|Disk quota exceeded|ENOSPC", "the workspace's disk is full"),
+    (r"No space left on device|Disk quota exceeded|ENOSPC", ""),  # no_room()
     (r"Cannot allocate memory|MemoryError|ENOMEM", "the workspace's memory is used up"),
     (r"conflicting dependencies|ResolutionImpossible|ERESOLVE",
      "what was asked for contradicts itself or what it needs: loosen the versions"),
@@ -69,9 +105,23 @@ MEANINGS = [
 ]
 
 
+def no_room(said):
+    """Which file system is full: what is unpacked and what is installed lies in the workspace, unless it says another path."""
+    found = re.search(r"(?:No space left on device|Disk quota exceeded|ENOSPC)[^\n]*?'(/tmp|/dev/shm)/", said)
+    place = found.group(1) if found else WORKSPACE
+    try:
+        room = os.statvfs(place)
+        size = f" ({room.f_blocks * room.f_frsize >> 20} MiB)"
+    except OSError:
+        size = ""
+    return f"{place} is full{size}" if found else f"the workspace's disk is full{size}; a package needs room for its file and for what is in it"
+
+
 def meaning(said):
     for pattern, text in MEANINGS:
         if found := re.search(pattern, said):
+            if not text:
+                return no_room(said)
             return found.expand(text) if found.groups() else text
     lines = [line for line in said.splitlines() if re.match(r"\s*(npm )?err(or)?\b", line, re.IGNORECASE)]
     return (lines or said.strip().splitlines() or ["it failed without a word"])[-1][:300]
@@ -173,9 +223,8 @@ class Pip:
 
     @staticmethod
     def ask(specs, arguments):
-        with tempfile.TemporaryDirectory() as folder:
-            return run([sys.executable, "-m", "pip", "install", "--no-input", "--progress-bar", "off", "--no-warn-script-location",
-                        "--disable-pip-version-check", "--cache-dir", folder, *arguments, *([] if arguments else ["--", *specs])])
+        return run([sys.executable, "-m", "pip", "install", "--no-input", "--progress-bar", "off", "--no-warn-script-location",
+                    "--disable-pip-version-check", "--no-cache-dir", *arguments, *([] if arguments else ["--", *specs])])
 
     @staticmethod
     def blamed(said):
@@ -295,7 +344,8 @@ def install(manager, specs, absent, arguments, task):
     if absent and (error := task.get("shut", {}).get(manager.name)):
         failed, blamed = True, {manager.normalised(manager.named(spec)) for spec in absent}
     elif absent:
-        status, said = manager.install(absent, arguments)
+        with room_to_unpack():
+            status, said = manager.install(absent, arguments)
         failed = status != 0
         blamed = manager.blamed(said) if failed else set()
         error = meaning(manager.unsaid(blamed) or said) if failed else None

@@ -22,7 +22,7 @@ from hearth_program import CHANNEL
 __builtins__ = program.__builtins__
 
 PR_SET_DUMPABLE = 4
-OWN_MODULES = (os.environ.get("HOME", "/workspace") + "/", "/tmp/")  # of the program, not of a library
+OWN_MODULES = (os.environ.get("HOME", "/workspace") + "/", "/tmp/", "/.hearth/run/")  # of the program, not of a library
 CANNOT_BEGIN = 126  # as a shell says of what it cannot execute
 SIGINT = int(signal.SIGINT)
 ENCODING = sys.getfilesystemencoding()

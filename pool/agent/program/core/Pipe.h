@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include "base/Fd.h"
+#include "pool/agent/program/core/Settings.h"
 
 namespace hearth::agent {
 
-/// Makes a pipe that no exec inherits; false, with errno, if there is no descriptor left.
-inline bool makePipe(Fd& read_end, Fd& write_end) {
+/// Makes a pipe that no exec inherits; false, with errno, if there is no descriptor left. It is the
+/// tenant's: programs open theirs again by a path, /dev/stdin or /proc/self/fd/1.
+inline bool makePipe(const Settings& settings, Fd& read_end, Fd& write_end) {
+    const TenantFiles as_tenant(settings);
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) != 0) return false;
     read_end = Fd(fds[0]);

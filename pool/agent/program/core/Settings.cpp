@@ -162,7 +162,7 @@ int readSettings(int argc, char** argv, Settings& s) {
         if (s.server) s.group = kOwnGroup;
     } else {
         if (*env("HEARTH_AGENT_ROOT") != '\0') s.root = env("HEARTH_AGENT_ROOT");
-        if (*env("HEARTH_AGENT_TMP") != '\0') s.tmp = env("HEARTH_AGENT_TMP");
+        if (*env("HEARTH_AGENT_RUN") != '\0') s.run = env("HEARTH_AGENT_RUN");
         if (*env("HEARTH_AGENT_LANGUAGES") != '\0') s.languages = env("HEARTH_AGENT_LANGUAGES");
         if (number(env("HEARTH_AGENT_ORPHAN_MS"), n) && n > 0) s.orphan_ms = n;
         if (number(env("HEARTH_AGENT_PROOF_MS"), n) && n > 0) s.proof_ms = n;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pool/agent/secure/Keys.h"
+#include "pool/spec/FileLimits.h"
 
 namespace hearth::agent {
 
@@ -30,7 +31,9 @@ struct Settings {
     uid_t uid = 1000;
     gid_t gid = 1000;
     std::string root = "/workspace";  ///< the real place of the workspace
-    std::string tmp = "/tmp";
+    /// Files that tenants read: code, certificates, apt's settings. A full /tmp or workspace stops
+    /// none of them.
+    std::string run = pool::kRunPlace;
     std::string languages = "/etc/hearth/languages.json";
     std::string image;  ///< HEARTH_IMAGE: facts of the image, as JSON
     /// "NAME=value" of a Pod: the variables of its image, its template and its devices.

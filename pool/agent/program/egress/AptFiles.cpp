@@ -2,9 +2,7 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <string_view>
-#include <utility>
 
 #include "pool/agent/program/egress/SharedFile.h"
 
@@ -12,11 +10,6 @@ namespace hearth::agent {
 namespace {
 
 constexpr const char* kApt = "/usr/bin/apt-get";
-/// Settings and sources: in a place where tenants can only read; and in one where an agent without
-/// any rights can write, as Docker's is.
-constexpr std::array<std::pair<const char*, const char*>, 2> kPlaces{
-    {{"/dev/hearth-apt.conf", "/dev/hearth-apt.list"},
-     {"/tmp/.hearth-apt.conf", "/tmp/.hearth-apt.list"}}};
 
 /// apt itself makes the folders whose names end in a slash, below one that exists. Locks are
 /// useless here: only root could take those of dpkg's state, so every install would fail, and
@@ -59,17 +52,16 @@ std::string sourcesOf(const JsonValue& archives) {
 
 }  // namespace
 
-void makeAptKnown(const JsonValue& archives, const std::string& home,
+void makeAptKnown(const Settings& settings, const JsonValue& archives,
                   std::map<std::string, std::string>& env) {
     if (archives.items().empty() || access(kApt, X_OK) != 0) return;
-    const std::string sources = sourcesOf(archives);
-    for (const auto& [settings, list] : kPlaces) {
-        const std::string own = "Dir::State \"" + home + "/\";\nDir::Cache \"" + home +
-                                "/\";\nDir::Etc::sourcelist \"" + list + "\";";
-        if (!writeShared(list, {sources}) || !writeShared(settings, {own, kSettings})) continue;
-        env.emplace("APT_CONFIG", settings);
-        return;
-    }
+    const std::string& home = settings.root;
+    const std::string list = settings.run + "/apt.list";
+    const std::string conf = settings.run + "/apt.conf";
+    const std::string own = "Dir::State \"" + home + "/\";\nDir::Cache \"" + home +
+                            "/\";\nDir::Etc::sourcelist \"" + list + "\";";
+    if (!writeShared(list, {sourcesOf(archives)}) || !writeShared(conf, {own, kSettings})) return;
+    env.emplace("APT_CONFIG", conf);
 }
 
 }  // namespace hearth::agent

@@ -25,14 +25,14 @@ bool writeAll(int fd, std::string_view bytes) {
 
 }  // namespace
 
-bool writeShared(const char* path, std::initializer_list<std::string_view> parts) {
-    const std::string fresh = std::string(path) + ".new";
+bool writeShared(const std::string& path, std::initializer_list<std::string_view> parts) {
+    const std::string fresh = path + ".new";
     const Fd fd(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!fd || fchmod(fd.get(), 0644) != 0) return false;
     for (const std::string_view part : parts) {
         if (!writeAll(fd.get(), part)) return false;
     }
-    return std::rename(fresh.c_str(), path) == 0;
+    return std::rename(fresh.c_str(), path.c_str()) == 0;
 }
 
 }  // namespace hearth::agent

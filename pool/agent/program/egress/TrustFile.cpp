@@ -17,8 +17,6 @@ namespace {
 constexpr std::array<const char*, 4> kSystemFiles{"/etc/ssl/certs/ca-certificates.crt",
                                                   "/etc/pki/tls/certs/ca-bundle.crt",
                                                   "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
-/// The first only root can write; an agent without any rights, as Docker's, can write the second.
-constexpr std::array<const char*, 2> kPlaces{"/dev/hearth-trust.pem", "/tmp/.hearth-trust.pem"};
 /// The variables of OpenSSL and its users, Python's and AWS's clients, curl, git, pip. Node adds
 /// the file to its own list.
 constexpr std::array<const char*, 7> kVariables{
@@ -49,13 +47,12 @@ std::string systemAuthorities() {
 
 }  // namespace
 
-bool makeTrusted(std::string_view certificates, std::map<std::string, std::string>& env) {
-    for (const char* path : kPlaces) {
-        if (!writeShared(path, {systemAuthorities(), certificates})) continue;
-        for (const char* name : kVariables) env.emplace(name, path);
-        return true;
-    }
-    return false;
+bool makeTrusted(const Settings& settings, std::string_view certificates,
+                 std::map<std::string, std::string>& env) {
+    const std::string path = settings.run + "/trust.pem";
+    if (!writeShared(path, {systemAuthorities(), certificates})) return false;
+    for (const char* name : kVariables) env.emplace(name, path);
+    return true;
 }
 
 }  // namespace hearth::agent

@@ -13,6 +13,9 @@ namespace hearth::agent {
 
 namespace {
 
+/// How much output between two runs is kept for the second one.
+constexpr std::size_t kBetween = 256U << 10U;
+
 Fd copyOf(const Fd& fd) {
     return Fd(fd ? fcntl(fd.get(), F_DUPFD_CLOEXEC, 3) : -1);
 }
@@ -22,26 +25,39 @@ Fd copyOf(const Fd& fd) {
 /// One of the output pipes while nothing runs.
 class Context::Idle final : public Source {
 public:
-    Idle(EventLoop& loop, int fd) : loop_(loop), fd_(fd) { loop_.add(fd_, EPOLLIN, *this); }
+    Idle(EventLoop& loop, int fd, OutputLog& log, Channel channel)
+        : loop_(loop), fd_(fd), log_(log), channel_(channel) {
+        loop_.add(fd_, EPOLLIN, *this);
+    }
     ~Idle() override { stop(); }
     void stop() {
         if (fd_ >= 0) loop_.remove(fd_);
         fd_ = -1;
     }
     void ready(std::uint32_t) override {
-        static char sink[65'536];
+        static char bytes[65'536];
         if (fd_ < 0) return;
-        const ssize_t n = read(fd_, sink, sizeof(sink));
-        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) stop();
+        const ssize_t n = read(fd_, bytes, sizeof(bytes));
+        if (n > 0) {
+            log_.append(channel_, {bytes, static_cast<std::size_t>(n)});
+        } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+            stop();
+        }
     }
 
 private:
     EventLoop& loop_;
     int fd_;
+    OutputLog& log_;
+    const Channel channel_;
 };
 
 Context::Context(EventLoop& loop, const Settings& settings, Facts facts)
-    : loop_(loop), settings_(settings), facts_(std::move(facts)), mark_(settings.mark) {}
+    : loop_(loop),
+      settings_(settings),
+      facts_(std::move(facts)),
+      between_(kBetween),
+      mark_(settings.mark) {}
 
 Context::~Context() {
     end();
@@ -95,16 +111,21 @@ void Context::watchPipes(bool watch) {
         loop_.bury(std::move(*idle));
     }
     if (!watch) return;
-    if (pipes_.output) idle_output_ = std::make_unique<Idle>(loop_, pipes_.output.get());
-    if (pipes_.errors) idle_errors_ = std::make_unique<Idle>(loop_, pipes_.errors.get());
+    const auto idle = [this](const Fd& fd, Channel channel) {
+        return fd ? std::make_unique<Idle>(loop_, fd.get(), between_, channel) : nullptr;
+    };
+    idle_output_ = idle(pipes_.output, Channel::Stdout);
+    idle_errors_ = idle(pipes_.errors, Channel::Stderr);
 }
 
 void Context::run(Execution& execution, std::string_view code) {
-    // Output that came between two runs must not count as this run's.
     for (Idle* idle : {idle_output_.get(), idle_errors_.get()}) {
         if (idle != nullptr) idle->ready(EPOLLIN);
     }
     watchPipes(false);
+    // Nobody asked for what an interpreter says when it starts.
+    if (std::exchange(ran_, true)) execution.precede(between_);
+    between_ = OutputLog(kBetween);
     current_ = &execution;
     Spawned copies;
     copies.pid = pid_;

@@ -58,7 +58,7 @@ private:
     void driverSaid(DriverChannel& channel, std::string_view kind,
                     std::string_view payload) override;
     void driverClosed(DriverChannel& channel) override;
-    /// Starts or stops to read and drop its output while nothing runs in it.
+    /// Starts or stops to read its output while nothing runs in it: the next run shows it.
     void watchPipes(bool watch);
 
     EventLoop& loop_;
@@ -66,6 +66,8 @@ private:
     const Facts facts_;
     std::unique_ptr<DriverChannel> channel_;
     Spawned pipes_;
+    OutputLog between_;  ///< of threads and jobs, since the last run
+    bool ran_ = false;
     std::unique_ptr<Idle> idle_output_;
     std::unique_ptr<Idle> idle_errors_;
     pid_t pid_ = -1;

@@ -11,6 +11,9 @@
 #include <csignal>
 #include <cstdio>
 
+#include "pool/agent/program/process/BusError.h"
+#include "pool/agent/protocol/OutputCut.h"
+
 namespace hearth::agent {
 
 namespace {
@@ -25,6 +28,8 @@ constexpr int kOrderRounds = 16;
 constexpr std::int64_t kShortNs = 5 * kMs;
 constexpr std::int64_t kHoldNs = kMs / 2;
 constexpr std::size_t kMaxHeld = 4'096;
+/// A shell ends with this and the number of the signal that ended its command.
+constexpr int kShellSignal = 128;
 /// The room that a paced execution leaves in its log: two full pipes and one read.
 constexpr std::uint64_t kPacedRoom = 192U << 10U;
 char pipe_buffer[65'536];  // the loop's thread only
@@ -34,6 +39,13 @@ const char* nameOf(Execution::Interpreter interpreter) {
     return kNames[static_cast<std::size_t>(interpreter)];
 }
 }  // namespace
+
+Refusal unwritten(int error) noexcept {
+    if (error == ENOSPC || error == EDQUOT)
+        return {"the code cannot be written: /.hearth/run is full", "NO_ROOM"};
+    if (error == ENOMEM) return {"there is no memory for the code"};
+    return {"the code cannot be written to /.hearth/run", "UNWRITTEN"};
+}
 
 /// One descriptor of an execution in the loop.
 class Execution::Pipe final : public Source {
@@ -104,8 +116,8 @@ bool Execution::prepared(int status, const rusage& usage) {
     pid_ = -1;
     if (!ok) return false;
     killProcesses(settings_, mark_, label_);  // the leftovers have another label than the work
-    if (const char* why = owner_.begin(*this)) {
-        startFailed(why);
+    if (const Refusal refusal = owner_.begin(*this)) {
+        startFailed(refusal.text);
     } else {
         feed();
     }
@@ -179,6 +191,21 @@ void Execution::startHosted(ExecutionHost& host, Spawned pipes, gid_t label, Mar
     label_ = label;
     pid_ = pipes.pid;
     began(std::move(pipes));
+}
+
+void Execution::precede(const OutputLog& earlier) {
+    const OutputCut shown(earlier);
+    for (std::uint64_t at = 0;;) {
+        const OutputLog::Chunk chunk = shown.read(at, earlier.limit());
+        if (chunk.bytes.empty()) break;
+        if (chunk.offset > at) {
+            lost_bytes_ = chunk.offset - at;
+            log_.append(chunk.channel, "[… " + std::to_string(lost_bytes_) +
+                                           " bytes before this run were not kept …]\n");
+        }
+        log_.append(chunk.channel, chunk.bytes);
+        at = chunk.offset + chunk.bytes.size();
+    }
 }
 
 void Execution::began(Spawned spawned) {
@@ -277,8 +304,8 @@ void Execution::retryCold() {
     wroteOff(input_);
     wroteOff(output_);
     wroteOff(errors_);
-    if (const char* why = owner_.startCold(*this)) {
-        startFailed(why);
+    if (const Refusal refusal = owner_.startCold(*this)) {
+        startFailed(refusal.text);
     } else {
         feed();
     }
@@ -432,6 +459,9 @@ void Execution::reaped(int status, const rusage& usage) {
     pid_ = -1;  // may be another process from here on
     status_ = status;
     usage_ = usage;
+    const bool bus = WIFSIGNALED(status) ? WTERMSIG(status) == SIGBUS
+                                         : WEXITSTATUS(status) == kShellSignal + SIGBUS;
+    if (bus && report_.empty()) report_ = busErrorReport(settings_);
     ended_ns_ = nowNs();
     grace_ns_ = ended_ns_ + kPipeGraceNs;
     if (output_ && drainPipe(*output_, 64)) wroteOff(output_);
@@ -454,7 +484,9 @@ void Execution::finish() {
     if (channel_) channel_->close();
     loop_.bury(std::move(channel_));
     // Control characters become six times longer in JSON; a result must fit into a frame.
-    if (JsonValue(report_).dump().size() > kMaxPayload / 2) report_.clear();
+    if (JsonValue(report_).dump().size() > kMaxPayload / 2) {
+        report_ = R"({"name":"Error","message":"its report is too long"})";
+    }
     scratch_.reset();
     wroteOff(input_);
     for (std::unique_ptr<Pipe>* pipe : {&output_, &errors_}) {
@@ -561,7 +593,8 @@ JsonValue Execution::result() const {
     r.set("maxRssBytes",
           static_cast<std::int64_t>(std::max(usage_.ru_maxrss, preparation_usage_.ru_maxrss)) *
               1'024);
-    r.set("outputBytes", log_.total()).set("droppedBytes", log_.dropped());
+    r.set("outputBytes", log_.total() + lost_bytes_);
+    r.set("droppedBytes", log_.dropped() + lost_bytes_);
     r.set("interpreter", nameOf(interpreter_)).set("resultBytes", results_.size());
     r.set("droppedResults", results_.dropped());
     if (interpreter_ == Interpreter::Context) r.set("contextKept", !host_lost_);

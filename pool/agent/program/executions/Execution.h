@@ -36,15 +36,25 @@ protected:
     ~ExecutionHost() = default;
 };
 
+/// The reason why nothing was started; without a text it was.
+struct Refusal {
+    const char* text = nullptr;
+    const char* code = "SPAWN_FAILED";  ///< of the protocol
+    explicit operator bool() const noexcept { return text != nullptr; }
+};
+
+/// For code that could not be written to its folder (Scratch).
+Refusal unwritten(int error) noexcept;
+
 /// The events of an execution for its table.
 class ExecutionOwner {
 public:
     virtual void finished(Execution& execution) = 0;
-    /// The preparation has ended: begins the work. Returns null, or the reason of a failure.
-    virtual const char* begin(Execution& execution) = 0;
-    /// The interpreter that was forked in advance has not taken up its work and is gone. Returns
-    /// null if it was started cold, or the reason of a failure.
-    virtual const char* startCold(Execution& execution) = 0;
+    /// The preparation has ended: begins the work.
+    virtual Refusal begin(Execution& execution) = 0;
+    /// The interpreter that was forked in advance has not taken up its work and is gone: starts it
+    /// cold.
+    virtual Refusal startCold(Execution& execution) = 0;
     /// The execution got input.
     virtual void active() = 0;
     /// Takes a pipe that left-over processes still hold: it is read and its data dropped until they
@@ -100,6 +110,8 @@ public:
     /// Runs in the process of a context, which continues afterwards. `pipes` are copies for this
     /// execution; messages on the context's channel are passed on to driver().
     void startHosted(ExecutionHost& host, Spawned pipes, gid_t label, Mark mark);
+    /// Takes the output that came before it in its context; call before it starts.
+    void precede(const OutputLog& earlier);
     void driver(std::string_view kind, std::string_view payload);
     /// The context has died, and this execution with it.
     void hostDied(int status, const rusage& usage);
@@ -181,6 +193,7 @@ private:
     std::unique_ptr<Preparation> preparation_;
     rusage preparation_usage_{};
     OutputLog log_;
+    std::uint64_t lost_bytes_ = 0;  ///< before it in its context, not kept
     ResultLog results_;
     Interpreter interpreter_ = Interpreter::None;
     std::unique_ptr<DriverChannel> channel_;

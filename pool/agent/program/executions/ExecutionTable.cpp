@@ -159,19 +159,20 @@ void ExecutionTable::exec(Connection& connection, std::uint32_t stream, const Js
         return connection.fail(stream, "UNSUPPORTED", "the image has no such language");
     ExecutionOwner& self = *this;
     auto execution = std::make_unique<Execution>(loop_, settings_, self, std::move(request));
-    if (const char* why = start(*execution)) return connection.fail(stream, "SPAWN_FAILED", why);
+    if (const Refusal refusal = start(*execution))
+        return connection.fail(stream, refusal.code, refusal.text);
     follow(connection, stream, keep(std::move(execution)), 0, 0, false);
 }
 
-const char* ExecutionTable::start(Execution& execution) {
-    return execution.request().prepare.argv.empty() ? begin(execution)
-                                                    : execution.prepare(nextLabel());
+Refusal ExecutionTable::start(Execution& execution) {
+    if (execution.request().prepare.argv.empty()) return begin(execution);
+    return {execution.prepare(nextLabel())};
 }
 
-const char* ExecutionTable::begin(Execution& execution) {
+Refusal ExecutionTable::begin(Execution& execution) {
     if (!execution.request().context.empty()) return runInContext(execution);
     const bool code = !execution.request().language.empty();
-    return (code ? startFresh(execution) : startInShell(execution)) ? nullptr
+    return (code ? startFresh(execution) : startInShell(execution)) ? Refusal{}
                                                                     : startCold(execution);
 }
 
@@ -202,7 +203,7 @@ bool ExecutionTable::startFresh(Execution& execution) {
     // The program's __file__, which tracebacks, inspect and the children of multiprocessing read.
     auto scratch = std::make_unique<Scratch>(settings_);
     std::string path;
-    if (scratch->create(request.id, name, request.code)) path = scratch->path() + "/" + name;
+    if (scratch->create(request.id, name, request.code) == 0) path = scratch->file();
     execution.startParked(
         std::move(parked),
         encodeWork("run", request.spawn.cwd, name, path, request.spawn.env, request.code),
@@ -210,21 +211,21 @@ bool ExecutionTable::startFresh(Execution& execution) {
     return true;
 }
 
-const char* ExecutionTable::startCold(Execution& execution) {
+Refusal ExecutionTable::startCold(Execution& execution) {
     Execution::Request& request = execution.request();
     SpawnRequest& spawn = request.spawn;
     std::unique_ptr<Scratch> scratch;
     if (!request.language.empty()) {
         scratch = std::make_unique<Scratch>(settings_);
-        const std::string file = languages_.file(request.language);
-        if (!scratch->create(request.id, file, request.code)) {
-            return "the code cannot be written to /tmp";
+        const std::string name = languages_.file(request.language);
+        if (const int error = scratch->create(request.id, name, request.code)) {
+            return unwritten(error);
         }
-        spawn.argv = languages_.command(request.language, scratch->path() + "/" + file);
+        spawn.argv = languages_.command(request.language, scratch->file());
         spawn.env.push_back("HEARTH_CHANNEL=" + std::to_string(kChannelFd));
     }
     spawn.label = nextLabel();
-    return execution.startCold(std::move(scratch));
+    return {execution.startCold(std::move(scratch))};
 }
 
 void ExecutionTable::follow(Connection& connection, std::uint32_t stream, Execution& execution,

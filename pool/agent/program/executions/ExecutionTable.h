@@ -61,8 +61,8 @@ private:
     class Drain;
 
     void finished(Execution& execution) override;
-    const char* begin(Execution& execution) override;
-    const char* startCold(Execution& execution) override;
+    Refusal begin(Execution& execution) override;
+    Refusal startCold(Execution& execution) override;
     void active() override { deadlines_.touch(nowNs()); }
     void drain(Fd pipe) override;
 
@@ -77,10 +77,10 @@ private:
     bool startInShell(Execution& execution);
     /// Starts in an interpreter forked in advance; false if there is none that fits.
     bool startFresh(Execution& execution);
-    const char* startContext(Context& context);
-    const char* runInContext(Execution& execution);
+    Refusal startContext(Context& context);
+    Refusal runInContext(Execution& execution);
     /// Starts its preparation, if it has one, else its work.
-    const char* start(Execution& execution);
+    Refusal start(Execution& execution);
     Context* findContext(Connection& connection, std::uint32_t stream, const JsonValue& body);
     void execInContext(Connection& connection, std::uint32_t stream, const JsonValue& body,
                        Execution::Request request);

@@ -44,20 +44,21 @@ void ExecutionTable::context(Connection& connection, std::uint32_t stream, const
         return connection.fail(stream, "BAD_REQUEST", "cwd or env holds what cannot be in one");
     }
     auto made = std::make_unique<Context>(loop_, settings_, std::move(facts));
-    if (const char* why = startContext(*made)) return connection.fail(stream, "SPAWN_FAILED", why);
+    if (const Refusal refusal = startContext(*made))
+        return connection.fail(stream, refusal.code, refusal.text);
     contexts_[id] = std::move(made);
     deadlines_.touch(nowNs());
     connection.reply(stream, reply.set("repeated", false));
 }
 
-const char* ExecutionTable::startContext(Context& context) {
+Refusal ExecutionTable::startContext(Context& context) {
     const Context::Facts& facts = context.facts();
     if (std::unique_ptr<Parked> parked = zygotes_.take(facts.language, facts.env)) {
         context.startParked(std::move(parked));
         zygotes_.answered();
-        return nullptr;
+        return {};
     }
-    return context.startCold(languages_.context(facts.language), nextLabel());
+    return {context.startCold(languages_.context(facts.language), nextLabel())};
 }
 
 Context* ExecutionTable::findContext(Connection& connection, std::uint32_t stream,
@@ -89,17 +90,18 @@ void ExecutionTable::execInContext(Connection& connection, std::uint32_t stream,
     request.spawn.env = context.facts().env;
     ExecutionOwner& self = *this;
     auto execution = std::make_unique<Execution>(loop_, settings_, self, std::move(request));
-    if (const char* why = start(*execution)) return connection.fail(stream, "SPAWN_FAILED", why);
+    if (const Refusal refusal = start(*execution))
+        return connection.fail(stream, refusal.code, refusal.text);
     follow(connection, stream, keep(std::move(execution)), 0, 0, false);
 }
 
-const char* ExecutionTable::runInContext(Execution& execution) {
+Refusal ExecutionTable::runInContext(Execution& execution) {
     // The context may have ended, or become busy, while the execution was prepared.
     const auto found = contexts_.find(execution.request().context);
-    if (found == contexts_.end() || !found->second->alive()) return "its context has ended";
-    if (found->second->busy()) return "its context runs something else";
+    if (found == contexts_.end() || !found->second->alive()) return {"its context has ended"};
+    if (found->second->busy()) return {"its context runs something else"};
     found->second->run(execution, execution.request().code);
-    return nullptr;
+    return {};
 }
 
 void ExecutionTable::contextEnd(Connection& connection, std::uint32_t stream,
@@ -118,9 +120,9 @@ void ExecutionTable::contextRestart(Connection& connection, std::uint32_t stream
     Context::Facts facts = context->facts();
     context->end();
     auto fresh = std::make_unique<Context>(loop_, settings_, std::move(facts));
-    const char* const why = startContext(*fresh);
+    const Refusal refusal = startContext(*fresh);
     deadlines_.touch(nowNs());
-    if (why != nullptr) return connection.fail(stream, "SPAWN_FAILED", why);
+    if (refusal) return connection.fail(stream, refusal.code, refusal.text);
     contexts_[fresh->facts().id] = std::move(fresh);
     connection.reply(stream, JsonValue::object());
 }

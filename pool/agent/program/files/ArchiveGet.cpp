@@ -7,6 +7,7 @@
 
 #include "pool/agent/program/files/FileOperation.h"
 #include "pool/agent/program/files/Tree.h"
+#include "pool/agent/protocol/PathText.h"
 #include "pool/agent/protocol/WorkspacePath.h"
 #include "pool/tar/Tar.h"
 
@@ -98,7 +99,8 @@ private:
 /// allows: its memory is one piece, however large the tree.
 class ArchiveGet final : public FileOperation {
 public:
-    explicit ArchiveGet(const JsonValue& body) : path_(workspacePath(body["path"].text())) {}
+    explicit ArchiveGet(const JsonValue& body)
+        : path_(workspacePath(pathBytes(body["path"].text()))) {}
 
     Next step(FileTurn& turn) override {
         if (!surveyed_) return survey(turn);
@@ -163,7 +165,7 @@ private:
             return false;
         }
         levels_.push_back({std::move(directory), ""});
-        note_.set("stat", describe(*path_, st, true));
+        note_.set("stat", describe(pathText(*path_), st, true));
         return true;
     }
 

@@ -9,6 +9,7 @@
 
 #include "pool/agent/program/files/FileOperation.h"
 #include "pool/agent/program/files/Tree.h"
+#include "pool/agent/protocol/PathText.h"
 #include "pool/agent/protocol/WorkspacePath.h"
 #include "pool/tar/Tar.h"
 
@@ -200,7 +201,8 @@ private:
 /// Unpacks into a temporary directory; at the end of a good archive its content is moved in.
 class ArchivePut final : public FileOperation {
 public:
-    explicit ArchivePut(const JsonValue& body) : path_(workspacePath(body["path"].text())) {}
+    explicit ArchivePut(const JsonValue& body)
+        : path_(workspacePath(pathBytes(body["path"].text()))) {}
 
     ~ArchivePut() override {
         if (!unpacker_) return;

@@ -8,6 +8,7 @@
 
 #include "pool/agent/program/files/FileOperation.h"
 #include "pool/agent/program/files/Tree.h"
+#include "pool/agent/protocol/PathText.h"
 #include "pool/agent/protocol/WorkspacePath.h"
 
 namespace hearth::agent {
@@ -20,7 +21,7 @@ constexpr std::size_t kPiece = 131'072;
 class ReadFile final : public FileOperation {
 public:
     explicit ReadFile(const JsonValue& body)
-        : path_(workspacePath(body["path"].text())),
+        : path_(workspacePath(pathBytes(body["path"].text()))),
           offset_(body["offset"].integer()),
           length_(body["length"].integer()),
           pass_(body["pass"].boolean()) {}
@@ -65,7 +66,7 @@ private:
             return Next::Done;
         }
         JsonValue note = JsonValue::object();
-        note.set("stat", describe(*path_, st, true));
+        note.set("stat", describe(pathText(*path_), st, true));
         if (!pass_ || !turn.may_pass) {
             turn.note(note);
             return Next::Step;
@@ -95,7 +96,7 @@ private:
 class WriteFile final : public FileOperation {
 public:
     explicit WriteFile(const JsonValue& body)
-        : path_(workspacePath(body["path"].text())),
+        : path_(workspacePath(pathBytes(body["path"].text()))),
           mode_(body["mode"].integer(-1)),
           parents_(body["parents"].boolean(true)),
           pass_(body["pass"].boolean()) {}
@@ -179,7 +180,7 @@ private:
         done_ = true;
         fstat(fd_.get(), &st);
         JsonValue reply = JsonValue::object();
-        reply.set("stat", describe(*path_, st, true));
+        reply.set("stat", describe(pathText(*path_), st, true));
         turn.reply(reply);
         return Next::Done;
     }

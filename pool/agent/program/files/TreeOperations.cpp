@@ -16,6 +16,7 @@
 #include "pool/agent/program/files/FileOperation.h"
 #include "pool/agent/program/files/Tree.h"
 #include "pool/agent/protocol/Glob.h"
+#include "pool/agent/protocol/PathText.h"
 #include "pool/agent/protocol/WorkspacePath.h"
 
 namespace hearth::agent {
@@ -26,7 +27,7 @@ constexpr std::size_t kMaxItems = 1'000;
 constexpr std::size_t kMaxListBytes = kMaxPayload - 4'096;
 
 /// Collects the items after `after`, in the order of pathBefore. Names are compared as they are
-/// shown (UTF-8), so that paging ends even if names are not UTF-8.
+/// shown (pathText()), so that paging ends even if names are not UTF-8.
 class Lister {
 public:
     Lister(std::string after, bool recursive, std::size_t limit, Budget& budget)
@@ -43,7 +44,7 @@ public:
         while (const char* name = directory.next()) {
             if (!budget_.spend()) break;
             if (isTemporary(name)) continue;
-            std::string shown = toUtf8(name);
+            std::string shown = pathText(name);
             if (!after_.empty() && !mayFollow(joined(path, shown))) continue;
             names.emplace(std::move(shown), name);
             if (names.size() > room) names.erase(std::prev(names.end()));
@@ -76,7 +77,7 @@ private:
                 char target[1024];
                 const ssize_t n = readlinkat(directory, name.c_str(), target, sizeof(target));
                 item.set("target",
-                         toUtf8({target, static_cast<std::size_t>(std::max<ssize_t>(n, 0))}));
+                         pathText({target, static_cast<std::size_t>(std::max<ssize_t>(n, 0))}));
             }
             bytes_ += item.dump().size() + 1;
             if (items.items().size() >= limit_ || bytes_ > kMaxListBytes) {
@@ -136,7 +137,7 @@ private:
     }
     void add(const std::string& path, const struct stat& st) {
         if (!globs_.empty() && !anyGlobMatches(globs_, path)) return;
-        JsonValue item = describe(path, st, false);
+        JsonValue item = describe(pathText(path), st, false);
         bytes_ += item.dump().size() + 1;
         more = items.items().size() >= limit_ || bytes_ > kMaxListBytes;
         if (!more) items.push(std::move(item));
@@ -153,7 +154,7 @@ private:
 class TreeOperation final : public FileOperation {
 public:
     TreeOperation(std::string_view op, const JsonValue& body)
-        : op_(op), path_(workspacePath(body["path"].text())), body_(body) {}
+        : op_(op), path_(workspacePath(pathBytes(body["path"].text()))), body_(body) {}
 
     Next step(FileTurn& turn) override {
         if (op_ == "move" || op_ == "changes") {
@@ -194,13 +195,13 @@ private:
         Fd fd = turn.workspace.open(*path_, O_RDONLY | O_DIRECTORY);
         if (!fd) return turn.failErrno();
         Budget budget{turn.cancelled};
-        const std::optional<std::string> after = workspacePath(body_["after"].text());
+        const std::optional<std::string> after = workspacePath(pathBytes(body_["after"].text()));
         if (!after) return turn.fail("BAD_PATH", "after is no path in the workspace");
-        Lister lister(*after, body_["recursive"].boolean(), limit(), budget);
-        lister.walk(std::move(fd), *path_, kMaxDepth);
+        Lister lister(pathText(*after), body_["recursive"].boolean(), limit(), budget);
+        lister.walk(std::move(fd), pathText(*path_), kMaxDepth);
         JsonValue reply = JsonValue::object();
         reply.set("items", std::move(lister.items));
-        if (lister.more) reply.set("next", toUtf8(lister.last));
+        if (lister.more) reply.set("next", lister.last);
         turn.reply(reply);
     }
 
@@ -209,13 +210,13 @@ private:
         struct stat st {};
         if (!fd || fstatat(fd.get(), "", &st, AT_EMPTY_PATH) != 0) return turn.failErrno();
         JsonValue reply = JsonValue::object();
-        reply.set("stat", describe(*path_, st, true));
+        reply.set("stat", describe(pathText(*path_), st, true));
         turn.reply(reply);
     }
 
     void move(FileTurn& turn) {
-        const std::optional<std::string> from = workspacePath(body_["from"].text());
-        const std::optional<std::string> to = workspacePath(body_["to"].text());
+        const std::optional<std::string> from = workspacePath(pathBytes(body_["from"].text()));
+        const std::optional<std::string> to = workspacePath(pathBytes(body_["to"].text()));
         if (!from || !to || from->empty() || to->empty()) {
             return turn.fail("BAD_PATH", "not a path in the workspace");
         }

@@ -80,7 +80,7 @@ JsonValue describe(std::string_view path, const struct stat& st, bool etag) {
                        : S_ISLNK(st.st_mode) ? "symlink"
                                              : "other";
     JsonValue v = JsonValue::object();
-    v.set("path", toUtf8(path)).set("type", type);
+    v.set("path", path).set("type", type);
     v.set("size", static_cast<std::int64_t>(S_ISDIR(st.st_mode) ? 0 : st.st_size));
     v.set("mode", static_cast<int>(st.st_mode & 07777U));
     v.set("modifiedAtMs",

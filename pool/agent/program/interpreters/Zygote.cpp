@@ -160,8 +160,9 @@ bool Zygote::fork(std::int64_t now_ns) {
     Fd in;
     Fd out;
     Fd errors;
-    if (!makePipe(in, parked->pipes.input) || !makePipe(parked->pipes.output, out) ||
-        !makePipe(parked->pipes.errors, errors)) {
+    if (!makePipe(settings_, in, parked->pipes.input) ||
+        !makePipe(settings_, parked->pipes.output, out) ||
+        !makePipe(settings_, parked->pipes.errors, errors)) {
         return false;
     }
     setNonBlocking(parked->pipes.input);

@@ -14,13 +14,6 @@ namespace {
 
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
-Fd makeDirectory(int parent, const char* name) {
-    if (mkdirat(parent, name, 0700) != 0 && errno != EEXIST) return Fd();
-    Fd dir(openat(parent, name, kDirectory));
-    if (dir) fchmod(dir.get(), 0700);
-    return dir;
-}
-
 /// Empties a directory with at most `budget` entries and four levels.
 void empty(int dir, int depth, int& budget) {
     const int copy = openat(dir, ".", kDirectory);
@@ -39,33 +32,35 @@ void empty(int dir, int depth, int& budget) {
 
 }  // namespace
 
-bool Scratch::create(std::string_view id, const std::string& file, std::string_view code) {
-    const TenantFiles as_tenant(settings_);
-    const Fd tmp(open(settings_.tmp.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!tmp) return false;
-    base_ = makeDirectory(tmp.get(), ".hearth");
-    if (!base_) return false;
+int Scratch::create(std::string_view id, const std::string& file, std::string_view code) {
+    base_ = Fd(open(settings_.run.c_str(), kDirectory));
+    if (!base_) return errno;
     id_ = id;
-    dir_ = makeDirectory(base_.get(), id_.c_str());
-    if (!dir_) return false;
-    path_ = settings_.tmp + "/.hearth/" + id_;
+    if (mkdirat(base_.get(), id_.c_str(), 0700) != 0 && errno != EEXIST) return errno;
+    dir_ = Fd(openat(base_.get(), id_.c_str(), kDirectory));
+    // Sticky as /tmp: the folder stays the agent's, and tenants make files in it.
+    if (!dir_ || fchmod(dir_.get(), S_ISVTX | S_IRWXU | S_IRWXG | S_IRWXO) != 0) return errno;
+    file_ = settings_.run + "/" + id_ + "/" + file;
+    const TenantFiles as_tenant(settings_);
     const Fd out(openat(dir_.get(), file.c_str(),
                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!out) return false;
+    if (!out) return errno;
     while (!code.empty()) {
         const ssize_t n = write(out.get(), code.data(), code.size());
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
+        if (n <= 0) return n < 0 ? errno : ENOSPC;
         code.remove_prefix(static_cast<std::size_t>(n));
     }
-    return true;
+    return 0;
 }
 
 void Scratch::remove() noexcept {
     if (!dir_) return;
-    const TenantFiles as_tenant(settings_);
     int budget = 256;
-    empty(dir_.get(), 3, budget);
+    {
+        const TenantFiles as_tenant(settings_);  // only their owner empties a tenant's folders
+        empty(dir_.get(), 3, budget);
+    }
     unlinkat(base_.get(), id_.c_str(), AT_REMOVEDIR);
     dir_.reset();
     base_.reset();

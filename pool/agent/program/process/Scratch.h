@@ -8,8 +8,8 @@
 
 namespace hearth::agent {
 
-/// The directory of one execution of code: `/tmp/.hearth/<id>`, with the tenant's identity. It
-/// holds the code; it is removed when the execution has ended.
+/// The folder of one execution of code: `/.hearth/run/<id>`. It holds the code, and tenants may
+/// write beside it; it is removed when the execution has ended.
 class Scratch {
 public:
     explicit Scratch(const Settings& settings) : settings_(settings) {}
@@ -17,17 +17,17 @@ public:
     Scratch& operator=(const Scratch&) = delete;
     ~Scratch() { remove(); }
 
-    /// Makes the directory and the file in it. False if the tenant's /tmp does not allow it.
-    bool create(std::string_view id, const std::string& file, std::string_view code);
-    /// The path of the directory, empty if there is none.
-    const std::string& path() const noexcept { return path_; }
-    /// Bounded: files that a tenant piled up in it may stay.
+    /// Makes the folder, and the file in it. Returns 0, or the errno of the failure.
+    int create(std::string_view id, const std::string& file, std::string_view code);
+    /// The path of the file; empty if there is none.
+    const std::string& file() const noexcept { return file_; }
+    /// Bounded: files that a tenant piled up in the folder may stay.
     void remove() noexcept;
 
 private:
     const Settings& settings_;
     std::string id_;
-    std::string path_;
+    std::string file_;
     Fd base_;
     Fd dir_;
 };

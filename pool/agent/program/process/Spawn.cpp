@@ -201,11 +201,13 @@ const char* spawn(const Settings& settings, const SpawnRequest& request, Spawned
         if (!openPty(settings, request, out.output, in)) return "there is no terminal";
         out.input = Fd(fcntl(out.output.get(), F_DUPFD_CLOEXEC, 3));
     } else {
-        if (!makePipe(out.output, output) || !makePipe(out.errors, errors)) return "no pipe";
+        if (!makePipe(settings, out.output, output) || !makePipe(settings, out.errors, errors)) {
+            return "no pipe";
+        }
         if (request.input >= 0) {
             in = Fd(fcntl(request.input, F_DUPFD_CLOEXEC, 3));
         } else if (request.with_stdin) {
-            if (!makePipe(in, out.input)) return "no pipe";
+            if (!makePipe(settings, in, out.input)) return "no pipe";
         } else {
             in = Fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
         }

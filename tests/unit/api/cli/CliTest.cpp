@@ -394,7 +394,24 @@ TEST_CASE("tables are aligned and show no control characters", "[unit][cli]") {
     CHECK(printable("a\xc2\x9b"
                     "b") == "a?b");
     CHECK(printable("a\xe2\x80\xaegpj.exe\xe2\x80\xac \xe2\x81\xa6x\xe2\x81\xa9 "
-                    "\xe2\x80\xa9\xe2\x82\xac") == "a?gpj.exe? ?x? \xe2\x80\xa9\xe2\x82\xac");
+                    "\xe2\x80\xa9\xe2\x82\xac") == "a?gpj.exe? ?x? ?\xe2\x82\xac");
+    // Soft hyphen, no-width space and joiner, breaks, a variation, BOM, a tag, private use,
+    // fillers.
+    for (const char* unseen :
+         {"\u00ad", "\u034f", "\u061c",     "\u115f",     "\u180e",     "\u200b",
+          "\u200d", "\u200e", "\u2028",     "\u2029",     "\u2060",     "\u2064",
+          "\u206a", "\u2800", "\u3164",     "\ue000",     "\ufe0f",     "\ufeff",
+          "\uffa0", "\ufff9", "\U000E0041", "\U000E0100", "\U000F0000", "\U0010FFFD"}) {
+        CHECK(printable("a" + std::string(unseen) + "b") == "a?b");
+        const std::string shown = jsonText(Json(std::string("a") + unseen));
+        CHECK(std::ranges::all_of(shown, [](char c) { return c >= 0x20 && c < 0x7f; }));
+        CHECK(parseJson(shown) == Json(std::string("a") + unseen));
+    }
+    for (const char* seen :
+         {"e\u0301", "größer", "日本", "\U0001F600", "\u00a0", "\u20ac", "\ufffd"}) {
+        CHECK(printable(seen) == seen);
+        CHECK(jsonText(Json(seen)) == "\"" + std::string(seen) + "\"");
+    }
     CHECK(printable("a\xff") == "a\xef\xbf\xbd");
 }
 

@@ -53,6 +53,34 @@ struct SharedLine {
         }
         return ids;
     }
+    /// Runs a claim that does not wait. Returns whether it was served.
+    bool had(const std::string& tenant) {
+        try {
+            queue.acquire(pool, {"ws_" + tenant, tenant});
+            return true;
+        } catch (const Error& e) {
+            CHECK(e.code() == ErrorCode::PoolExhausted);
+            CHECK(e.retryAfter() <= RefusedTurns::kLongestRetryAfter);
+            return false;
+        }
+    }
+};
+
+/// A pool that keeps no line, with a tenant that claims more than there is.
+struct NoLine : SharedLine {
+    NoLine() { pool.spec.on_empty = OnEmpty::Fail; }
+    /// Makes a sandbox ready each second; each time `tenant` claims once, behind the greedy one's
+    /// three claims. Returns how many it was given.
+    int rounds(int count, const std::string& tenant) {
+        int served = 0;
+        while (count-- > 0) {
+            makeReady(1);
+            for (int i = 0; i < 3; ++i) had("greedy");
+            served += had(tenant) ? 1 : 0;
+            clock.advance(1s);
+        }
+        return served;
+    }
 };
 
 }  // namespace
@@ -223,4 +251,60 @@ TEST_CASE("the claims that one of several held up are served when it hangs up",
     CHECK(q.run("u", other).empty());
     three.reset();
     CHECK(other->due());
+}
+
+TEST_CASE("tenants take turns in a pool that keeps no line", "[unit][controller][quota]") {
+    NoLine q;
+    CHECK(q.rounds(16, "modest") >= 7);
+}
+
+TEST_CASE("a guarantee holds in a pool that keeps no line", "[unit][controller][quota]") {
+    NoLine q;
+    q.quotas.load("owner", {.guaranteed = {{"p", 8}}});
+    CHECK_FALSE(q.had("owner"));
+    CHECK(q.rounds(8, "owner") == 8);   // it has less than it is guaranteed
+    CHECK(q.rounds(16, "owner") >= 7);  // then it takes turns
+    CHECK(q.rounds(16, "owner") <= 9);
+}
+
+TEST_CASE("in a pool without a line a turn has as many claims as the tenant's weight",
+          "[unit][controller][quota]") {
+    NoLine q;
+    q.quotas.load("greedy", {.weight = 3});
+    const int modest = q.rounds(40, "modest");
+    CHECK(modest >= 8);
+    CHECK(modest <= 12);
+}
+
+TEST_CASE("a refused tenant that does not come again keeps its turn for seconds only",
+          "[unit][controller][quota]") {
+    NoLine q;
+    CHECK_FALSE(q.had("gone"));
+    q.makeReady(1);
+    CHECK_FALSE(q.had("other"));
+    q.makeReady(1);
+    CHECK(q.had("other"));  // one is left to the tenant that came first
+    CHECK_FALSE(q.had("other"));
+    q.clock.advance(RefusedTurns::kLongestRetryAfter + 1s);
+    CHECK(q.had("other"));
+
+    // A claim under a guarantee that nobody claims blocks nobody, either.
+    q.quotas.load("owner", {.guaranteed = {{"p", 1}}});
+    q.makeReady(1);
+    CHECK(q.had("other"));
+}
+
+TEST_CASE("a tenant that may have nothing more holds up nobody in a pool without a line",
+          "[unit][controller][quota]") {
+    NoLine q;
+    q.pool.spec.max_members = 3;
+    q.quotas.load("owner", {.guaranteed = {{"p", 2}}});
+    CHECK_FALSE(q.had("greedy"));
+    q.makeReady(1);
+    CHECK(q.had("greedy"));
+    CHECK_FALSE(q.had("greedy"));
+    q.makeReady(2);
+    CHECK_FALSE(q.had("greedy"));
+    CHECK(q.had("owner"));
+    CHECK(q.had("owner"));
 }

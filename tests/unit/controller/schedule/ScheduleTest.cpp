@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include "base/Units.h"
+#include "controller/schedule/ParseTime.h"
 #include "controller/schedule/Schedule.h"
 
 using namespace hearth;
@@ -56,6 +58,32 @@ TEST_CASE("a number that a schedule sets wins over the pool's other one", "[unit
 TEST_CASE("of two that fire at once the later in the list holds", "[unit][schedule]") {
     const Schedules schedules{entry("a", "0 20 * * *", {1, 1}), entry("b", "0 20 * * *", {2, 2})};
     CHECK(inForce(schedules, at(25, 20)).entry == 1);
+}
+
+TEST_CASE("firings end before the clock does, so a search for the next change ends at once",
+          "[unit][schedule]") {
+    // Alone it changes nothing, so 64 firings are looked at: 256 years.
+    for (const char* line : {"0 0 29 2 *", "0 * 29 2 *", "0 0 1 1 *", "@yearly"}) {
+        const Schedules schedules{entry("one", line, {1, 2})};
+        CHECK_FALSE(nextChange(schedules, at(25, 12)));
+    }
+    const Cron cron("0 0 29 2 *");
+    const auto year = [](int number) { return TimeZone().first(TimeZone::Minute(number, 1, 1)); };
+    CHECK(cron.next({}, year(2245)) == TimeZone().first(TimeZone::Minute(2248, 2, 29)));
+    CHECK_FALSE(cron.next({}, year(2249)));
+    CHECK(year(2500) == kLastWallTime);
+    CHECK(TimeZone::find("Europe/Berlin")->first(TimeZone::Minute(9999, 12, 31)) == kLastWallTime);
+    const Schedules window{entry("one", "0 0 29 2 *", {1, 2}, std::chrono::hours(87'000))};
+    CHECK(nextChange(window, year(2248)));
+}
+
+TEST_CASE("a time from outside is one that a clock holds, or refused", "[unit][schedule]") {
+    CHECK(parseTime("2026-11-25T20:00:00.5Z") == at(25, 20) + 500ms);
+    CHECK(parseTime("2249-12-31T00:00:00Z"));
+    for (const char* text : {"2263-01-01T00:00:00Z", "2500-01-01T00:00:00Z", "9999-12-31T23:59:59Z",
+                             "99999999-01-01T00:00:00Z", "0001-01-01T00:00:00Z"}) {
+        CHECK_FALSE(parseTime(text));
+    }
 }
 
 TEST_CASE("a sweep is due for ten minutes after its firing", "[unit][schedule]") {

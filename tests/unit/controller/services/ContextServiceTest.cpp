@@ -1,3 +1,4 @@
+#include "controller/contract/ResultForms.h"
 #include "controller/services/ContextService.h"
 #include "tests/support/House.h"
 
@@ -204,16 +205,17 @@ TEST_CASE("results stand in order, bad ones are counted, and the journal keeps t
     REQUIRE(house.settleUntil([&] { return execution->finished(); }));
     const auto check = [](const Execution& which) {
         const ExecutionView view = which.view();
-        REQUIRE(view.results.size() == 2);
-        CHECK(view.dropped_results == 2);
+        REQUIRE(view.results.size() == 3);
+        CHECK(view.dropped_results == 1);
         CHECK(view.results[0]->behind == 4);
         CHECK_FALSE(view.results[0]->main);
-        CHECK(view.results[1]->behind == 8);
-        CHECK(view.results[1]->main);
-        CHECK(view.results[1]->mime().at("application/json").at("a").at(0) == 1);
+        CHECK(documentOf(*view.results[1]).at("leftOut").at(0).at("type") == "text/x-evil");
+        CHECK(view.results[2]->behind == 8);
+        CHECK(view.results[2]->main);
+        CHECK(documentOf(*view.results[2]).at("mime").at("application/json").at("a").at(0) == 1);
         CHECK(view.stdout_bytes == "one\ntwo\n");
-        CHECK(which.resultAt(1) != nullptr);
-        CHECK(which.resultAt(2) == nullptr);
+        CHECK(which.resultAt(2) != nullptr);
+        CHECK(which.resultAt(3) == nullptr);
         CHECK(view.interpreter == "zygote");
         CHECK_FALSE(view.context);
     };
@@ -226,47 +228,51 @@ TEST_CASE("results stand in order, bad ones are counted, and the journal keeps t
     check(*stored);
 }
 
-TEST_CASE("results of very many small values are counted, not kept", "[unit][controller]") {
+TEST_CASE("of results with very many small values only that form is left out",
+          "[unit][controller]") {
     Notebook open;
     House& house = *open.house;
     const auto execution = std::dynamic_pointer_cast<LiveExecution>(open.start("", "sleep 1000"));
     REQUIRE(execution);
     std::string values = "1";
     for (int i = 1; i < 90'000; ++i) values += ",1";
-    const std::string large = R"({"main":true,"mime":{"application/json":[)" + values + "]}}";
-    for (int i = 0; i < 4; ++i) execution->result(large);
-    execution->result(R"({"main":true,"mime":{"text/plain":"small"}})");
+    const std::string large =
+        R"({"main":true,"mime":{"text/plain":"[1, ...","application/json":[)" + values + "]}}";
+    for (int i = 0; i < 6; ++i) execution->result(large);
     house.loop.settle();
     const ExecutionView view = execution->view();
-    REQUIRE(view.results.size() == 3);
-    CHECK(view.results[2]->mime().at("text/plain") == "small");
-    CHECK(view.dropped_results == 2);
-    // A flood of such results is not even read.
-    for (int i = 0; i < 3; ++i) execution->result(large);
-    execution->result(R"({"main":true,"mime":{"text/plain":"behind"}})");
-    house.loop.settle();
-    CHECK(execution->view().results.size() == 3);
-    CHECK(execution->view().dropped_results == 6);
+    REQUIRE(view.results.size() == 6);
+    CHECK(view.dropped_results == 0);
+    for (std::size_t i = 0; i < 6; ++i) {
+        const Json result = documentOf(*view.results[i]);
+        CHECK(result.at("mime").at("text/plain") == "[1, ...");
+        CHECK(result.at("mime").contains("application/json") == (i < 2));
+        CHECK(result.contains("leftOut") == (i >= 2));
+    }
     house.executions.kill(house.who, execution->id());
     REQUIRE(house.settleUntil([&] { return execution->finished(); }));
 }
 
-TEST_CASE("only what can be shown is a result", "[unit][controller]") {
-    const auto good = [](const char* text) { return readResult(text, 0) != nullptr; };
-    CHECK(good(R"({"main":true,"mime":{"text/plain":"1"}})"));
-    CHECK(good(R"({"main":false,"mime":{"image/png":"aGk=","text/plain":"<Figure>"}})"));
-    CHECK(good(R"({"main":true,"mime":{"application/vnd.vegalite.v5+json":{"a":1}}})"));
-    CHECK_FALSE(good(R"({"mime":{"text/plain":"1"}})"));
-    CHECK_FALSE(good(R"({"main":true,"mime":{}})"));
-    CHECK_FALSE(good(R"({"main":true,"mime":{"text/plain":1}})"));
-    CHECK_FALSE(good(R"({"main":true,"mime":{"image/png":"not base64!"}})"));
-    CHECK_FALSE(good(R"({"main":true,"mime":{"text/plain; x":"1"}})"));
-    CHECK_FALSE(good(R"({"main":true,"mime":{"application/vnd.+json":1}})"));
-    CHECK_FALSE(good(R"({"main":true,"mime":{"application/vnd.a b+json":1}})"));
-    CHECK_FALSE(good(R"({"main":true,"mime":{"text/plain":"1"},"more":1})"));
-    CHECK_FALSE(good(R"([1])"));
-    const std::string deep = std::string(40, '[') + std::string(40, ']');
-    CHECK_FALSE(good((R"({"main":true,"mime":{"application/json":)" + deep + "}}").c_str()));
+TEST_CASE("a report of an error is one, whatever it holds", "[unit][controller]") {
+    Notebook open;
+    House& house = *open.house;
+    const auto errorOf = [&](const std::string& report) {
+        const auto execution =
+            std::dynamic_pointer_cast<LiveExecution>(open.start("", "sleep 1000"));
+        REQUIRE(execution);
+        agent::ExecResult result;
+        result.report = report;
+        execution->exited(result);
+        REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+        return execution->view().error.value_or(Json());
+    };
+    CHECK(errorOf("").is_null());
+    CHECK(errorOf(R"({"name":"ValueError","message":"\udcff","traceback":"t"})") ==
+          Json{{"name", "ValueError"}, {"message", "\\udcff"}, {"traceback", "t"}});
+    CHECK(errorOf(R"({"name":"E","message":NaN,"traceback":"t"})") ==
+          Json{{"name", "E"}, {"message", ""}, {"traceback", "t"}});
+    CHECK(errorOf("{\"name\":") ==
+          Json{{"name", "Error"}, {"message", "its report cannot be read"}, {"traceback", ""}});
 }
 
 TEST_CASE("no context is made while its tenant's records wait for the disk", "[unit][controller]") {

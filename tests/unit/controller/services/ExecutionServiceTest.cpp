@@ -268,6 +268,40 @@ TEST_CASE("an execution that has ended is not overdue while its end is looked at
     CHECK(execution->view().status == ExecutionStatus::Killed);
 }
 
+TEST_CASE("who waits for an execution learns at its time limit that its sandbox does not answer",
+          "[unit][controller]") {
+    Workbench open;
+    House& house = open.house;
+    ExecutionRequest request = command("sleep 1000");
+    request.timeout = 5s;
+    const auto execution = house.executions.start(house.who, open.workspace, request);
+    const std::string sandbox = house.table.find(open.workspace)->facts().sandbox;
+    std::atomic<int> told = 0;
+    const auto subscription = execution->subscribe([&] { ++told; });
+    open.runtime.hang(sandbox);
+    open.manual.advance(5s);
+    house.settler.endOverdue();
+    CHECK_FALSE(execution->unanswered());  // an agent that answers may still end it
+    const int before = told;
+    // A report that was under way as it stopped makes the first look's call only late.
+    for (int look = 0; look < 3 && !execution->unanswered(); ++look) {
+        open.manual.advance(1s);
+        house.settler.endOverdue();
+    }
+    CHECK(told > before);
+    CHECK(execution->unanswered());
+    CHECK(codeOf([&] { execution->requireAnswer(); }) == ErrorCode::Deadline);
+    CHECK(execution->view().status == ExecutionStatus::Running);
+    CHECK(house.table.find(open.workspace));
+
+    open.runtime.resume(sandbox);
+    REQUIRE(laterOn(house, [&] { return !execution->unanswered(); }));
+    execution->requireAnswer();
+    REQUIRE(laterOn(house, [&] { return execution->finished(); }));
+    CHECK(execution->view().status == ExecutionStatus::Timeout);
+    CHECK(house.table.find(open.workspace));
+}
+
 TEST_CASE("a one shot whose result a full disk refuses stays until it is durable",
           "[unit][controller]") {
     Workbench open;

@@ -1,3 +1,5 @@
+#include <future>
+
 #include "controller/services/WorkspaceService.h"
 #include "tests/support/House.h"
 #include "tests/unit/controller/Principals.h"
@@ -206,4 +208,28 @@ TEST_CASE("a workspace whose end has just begun is gone, not unknown", "[unit][c
     CHECK(gone.code() == ErrorCode::Gone);
     CHECK(gone.endedReason() == "deleted");
     CHECK(codeOf([&] { house.workspaces.touch(kBlue, filled.workspace); }) == ErrorCode::NotFound);
+}
+
+TEST_CASE("in the moment of its end every door tells the reason, whatever the disk does",
+          "[unit][controller]") {
+    Confidential filled;
+    House& house = filled.house;
+    std::promise<void> disk;
+    // Nothing that is queued from here on is written, not even that the workspace was made.
+    house.journal.write([&](Database&) { disk.get_future().wait(); });
+    const std::string id = house.workspaces.create(kTenant, House::request()).id;
+    const std::string context = house.contexts.create(kTenant, filled.workspace, {}).id;
+    house.workspaces.close(kTenant, id);
+    house.workspaces.close(kTenant, filled.workspace);
+    const auto reason = [](auto&& call) { return errorOf(call).endedReason(); };
+    ExecutionRequest run;
+    run.command = "true";
+    CHECK(reason([&] { house.workspaces.get(kTenant, id); }) == "deleted");
+    CHECK(reason([&] { house.workspaces.touch(kTenant, id); }) == "deleted");
+    CHECK(reason([&] { house.executions.start(kTenant, id, run); }) == "deleted");
+    CHECK(reason([&] { house.contexts.list(kTenant, id); }) == "deleted");
+    CHECK(codeOf([&] { house.workspaces.get(kBlue, id); }) == ErrorCode::NotFound);
+    disk.set_value();
+    CHECK(reason([&] { house.contexts.get(kTenant, context); }) == "workspace");
+    CHECK(reason([&] { house.workspaces.get(kTenant, id); }) == "deleted");
 }

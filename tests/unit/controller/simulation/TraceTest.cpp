@@ -32,6 +32,7 @@ TEST_CASE("a trace with holes is refused with file, line, value and what is allo
     CHECK(refusalOf("1\nnan\n") == "day.trace line 2: \"nan\" is no time");
     CHECK(refusalOf("-1\n") == "day.trace line 1: \"-1\" is negative");
     CHECK(refusalOf("1 2\n") == "day.trace line 1: \"1 2\" is no time");
+    CHECK_FALSE(refusalOf("2500-01-05T08:00:00Z\n").empty());
     CHECK(refusalOf("1\n2026-01-05T08:00:00Z\n") ==
           "day.trace line 2: \"2026-01-05T08:00:00Z\" mixes seconds and dates");
     CHECK(refusalOf("1e300\n") == "day.trace line 1: \"1e300\" is no time");

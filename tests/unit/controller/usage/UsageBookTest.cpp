@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "tests/unit/controller/Principals.h"
 #include "tests/unit/controller/Support.h"
@@ -177,6 +178,62 @@ TEST_CASE("a sandbox whose agent never reports its use is not counted at its lim
     UsageQuery query;
     query.since = ground.clock.wall() - 1h;
     CHECK(house.usage_reports.report(house.who, query).at(0).sums.cpu_us == 0);
+}
+
+TEST_CASE("memory that is held only between two looks counts for the time between them",
+          "[unit][controller]") {
+    Metered filled;
+    House& house = filled.house;
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    constexpr std::uint64_t kKiB = 1024;
+    filled.runtime.setMemory(1000 * kKiB);
+    filled.manual.advance(10s);
+    house.usage.look();
+    const auto used = [&] { return filled.used(house.who).memory_kib_secs; };
+    REQUIRE(used() == 10'000);
+    // It takes 50,000 KiB after the look and gives them back before the next one.
+    filled.runtime.setMemoryPeak(view.sandbox_id, 50'000 * kKiB);
+    filled.manual.advance(10s);
+    house.usage.look();
+    CHECK(used() == 10'000 + 500'000);
+    // Once it is counted, it is past.
+    filled.manual.advance(10s);
+    house.usage.look();
+    CHECK(used() == 10'000 + 500'000 + 10'000);
+    // A peak above the limit is nobody's.
+    filled.runtime.setMemoryPeak(view.sandbox_id, 1ULL << 62U);
+    filled.manual.advance(1s);
+    house.usage.look();
+    CHECK(used() == 520'000 + smallSpec(1).limits.memory_bytes / kKiB);
+}
+
+TEST_CASE("a workspace that ends before the first look pays for its peak of memory",
+          "[unit][controller]") {
+    Metered filled;
+    House& house = filled.house;
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    filled.runtime.setMemoryPeak(view.sandbox_id, 50'000 << 10U);
+    filled.runtime.setMemory(1000 << 10U);
+    filled.manual.advance(4s);
+    house.workspaces.close(house.who, view.id);
+    REQUIRE(house.settleUntil([&] { return !house.warm.find(view.sandbox_id); }));
+    CHECK(filled.used(house.who).memory_kib_secs == 200'000);
+}
+
+TEST_CASE("looks come at times that cannot be foreseen", "[unit][controller]") {
+    std::set<std::int64_t> pauses;
+    std::int64_t sum = 0;
+    constexpr int kDraws = 2000;
+    for (int i = 0; i < kDraws; ++i) {
+        const auto pause = UsageMeter::pause();
+        REQUIRE(pause >= UsageMeter::kShortestPause);
+        REQUIRE(pause <= UsageMeter::kLongestPause);
+        pauses.insert(pause.count());
+        sum += pause.count();
+    }
+    CHECK(pauses.size() > 1500);
+    CHECK(sum / kDraws > 14'000);
+    CHECK(sum / kDraws < 16'000);
 }
 
 TEST_CASE("time without work is not saved up for a report of much work", "[unit][controller]") {

@@ -34,8 +34,8 @@ TEST_CASE("a workspace is found by its id, claim and sandbox until it is erased"
     CHECK(table.countOf("p") == 2);
     CHECK(table.all().size() == 2);
     const std::shared_ptr<Workspace> first = table.find("ws_1");
-    table.erase(*first);
-    table.erase(*first);
+    table.erase(*first, 0);
+    table.erase(*first, 0);
     CHECK_FALSE(table.find("ws_1"));
     CHECK_FALSE(table.byClaim("cl_1"));
     CHECK_FALSE(table.bySandbox("sb_1"));
@@ -50,14 +50,14 @@ TEST_CASE("the end of a claim's first attempt leaves its second alone", "[unit][
     table.insert(lost);
     REQUIRE(lost->beginEnd(EndReason::Lost));
     table.insert(bound);
-    table.erase(*lost);
+    table.erase(*lost, 0);
     CHECK(table.find("ws_1") == bound);
     CHECK(table.byClaim("cl_1") == bound);
     CHECK(table.bySandbox("sb_b") == bound);
     CHECK_FALSE(table.bySandbox("sb_a"));
     CHECK(table.countOf("p") == 1);
     CHECK(codeOf([&] { auto one = table.reserve("t", "p", 1); }) == ErrorCode::QuotaExceeded);
-    table.erase(*bound);
+    table.erase(*bound, 0);
     CHECK_NOTHROW(table.reserve("t", "p", 1));
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("active workspaces count against their tenant's quota", "[unit][contro
     WorkspaceTable table;
     table.insert(workspaceNamed("1"));
     CHECK(codeOf([&] { auto one = table.reserve("t", "p", 1); }) == ErrorCode::QuotaExceeded);
-    table.erase(*table.find("ws_1"));
+    table.erase(*table.find("ws_1"), 0);
     CHECK_NOTHROW(table.reserve("t", "p", 1));
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("a workspace takes over its place, so that it is not counted twice",
         const auto second = table.reserve("t", "p", 2);
         CHECK(codeOf([&] { auto third = table.reserve("t", "p", 2); }) == ErrorCode::QuotaExceeded);
     }
-    table.erase(*table.find("ws_1"));
+    table.erase(*table.find("ws_1"), 0);
     CHECK_FALSE(place.held());
     const auto a = table.reserve("t", "p", 2);
     const auto b = table.reserve("t", "p", 2);
@@ -172,6 +172,6 @@ TEST_CASE("who is expected counts for its tenant until it is known", "[unit][con
     CHECK(table.forgetExpected("sb_1"));
     CHECK_FALSE(table.forgetExpected("sb_1"));
     CHECK(codeOf([&] { auto one = table.reserve("t", "p", 1); }) == ErrorCode::QuotaExceeded);
-    table.erase(*table.find("ws_1"));
+    table.erase(*table.find("ws_1"), 0);
     CHECK_NOTHROW(table.reserve("t", "p", 1));
 }

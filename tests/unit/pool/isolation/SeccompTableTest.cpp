@@ -260,6 +260,14 @@ TEST_CASE("requests that load a module of the host are refused", "[unit][launche
         CHECK(decide(SYS_ioctl, {0, kHigh | request}) == kEperm);
     }
     CHECK(decide(SYS_ioctl, {0, 0x8912}) == kAllow);  // SIOCGIFCONF
+    // UDP_ENCAP, of sockets of both families; UDP_CORK and UDP_SEGMENT are for every program.
+    for (const std::uint64_t high : {std::uint64_t{0}, kHigh}) {
+        CHECK(decide(SYS_setsockopt, {3, high | 17, high | 100, 0, 4}) ==
+              (SECCOMP_RET_ERRNO | ENOPROTOOPT));
+    }
+    CHECK(decide(SYS_setsockopt, {3, 17, 1, 0, 4}) == kAllow);
+    CHECK(decide(SYS_setsockopt, {3, 17, 103, 0, 4}) == kAllow);
+    CHECK(decide(SYS_setsockopt, {3, 1, 100, 0, 4}) == kAllow);
 }
 
 TEST_CASE("advice that evicts or tells of shared pages has no effect", "[unit][launcher]") {

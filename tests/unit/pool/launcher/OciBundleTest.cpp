@@ -72,6 +72,8 @@ TEST_CASE("a bundle shuts its sandbox in", "[unit][launcher]") {
         }
     }
     CHECK(hasOption(*mountAt(json, "/.hearth"), "ro"));
+    CHECK(hasOption(*mountAt(json, "/.hearth/run"), "mode=0755"));
+    CHECK_FALSE(hasOption(*mountAt(json, "/.hearth/run"), "noexec"));
     CHECK(hasOption(*mountAt(json, "/dev/pts"), "newinstance"));
     CHECK(mountAt(json, "/dev")->at("source") == "/run/dev");
     CHECK(hasOption(*mountAt(json, "/dev"), "ro"));
@@ -100,6 +102,10 @@ TEST_CASE("a bundle carries the limits of the spec", "[unit][launcher]") {
     CHECK(json.at("process").at("env").at(2) == "HEARTH_CPUS=2");
     CHECK(hasOption(*mountAt(json, "/workspace"), "size=268435456"));
     CHECK(hasOption(*mountAt(json, "/workspace"), "uid=1000"));
+    CHECK(hasOption(*mountAt(json, "/dev/shm"), "size=67108864"));
+    CHECK(hasOption(*mountAt(json, "/.hearth/run"), "size=67108864"));
+    CHECK(json.at("process").at("rlimits").at(0) ==
+          Json{{"type", "RLIMIT_NOFILE"}, {"soft", 1'024}, {"hard", 65'536}});
     CHECK(mountAt(config(Storage::Disk), "/workspace")->at("type") == "bind");
 }
 

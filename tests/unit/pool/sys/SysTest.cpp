@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "pool/sys/CpuWeight.h"
 #include "pool/sys/Files.h"
 #include "pool/sys/Freezer.h"
+#include "pool/sys/MemoryPeak.h"
 #include "pool/sys/Process.h"
 
 namespace hearth::sys {
@@ -156,6 +158,47 @@ TEST_CASE("one unified tree is version two, none is none", "[unit][sys]") {
     CHECK(cgroups.version() == CgroupVersion::V2);
     CHECK(cgroups.directory("memory", "/a") == "/sys/fs/cgroup/a");
     CHECK(Cgroups::parse("").version() == CgroupVersion::None);
+}
+
+TEST_CASE("the peak of memory is taken from either version, and a new count begun", "[unit][sys]") {
+    const Scratch scratch;
+    fs::create_directories(scratch / "g");
+    const auto tree = [&](const std::string& type, const std::string& options) {
+        return Cgroups::parse("33 24 0:29 / " + (scratch / "") + " rw - " + type + " " + type +
+                              " " + options + "\n");
+    };
+    for (const auto& [cgroups, file] :
+         {std::pair{tree("cgroup2", "rw"), scratch / "g/memory.peak"},
+          {tree("cgroup", "rw,memory"), scratch / "g/memory.memsw.max_usage_in_bytes"}}) {
+        INFO(file);
+        CHECK_FALSE(MemoryPeak(cgroups, "g").take());  // a kernel without it
+        writeFile(file, "8192\n", 0400);
+        CHECK_FALSE(MemoryPeak(cgroups, "g").take());  // one that begins no counts
+        fs::remove(file);
+        writeFile(file, "8192\n", 0600);
+        MemoryPeak peak(cgroups, "g");
+        CHECK(peak.take() == 8192);
+        CHECK(readFile(file) == "0192\n");  // what was written begins the new count
+    }
+    CHECK_FALSE(MemoryPeak(Cgroups(), "g").take());
+}
+
+TEST_CASE("a process's open files are its descriptors and its mappings", "[unit][sys]") {
+    const std::uint64_t before = openFiles(::getpid());
+    CHECK(before > 3);
+    const Scratch scratch;
+    writeFile(scratch / "file", std::string(4096, 'x'), 0600);
+    std::vector<Fd> open;
+    for (int i = 0; i < 100; ++i) {
+        open.emplace_back(::open((scratch / "file").c_str(), O_RDONLY | O_CLOEXEC));
+    }
+    CHECK(openFiles(::getpid()) == before + 100);
+    void* const mapping = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, open[0].get(), 0);
+    REQUIRE(mapping != MAP_FAILED);
+    open.clear();
+    CHECK(openFiles(::getpid()) == before + 1);
+    ::munmap(mapping, 4096);
+    CHECK(openFiles(0x7FFFFFF0) == 0);
 }
 
 TEST_CASE("usage is read from either version", "[unit][sys]") {

@@ -29,6 +29,29 @@ TEST_CASE("a mark stands until it is cleared, also for the next server", "[unit]
     CHECK(ClaimMarks(dir.file("claimed")).all() == std::vector<std::string>{b});
 }
 
+TEST_CASE("the end of a sandbox is marked once, with its reason, also for the next server",
+          "[unit][pool]") {
+    const TempDir dir;
+    const std::string claimed = newId("sb_");
+    const std::string warm = newId("sb_");
+    ClaimMarks marks(dir.file("claimed"));
+    marks.set(claimed);
+    CHECK_FALSE(marks.ended(claimed));
+    CHECK_FALSE(marks.ended(warm));
+    marks.end(claimed, 0);
+    marks.end(claimed, 7);
+    marks.end(warm, 12);
+    for (int life = 0; life < 2; ++life) {
+        const ClaimMarks next(dir.file("claimed"));
+        CHECK(next.exists(claimed));
+        CHECK(next.ended(claimed) == 0);
+        CHECK(next.ended(warm) == 12);
+    }
+    marks.clear(warm);
+    marks.set(warm);
+    CHECK_FALSE(ClaimMarks(dir.file("claimed")).ended(warm));
+}
+
 TEST_CASE("a second reader of the file sees a mark at once", "[unit][pool]") {
     const TempDir dir;
     ClaimMarks marks(dir.file("claimed"));

@@ -270,6 +270,13 @@ TEST_CASE("forged, stale and foreign tokens are told apart, and none is taken",
     CHECK(claimed({{"nbf", now + 59}}).empty());
     CHECK(claimed({{"nbf", "x"}}) == "jwt_not_yet");
     CHECK(claimed({{"iat", now + 3600}}) == "jwt_not_yet");
+    // Beyond the year 2262, where a clock of nanoseconds ends.
+    for (const double late : {1e10, 3e10, 9.9e10, 253'402'300'799.0, 1e12, 1e300}) {
+        CHECK(claimed({{"nbf", late}}) == "jwt_not_yet");
+        CHECK(claimed({{"iat", late}}) == "jwt_not_yet");
+    }
+    CHECK(claimed({{"exp", 1e10}}).empty());
+    CHECK(claimed({{"exp", 253'402'300'799}}).empty());
 
     // Audience and issuer.
     CHECK(claimed({{"aud", "other"}}) == "jwt_audience");

@@ -96,6 +96,20 @@ TEST_CASE("root without CAP_SYS_RESOURCE is told what it costs", "[unit][cli]") 
     CHECK(host.checks().oomScores().level == Level::Ok);
 }
 
+TEST_CASE("the machine's room for open files is told", "[unit][cli]") {
+    const FakeHost host;
+    CHECK(host.checks().openFiles().level == Level::Ok);
+    host.write("/proc/sys/fs/file-nr", "948\t0\t2466177");
+    CHECK(host.checks().openFiles().level == Level::Ok);
+    CHECK(host.checks().openFiles().message == "948 of the machine's 2466177");
+    host.write("/proc/sys/fs/file-nr", "700000\t0\t2466177");
+    CHECK(host.checks().openFiles().level == Level::Warn);
+    CHECK(host.checks().openFiles().fix == "sysctl -w fs.file-max=4932354");
+    host.write("/proc/sys/fs/file-nr", "948\t0\t100000");
+    CHECK(host.checks().openFiles().level == Level::Warn);
+    CHECK(host.checks().openFiles().fix == "sysctl -w fs.file-max=500000");
+}
+
 TEST_CASE("host gates are warnings with the command that closes them", "[unit][cli]") {
     const FakeHost host;
     host.write("/proc/sys/fs/protected_symlinks", "0");

@@ -1,4 +1,5 @@
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "api/cli/remote/RunOutput.h"
 #include "api/command/ExitStatus.h"
@@ -24,4 +25,18 @@ TEST_CASE("a status that only a later server has is a failure, unless there is a
     CHECK(exitStatusOf({{"status", "melted"}}) == 1);
     CHECK(exitStatusOf({{"status", "melted"}, {"exitCode", 4}}) == 4);
     CHECK(exitStatusOf(Json::object()) == 1);
+}
+
+TEST_CASE("output that was not kept is marked where it is missing", "[unit][cli]") {
+    std::ostringstream out;
+    std::ostringstream err;
+    const Console console{out, err};
+    RunOutput output(console, false);
+    output.take({.type = "stdout", .data = R"({"text":"one"})"});
+    output.take({.type = "stdout", .data = R"({"text":"two\n","droppedBytes":9})"});
+    output.take({.type = "stdout", .data = R"({"base64":"/wo=","droppedBytes":3})"});
+    CHECK(out.str() ==
+          "one\n[… 9 bytes were not kept …]\ntwo\n[… 3 bytes were not kept …]\n\xFF\n");
+    CHECK(err.str().empty());
+    CHECK(output.lostBytes() == 12);
 }

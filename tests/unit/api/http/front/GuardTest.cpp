@@ -446,3 +446,21 @@ TEST_CASE("requests beyond the queue are refused with a delay to retry after", "
     CHECK(first.answer().status == 200);
     CHECK(waiting.answer().status == 200);
 }
+
+TEST_CASE("a head that is too large and a target that is too long have statuses of their own",
+          "[unit][http]") {
+    Served served([](Request&) { return text("never"); });
+    const auto statusOf = [&](const std::string& head) { return Raw(served).ask(head).status; };
+    CHECK(statusOf(get("/" + std::string(7'000, 'a'))) == 200);
+    CHECK(statusOf(get("/" + std::string(9'000, 'a'))) == 414);
+    CHECK(statusOf("GET /" + std::string(9'000, 'a')) == 414);  // and no end of the line
+    CHECK(statusOf(get("/", "X-Large: " + std::string(17'000, 'a') + "\r\n")) == 431);
+    std::string fields;
+    for (int i = 0; i < 63; ++i) fields += "X-" + std::to_string(i) + ": 1\r\n";
+    CHECK(statusOf(get("/", fields)) == 200);
+    CHECK(statusOf(get("/", fields + "X-More: 1\r\n")) == 431);
+    CHECK(statusOf("GET / HTTP/1.1\nHost: localhost\r\n\r\n") == 400);
+    const Answer told = Raw(served).ask(get("/" + std::string(9'000, 'a')));
+    CHECK(told.body.find("PAYLOAD_TOO_LARGE") != std::string::npos);
+    CHECK(told.head.starts_with("HTTP/1.1 414 "));
+}

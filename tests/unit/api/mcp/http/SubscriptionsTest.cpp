@@ -260,3 +260,33 @@ TEST_CASE("paths of a workspace's files are completed, directories with a slash"
 }
 
 }  // namespace hearth::mcp
+
+TEST_CASE("a change is told before the result of the call that made it", "[unit][mcp]") {
+    const auto told = [](const std::string& sent) {
+        std::size_t count = 0;
+        for (std::size_t at = 0;
+             (at = sent.find("resources/list_changed", at)) != std::string::npos; ++at) {
+            ++count;
+        }
+        return count;
+    };
+    // Twice, as the second one comes within the pause between two notifications.
+    const auto call = [&](Scene& scene, const std::shared_ptr<FakeStream>& stream,
+                          const auto& request) {
+        for (std::size_t i = 1; i <= 2; ++i) {
+            scene.house.events.happen(
+                {.type = "workspace.created", .resource = test::kWorkspace, .tenant = "default"});
+            REQUIRE(scene.postJson(request()).contains("result"));
+            CHECK(told(stream->text()) == i);
+        }
+    };
+    const Json list{{"name", "workspace_list"}, {"arguments", Json::object()}};
+    Scene scene;
+    scene.open();
+    call(scene, started(scene.send("GET", "")), [&] { return message("tools/call", 1, list); });
+
+    Scene other;
+    const Json wanted{{"notifications", {{"resourcesListChanged", true}}}};
+    const auto stream = started(other.post(modern(other, "subscriptions/listen", 1, wanted)));
+    call(other, stream, [&] { return modern(other, "tools/call", 2, list); });
+}

@@ -69,7 +69,7 @@ TEST_CASE("no piece holds more than its share, however long output and results a
     execution->print(2, std::string(1U << 20U, '\xFF'));
     execution->show("image/svg+xml", std::string(1U << 20U, 'x'));
     const std::string numbers =
-        "[1e5, 2.50, 12345678901234567890123, \"\\u00e9\\u0001\"" + std::string(70'000, ' ') + "]";
+        "[1e5, 2.50, 12345678901234567890.123, \"\\u00e9\\u0001\"" + std::string(70'000, ' ') + "]";
     execution->state.results.push_back(controller::readResult(
         "{\"mime\": {\"application/json\": " + numbers + "}, \n\"main\": true}", 0));
     REQUIRE(execution->state.results.back());

@@ -94,6 +94,26 @@ TEST_CASE("a stream tells start, output in order, error and exit", "[unit][rest]
     CHECK(stream.use_count() == 1);
 }
 
+TEST_CASE("a stream whose sandbox does not answer ends with a problem", "[unit][rest]") {
+    const auto execution = std::make_shared<FakeExecution>();
+    const auto stream = std::make_shared<FakeStream>();
+    rest::StreamedJson carrier;
+    rest::ExecutionStream::start(execution, stream, {std::nullopt, "t"}, carrier);
+    execution->print(1, "one\n");
+    CHECK_FALSE(stream->finished);
+    execution->fallSilent();
+
+    const std::vector<Sent> all = parse(stream->sent);
+    REQUIRE(all.size() == 3);
+    CHECK(all[1].data.at("text") == "one\n");
+    CHECK(all[2].name == "problem");
+    CHECK(all[2].id == 4);  // a client resumes there
+    CHECK(all[2].data.at("errorCode") == "DEADLINE");
+    CHECK_THAT(all[2].data.at("detail").get<std::string>(), Catch::Contains("does not answer"));
+    CHECK(stream->finished);
+    CHECK(execution->subscriptions() == 0);
+}
+
 TEST_CASE("resuming behind any event gives exactly the rest", "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();
     execution->print(1, "caf\xC3");

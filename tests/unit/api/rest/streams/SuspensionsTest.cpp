@@ -6,6 +6,7 @@
 #include "api/rest/streams/Suspensions.h"
 #include "base/Subscribers.h"
 #include "controller/claims/ClaimWait.h"
+#include "tests/support/FakeExecution.h"
 #include "tests/support/FakeHttp.h"
 #include "tests/support/Support.h"
 
@@ -105,6 +106,26 @@ TEST_CASE("a claim whose client has gone leaves the line and is not run again", 
     CHECK(codeOf([&] { std::get<api::Suspension>(response.body).resume(); }) ==
           ErrorCode::Unavailable);
     CHECK(late.runs == 1);
+}
+
+TEST_CASE("who waits for an execution is told if its sandbox does not answer", "[unit][rest]") {
+    const ManualClock clock;
+    const auto execution = std::make_shared<FakeExecution>();
+    const auto make = [] { return api::Response{}; };
+    api::Response response = whenFinished(clock, execution, TimePoint::max(), make);
+    auto& suspension = std::get<api::Suspension>(response.body);
+    CHECK_FALSE(suspension.ready());
+    CHECK(suspension.resume().status == 200);  // the server stops
+    int woken = 0;
+    const auto subscription = suspension.subscribe([&woken] { ++woken; });
+    execution->fallSilent();
+    CHECK(woken == 1);
+    CHECK(suspension.ready());
+    CHECK(codeOf([&] { suspension.resume(); }) == ErrorCode::Deadline);
+    CHECK(codeOf([&] { whenFinished(clock, execution, TimePoint::max(), make); }) ==
+          ErrorCode::Deadline);
+    execution->end("ok", 0);  // it has answered meanwhile
+    CHECK(suspension.resume().status == 200);
 }
 
 TEST_CASE("a claim that is run too early waits on, but not where the server stops",

@@ -431,6 +431,56 @@ TEST_CASE("cancelling a stream leaves the execution running", "[unit][agent][pro
     CHECK(b.client.ask({{"op", "attach"}, {"id", "e"}, {"offset", 0}}).out == "late\n");
 }
 
+TEST_CASE("a program opens its standard streams again by their paths", "[unit][agent][program]") {
+    Bound b;
+    Json run = exec("e1",
+                    "echo out > /dev/stdout; echo err > /proc/self/fd/2; head -n 1 /dev/stdin; "
+                    "head -n 1 /proc/self/fd/0");
+    run["stdin"] = true;
+    const auto s = b.client.request(run);
+    b.client.send(FrameType::Data, s, "one\n");
+    b.client.await(s, "one\n");
+    b.client.send(FrameType::Data, s, "two\n");
+    b.client.send(FrameType::End, s, "");
+    const Outcome o = b.client.finish(s);
+    CHECK(o.out == "out\none\ntwo\n");
+    CHECK(o.err == "err\n");
+    CHECK(o.result()["exitCode"] == 0);
+}
+
+TEST_CASE("the folder of a code takes files beside it and ends with its run",
+          "[unit][agent][program]") {
+    Bound b;
+    Json run = {{"op", "exec"},
+                {"id", "e1"},
+                {"language", "shell"},
+                {"code", "d=${0%/*}; mkdir $d/sub; echo x > $d/sub/x; echo here; cat $0"}};
+    CHECK(b.client.ask(run).out == "here\n" + run["code"].get<std::string>());
+    CHECK(std::filesystem::is_empty(b.agent.run()));
+}
+
+TEST_CASE("code that cannot be written is refused, not started", "[unit][agent][program]") {
+    Bound b;
+    std::filesystem::remove(b.agent.run());
+    const Outcome o =
+        b.client.ask({{"op", "exec"}, {"id", "e1"}, {"language", "shell"}, {"code", "echo ran"}});
+    CHECK(o.code() == "UNWRITTEN");
+    CHECK(b.client.ask(exec("e1", "echo ran")).out == "ran\n");
+}
+
+TEST_CASE("a bus error is reported with the file systems that may be full",
+          "[unit][agent][program]") {
+    Bound b;
+    const Outcome killed = b.client.ask(exec("e1", "kill -BUS $$"));
+    CHECK(killed.result()["signal"] == 7);
+    const Json report = hearth::parseJson(killed.result()["report"].get<std::string>());
+    CHECK(report["name"] == "SIGBUS");
+    CHECK(report["message"].get<std::string>().find("/dev/shm (") != std::string::npos);
+    // A shell whose command was ended so says it by its status.
+    CHECK(b.client.ask(exec("e2", "sh -c 'kill -BUS $$'; exit $?")).result().contains("report"));
+    CHECK_FALSE(b.client.ask(exec("e3", "kill -SEGV $$")).result().contains("report"));
+}
+
 TEST_CASE("code runs by the image's table and leaves its report", "[unit][agent][program]") {
     Bound b;
     Json run = {{"op", "exec"},
@@ -441,7 +491,7 @@ TEST_CASE("code runs by the image's table and leaves its report", "[unit][agent]
     CHECK(o.out == "hi\n");
     CHECK(o.result()["report"] == "{\"x\":1}");
     CHECK(o.result()["interpreter"] == "cold");
-    CHECK_FALSE(std::filesystem::exists(b.agent.tmp() + "/.hearth/e1"));
+    CHECK_FALSE(std::filesystem::exists(b.agent.run() + "/e1"));
     run["id"] = "e2";
     run["language"] = "built";
     CHECK(b.client.ask(run).out == "hi\n");

@@ -220,7 +220,7 @@ public:
         char name[] = "/tmp/hearth-agent-test-XXXXXX";
         base_ = mkdtemp(name);
         std::filesystem::create_directories(base_ + "/root");
-        std::filesystem::create_directories(base_ + "/tmp");
+        std::filesystem::create_directories(base_ + "/run");
         std::ofstream(base_ + "/languages.json")
             << R"({"shell":{"file":"main.sh","run":["sh","{file}"]},)"
             << R"("built":{"file":"it's.in","compile":["cp","{file}","{file}.out"],"run":["sh","{file}.out"]},)"
@@ -231,13 +231,13 @@ public:
         std::filesystem::copy(HEARTH_DRIVERS_PATH, drivers(),
                               std::filesystem::copy_options::recursive);
         chmod(base_.c_str(), 0755);
-        chmod((base_ + "/tmp").c_str(), 01777);
+        chmod((base_ + "/run").c_str(), 0755);
         const bool root = geteuid() == 0;
         if (root && chown((base_ + "/root").c_str(), 1000, 1000) != 0)
             throw std::runtime_error("chown");
         environment.insert(environment.end(),
                            {"HEARTH_AGENT_UNCONFINED=1", "HEARTH_AGENT_ROOT=" + base_ + "/root",
-                            "HEARTH_AGENT_TMP=" + base_ + "/tmp",
+                            "HEARTH_AGENT_RUN=" + base_ + "/run",
                             "HEARTH_AGENT_LANGUAGES=" + base_ + "/languages.json",
                             "HEARTH_SANDBOX=sb_test", "HEARTH_CPUS=3"});
         if (!root) environment.emplace_back("HEARTH_AGENT_KEEP_IDENTITY=1");
@@ -275,7 +275,7 @@ public:
     std::string socket() const { return base_ + "/agent.sock"; }
     std::string root() const { return base_ + "/root"; }
     std::string drivers() const { return base_ + "/drivers"; }
-    std::string tmp() const { return base_ + "/tmp"; }
+    std::string run() const { return base_ + "/run"; }
     pid_t pid() const { return pid_; }
     /// Waits for the agent's end. Returns its exit status, or -1 if it lives on.
     int waitForEnd(std::chrono::milliseconds limit) {

@@ -83,7 +83,7 @@ struct Opened {
             std::vector<std::string>{"--receive", folder + "/socket"},
             std::vector<std::string>{"HEARTH_AGENT_UNCONFINED=1", "HEARTH_SANDBOX=sb_test",
                                      "HEARTH_AGENT_ROOT=" + folder + "/root",
-                                     "HEARTH_AGENT_TMP=/tmp",
+                                     "HEARTH_AGENT_RUN=" + folder,
                                      geteuid() == 0 ? "" : "HEARTH_AGENT_KEEP_IDENTITY=1"});
         Program opening({"--open", folder});
         ready = opening.read(hearth::agent::kRelayReady.size());

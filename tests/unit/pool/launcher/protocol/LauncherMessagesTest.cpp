@@ -72,8 +72,11 @@ TEST_CASE("every request comes out as it went in", "[unit][launcher]") {
     CHECK(narrowed.id == narrow.id);
     CHECK((narrowed.milli_cpu == 500 && narrowed.memory_bytes == 64ULL << 20U));
     CHECK(narrowed.pids == 32);
-    CHECK(
-        std::get<ListRequest>(decodeRequest(encodeRequest({1, ListRequest{}})).body).after.empty());
+    for (const bool count_files : {false, true}) {
+        const ListRequest list{"", count_files};
+        const auto listed = std::get<ListRequest>(decodeRequest(encodeRequest({1, list})).body);
+        CHECK((listed.after.empty() && listed.count_files == count_files));
+    }
     CHECK(std::holds_alternative<FactsRequest>(
         decodeRequest(encodeRequest({1, FactsRequest{}})).body));
 }
@@ -289,12 +292,13 @@ TEST_CASE("failures cross with the code that a client may see", "[unit][launcher
 }
 
 TEST_CASE("a found sandbox comes out as it went in", "[unit][launcher]") {
-    const Found found{newId("sb_"), true, {{"pool", "a"}}, 1'700'000'000'123};
+    const Found found{newId("sb_"), true, {{"pool", "a"}}, 1'700'000'000'123, 121'600};
     const Found decoded = decodeFound(parseJson(dumpJson(encodeFound(found))));
     CHECK(decoded.id == found.id);
     CHECK(decoded.alive);
     CHECK(decoded.labels == found.labels);
     CHECK(decoded.created_unix_ms == found.created_unix_ms);
+    CHECK(decoded.open_files == found.open_files);
 }
 
 TEST_CASE("an image crosses with what it is called", "[unit][launcher]") {

@@ -109,7 +109,12 @@ TEST_CASE("limits are the sandbox's own, and nothing is swapped", "[unit][docker
     CHECK(host.at("PidsLimit") == 64);
     CHECK(host.at("CpuQuota") == 50'000);
     CHECK(host.at("CpuPeriod") == 100'000);
-    CHECK(host.at("ShmSize") == 16 << 20);
+    CHECK(host.at("ShmSize") == 8 << 20);  // no more than /tmp
+    const std::string run = host.at("Tmpfs").at("/.hearth/run").get<std::string>();
+    CHECK(run.find("size=16777216,") != std::string::npos);
+    CHECK(run.find(",exec,") != std::string::npos);
+    CHECK(run.find("mode=0755,uid=1000,gid=1000") != std::string::npos);
+    CHECK(host.at("Ulimits").at(0) == Json{{"Name", "nofile"}, {"Soft", 1'024}, {"Hard", 65'536}});
     const std::string workspace = host.at("Tmpfs").at("/workspace").get<std::string>();
     CHECK(workspace.find("size=33554432,") != std::string::npos);
     CHECK(workspace.find(",exec,") != std::string::npos);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -33,6 +34,10 @@ TEST_CASE("a pool's template is added to the Pod, and replaces nothing in it",
     SandboxSpec spec;
     spec.image = "images/python";
     const Json plain = podOf(spec);
+    const Json& volumes = plain["spec"]["volumes"];
+    CHECK(std::any_of(volumes.begin(), volumes.end(), [](const Json& volume) {
+        return volume["name"] == "run" && volume["emptyDir"]["medium"] == "Memory";
+    }));
     spec.runtime_class = "gvisor";
     spec.pod_template = R"({"metadata": {"labels": {"team": "a"}},
         "spec": {"nodeSelector": {"zone": "b"}, "restartPolicy": "Always",

@@ -197,6 +197,8 @@ TEST_CASE("standard input, working directory and file name reach a zygote's chil
     CHECK(o.out == "hallo\n");
     CHECK(o.result()["interpreter"] == "zygote");
     CHECK(w.fresh("import sys; print(repr(sys.stdin.read()))").out == "''\n");
+    o = w.fresh("open('/dev/stdout', 'w').write(repr(open('/dev/stdin').read()))");
+    CHECK(o.out == "''");
     CHECK(w.fresh("import os; print(os.path.isfile(__file__))").out == "True\n");
     body = w.code("1");
     body["cwd"] = "nowhere";

@@ -16,8 +16,12 @@ def place(folder):
     except OSError:  # it is there already, or cannot be made: matplotlib copes with both
         return
     for name in os.listdir(SEED):
-        with open(f"{SEED}/{name}", "rb") as source, open(f"{folder}/{name}", "wb") as target:
-            target.write(source.read())
+        try:
+            with open(f"{SEED}/{name}", "rb") as source, open(f"{folder}/{name}", "wb") as target:
+                target.write(source.read())
+        except OSError:  # /tmp is full: half a list would be worse than none
+            if os.path.exists(f"{folder}/{name}"):
+                os.unlink(f"{folder}/{name}")
 
 
 if "MPLCONFIGDIR" in os.environ and os.path.isdir(SEED):
