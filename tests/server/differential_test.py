@@ -117,13 +117,15 @@ class Lane:
         return done
 
     def code(self, program, pool):
-        while True:
+        """Code in a forked interpreter if one is ready, which a burst may find not; files named like modules ask for a cold one."""
+        for _ in range(10):
             self.put(pool, program.files)
             done = self.execute(pool, code=program.text, language=program.language, stdin=program.stdin)
             done["files"] = archive(self.server, self.workspaces[pool])
             self.empty(pool)
-            if done["interpreter"] == "zygote" or pool == "cold" or program.kind != "py":
-                return done
+            if done["interpreter"] == "zygote" or pool == "cold" or program.kind != "py" or program.files:
+                break
+        return done
 
     def one_shot(self, program):
         files = [{"path": name, "base64": base64.b64encode(data).decode()} for name, data in program.files.items()]
