@@ -6,6 +6,7 @@ works, and the next larger is refused as the page says. Standard library only.""
 import io
 import json
 import os
+import resource
 import re
 import subprocess
 import sys
@@ -375,11 +376,12 @@ def inside():
                     assert seen[name] == value, (name, seen[name], value)
                     assert not isinstance(value, str) or value in text, (value, text)
             return check
+        own = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # the server can give no more than it has
         every_row("Inside a sandbox", {
             "memory": declared("memory"), "processes and threads": processes, "`/workspace`": declared("workspace"), "`/tmp`": declared("tmp"),
             "`/dev/shm`": is_seen(("shm", lambda limits: min(limits[0], seen["tmp"]))),
             "System V shared memory": is_seen(("sysv", [True, False])),
-            "open files of a process": is_seen(("files", list)), "a stack": is_seen(("stack", list)),
+            "open files of a process": is_seen(("files", lambda limits: [limits[0], min(limits[1], own)])), "a stack": is_seen(("stack", list)),
             "core dumps": is_seen(("core", lambda limits: limits * 2)),
             "device nodes": is_seen(("device", "EPERM"), ("fifo", None), ("socket", None)),
             "user": is_seen(("uid", lambda limits: limits * 3), ("setuid", "EPERM")),

@@ -36,6 +36,8 @@ known_packages = frozenset()
 ahead = frozenset()
 # The entries of the environment as it is now, while nothing has changed it.
 known_environment = None
+# What imports made ahead have added to it, as they would in the run itself.
+added_environment = frozenset()
 # Names of variables that those packages have looked for.
 read_variables = frozenset()
 # The handler of the interrupt signal that a program finds.
@@ -132,7 +134,8 @@ def set_environment(entries):
     if entries == known_environment:
         return
     now = os.environb
-    wanted = set(entries)
+    names = {entry.partition(b"=")[0] for entry in entries}
+    wanted = set(entries).union(entry for entry in added_environment if entry.partition(b"=")[0] not in names)
     given = set(map(b"%b=%b".__mod__, now._data.items()))
     for entry in given - wanted:
         del now[entry.partition(b"=")[0]]

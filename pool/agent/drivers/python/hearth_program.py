@@ -142,7 +142,9 @@ def program_frames(source, frames):
                 rest.pop()
         each = each.tb_next
     for at, each in enumerate(rest):
-        each.tb_next = rest[at + 1] if at + 1 < len(rest) else None
+        following = rest[at + 1] if at + 1 < len(rest) else None
+        if each.tb_next is not following:  # to set it walks the whole chain
+            each.tb_next = following
     return rest[0] if rest else None
 
 

@@ -2,7 +2,7 @@
 
 Loaded only where there is something to show. What a value can show of itself is asked by the names
 that notebooks use (`_repr_html_` and its kin); matplotlib figures and PIL images become PNG. A form that
-cannot be sent is left out, and a result of its own says why.
+cannot be sent is left out, and the result says why.
 """
 
 import posix
@@ -22,7 +22,7 @@ TEXTS = ("text/plain", "text/html", "text/markdown", "text/latex", "text/csv", "
 BINARIES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 JSONS = ("application/json", "application/geo+json")
 MOST_VALUES = 100_000  # in one form
-MOST_DEPTH = 14
+MOST_DEPTH = 48
 # Asked of every value, in this order.
 REPRESENTATIONS = {
     "text/html": "_repr_html_",
@@ -169,8 +169,9 @@ def base64_of(value):
 
 
 def send(forms, main=False):
-    """One result; what does not fit of it is left out and said in results of their own."""
+    """One result, which says what of it does not fit. What is too large is said in results of their own, and counted."""
     kept = {}
+    unfit = []
     notes = []
     left_out = 0
     for kind, value in forms.items():
@@ -182,7 +183,7 @@ def send(forms, main=False):
                 raise Unfit("the result has %d others" % MOST_TYPES)
             text = as_sent(kind, value)
         except Unfit as why:
-            notes.append("[%s left out: %s]" % (program.clip(kind, 200), why))
+            unfit.append((program.clip(kind, 200), str(why)))
             continue
         size = len(value) if isinstance(value, str) else len(text)
         if size <= limit or kind == "text/plain":
@@ -194,8 +195,8 @@ def send(forms, main=False):
         kind = max(kept, key=lambda each: len(kept[each]))
         left_out += 1
         notes.append("[%s of %d characters left out: there was too much else]" % (kind, len(kept.pop(kind))))
-    if kept:
-        send_kept(kept, main)
+    if kept or unfit:
+        send_kept(kept, main, unfit)
     for note in notes:
         send_note(note)
     for _ in range(left_out):
@@ -206,10 +207,12 @@ def send_note(text):
     send_kept({"text/plain": program.quoted(text)})
 
 
-def send_kept(kept, main=False):
+def send_kept(kept, main=False, unfit=()):
     """Without any type it is a result that was lost: the server counts it as dropped."""
     members = ",".join("%s:%s" % (program.quoted(kind), text) for kind, text in kept.items())
-    payload = '{"main":%s,"mime":{%s}}' % ("true" if main else "false", members)
+    reasons = ",".join('{"type":%s,"reason":%s}' % tuple(map(program.quoted, each)) for each in unfit)
+    payload = '{"main":%s,"mime":{%s}%s}' % (
+        "true" if main else "false", members, ',"leftOut":[%s]' % reasons if unfit else "")
     try:
         sys.stdout.flush()
     except Exception:

@@ -253,12 +253,13 @@ def main():
     program.set_up()
     zygote = Zygote(generators)
     before = interpreter.imported_packages()  # by what each interpreter reads at its start
+    interpreter.known_environment = interpreter.environment()
     zygote.prepare(modules)
+    interpreter.added_environment = frozenset(interpreter.environment()) - frozenset(interpreter.known_environment)
     program.forget({name for name in sys.modules if not name.startswith("hearth_")})
     interpreter.ahead = interpreter.could_shadow(PLAIN)
     interpreter.last_known_module = list(sys.modules)[-1]
     interpreter.known_packages = interpreter.imported_packages() - before
-    interpreter.known_environment = interpreter.environment()
     zygote.serve()
 
 
