@@ -145,7 +145,7 @@ ENDS = [
     "import os\npid = os.fork()\nif pid == 0:\n    os._exit(4)\nprint(os.waitpid(pid, 0)[1] >> 8)",
     "import os, atexit\natexit.register(lambda: print('exit', os.getpid() == me))\nme = os.getpid()\nif os.fork(): os.wait()",
     "import os\nf = open('forked.txt', 'w')\npid = os.fork()\nif pid == 0:\n    f.write('of the child')\nelse:\n    os.wait()\n    print(open('forked.txt').read())",
-    "import os, pty\npid, fd = pty.fork()\nif pid == 0:\n    print('on a terminal', os.isatty(1))\nelse:\n    print(os.read(fd, 99))\n    print(os.waitpid(pid, 0)[1])",
+    "import os, pty\npid, fd = pty.fork()\nif pid == 0:\n    print('on a terminal', os.isatty(1))\nelse:\n    said = b''\n    while not said.endswith(b'\\n'):\n        said += os.read(fd, 99)\n    print(said, os.waitpid(pid, 0)[1])",
     "import os, threading\ndef f():\n    pid = os.fork()\n    if pid: print(os.waitpid(pid, 0)[1])\n    else: print('in a thread')\n"
     "t = threading.Thread(target=f)\nt.start()\nt.join()\nprint('joined')",
     "import os, sys\npid = os.fork()\nif pid == 0:\n    pid = os.fork()\n    if pid == 0:\n        print('grandchild')\n        sys.exit(7)\n"

@@ -32,9 +32,9 @@ TEST_CASE("output that was not kept is marked where it is missing", "[unit][cli]
     std::ostringstream err;
     const Console console{out, err};
     RunOutput output(console, false);
-    output.take({.type = "stdout", .data = R"({"text":"one"})"});
-    output.take({.type = "stdout", .data = R"({"text":"two\n","droppedBytes":9})"});
-    output.take({.type = "stdout", .data = R"({"base64":"/wo=","droppedBytes":3})"});
+    output.take({.id = "", .type = "stdout", .data = R"({"text":"one"})"});
+    output.take({.id = "", .type = "stdout", .data = R"({"text":"two\n","droppedBytes":9})"});
+    output.take({.id = "", .type = "stdout", .data = R"({"base64":"/wo=","droppedBytes":3})"});
     CHECK(out.str() ==
           "one\n[… 9 bytes were not kept …]\ntwo\n[… 3 bytes were not kept …]\n\xFF\n");
     CHECK(err.str().empty());

@@ -259,10 +259,8 @@ TEST_CASE("paths of a workspace's files are completed, directories with a slash"
     CHECK(proposals("ap", {{"id", "ws_none"}}) == Json::array());
 }
 
-}  // namespace hearth::mcp
-
 TEST_CASE("a change is told before the result of the call that made it", "[unit][mcp]") {
-    const auto told = [](const std::string& sent) {
+    const auto changes = [](const std::string& sent) {
         std::size_t count = 0;
         for (std::size_t at = 0;
              (at = sent.find("resources/list_changed", at)) != std::string::npos; ++at) {
@@ -277,7 +275,7 @@ TEST_CASE("a change is told before the result of the call that made it", "[unit]
             scene.house.events.happen(
                 {.type = "workspace.created", .resource = test::kWorkspace, .tenant = "default"});
             REQUIRE(scene.postJson(request()).contains("result"));
-            CHECK(told(stream->text()) == i);
+            CHECK(changes(stream->text()) == i);
         }
     };
     const Json list{{"name", "workspace_list"}, {"arguments", Json::object()}};
@@ -286,7 +284,9 @@ TEST_CASE("a change is told before the result of the call that made it", "[unit]
     call(scene, started(scene.send("GET", "")), [&] { return message("tools/call", 1, list); });
 
     Scene other;
-    const Json wanted{{"notifications", {{"resourcesListChanged", true}}}};
-    const auto stream = started(other.post(modern(other, "subscriptions/listen", 1, wanted)));
+    const Json interest{{"notifications", {{"resourcesListChanged", true}}}};
+    const auto stream = started(other.post(modern(other, "subscriptions/listen", 1, interest)));
     call(other, stream, [&] { return modern(other, "tools/call", 2, list); });
 }
+
+}  // namespace hearth::mcp
