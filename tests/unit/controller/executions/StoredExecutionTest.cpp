@@ -123,8 +123,8 @@ TEST_CASE("little output stands in the record", "[unit][controller]") {
     CHECK_FALSE(keepsApart(kept->viewUpTo(0)));
     const auto stored = executions.store(kept);
     compare(*stored, *kept);
-    CHECK(stored->view().stdout_bytes == "out");
-    CHECK(stored->view().stderr_bytes == "err");
+    CHECK(stored->view().stdout_bytes == "out\n[… 10 bytes were not kept …]\n");
+    CHECK(stored->view().stderr_bytes == "[… 10 bytes were not kept …]\nerr");
     CHECK(stored->view().results.size() == 1);
     CHECK_FALSE(stored->readsDisk());
 }
@@ -145,8 +145,9 @@ TEST_CASE("much output is read back from the journal as it was, from any place",
     compare(*stored, *kept);
     CHECK(stored->viewUpTo(1000).withheld);
     CHECK(stored->readsDisk());
+    const std::string_view mark = "\n[… 1000000 bytes were not kept …]\n";  // in each channel
     CHECK(stored->view().stdout_bytes.size() + stored->view().stderr_bytes.size() ==
-          kept->viewUpTo(0).kept_bytes);
+          kept->viewUpTo(0).kept_bytes + 2 * mark.size());
 }
 
 TEST_CASE("output that has left the journal is missing, and asking for it is no error",

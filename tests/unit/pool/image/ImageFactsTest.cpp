@@ -50,7 +50,8 @@ TEST_CASE("languages are what the image has, seen from inside it", "[unit][image
           Json({"/opt/python/bin/python3", "/.hearth/python/run.py", "{file}"}));
     CHECK(facts.languages["python"]["zygote"] ==
           Json({"/opt/python/bin/python3", "/.hearth/python/zygote.py"}));
-    CHECK(facts.languages["node"]["run"] == Json({"/usr/bin/node", "{file}"}));
+    CHECK(facts.languages["node"]["run"] ==
+          Json({"/usr/bin/node", "--require=/.hearth/node/run.js", "{file}"}));
     CHECK(facts.languages.contains("javascript"));
     CHECK_FALSE(facts.languages.contains("bash"));
     CHECK_FALSE(facts.languages.contains("sh"));

@@ -105,7 +105,7 @@ TEST_CASE("a bundle carries the limits of the spec", "[unit][launcher]") {
     CHECK(hasOption(*mountAt(json, "/dev/shm"), "size=67108864"));
     CHECK(hasOption(*mountAt(json, "/.hearth/run"), "size=67108864"));
     CHECK(json.at("process").at("rlimits").at(0) ==
-          Json{{"type", "RLIMIT_NOFILE"}, {"soft", 1'024}, {"hard", 65'536}});
+          Json{{"type", "RLIMIT_NOFILE"}, {"hard", 65'536}, {"soft", 1'024}});
     CHECK(mountAt(config(Storage::Disk), "/workspace")->at("type") == "bind");
 }
 
