@@ -94,7 +94,7 @@ def kept_of(text):
     head, _, tail = (MARK.split(text) + ["", ""])[:3]
     if tail and not counted(0, len(head)) == head:
         head = head[:-1]  # the mark has a line of its own
-    assert head == counted(0, len(head)), "the head is not whole"
+    assert head == counted(0, len(head)), f"the head is not whole: {head[:40]!r} to {head[-60:]!r}, then {tail[:40]!r}"
     return head, tail
 
 

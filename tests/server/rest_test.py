@@ -279,7 +279,7 @@ def host_directories():
             body = problem(s.post("/v1/workspaces", {field: value}), 400, "INVALID_ARGUMENT")
             assert [e["pointer"] for e in body["errors"]] == [f"/{field}"], body
         mounts = s.run(s.open_workspace()["id"], "cat /proc/self/mounts")["stdout"].splitlines()
-        own = r"(root|hearth|proc|dev|devpts|shm|tmpfs|/dev/loop\d+) |cgroup2? /sys/fs/cgroup\S* cgroup2? ro,"
+        own = r"(root|hearth|proc|dev|devpts|shm|tmpfs|/dev/loop\d+) |\S+ /sys/fs/cgroup\S* cgroup2? ro,"
         foreign = [line for line in mounts if not re.match(own, line)]
         assert len(mounts) > 5 and not foreign, foreign
 

@@ -3,15 +3,15 @@
 import asyncio
 
 
-async def tick(name, seconds):
+async def tick(name):
     for n in range(2):
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(0)
         print(name, n)
     return name
 
 
 async def main():
-    print(await asyncio.gather(tick("a", 0.1), tick("b", 0.35)))
+    print(await asyncio.gather(tick("a"), tick("b")))
     try:
         await asyncio.wait_for(asyncio.sleep(10), 0.01)
     except TimeoutError:
