@@ -76,8 +76,7 @@ TEST_CASE("a layer is mounted read-only and told to the agent", "[unit][docker]"
     CHECK(there.at("mount").at("ReadOnly") == true);
 }
 
-TEST_CASE("the filter goes to Docker in its own form",
-          "[unit][docker]") {
+TEST_CASE("the filter goes to Docker in its own form", "[unit][docker]") {
     const std::string option = made().at("HostConfig").at("SecurityOpt").at(1).get<std::string>();
     REQUIRE(option.starts_with("seccomp={"));
     const Json filter = parseJson(option.substr(8));
