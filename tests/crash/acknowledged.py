@@ -101,7 +101,8 @@ def deleteWorkspace(s):
     close(s, w)
     yield
     gone(s, w, "deleted")
-    assert wait_for("its end", lambda: (x := s.get(f"/v1/executions/{e}").json)["status"] != "running" and x)["status"] in ("killed", "lost")
+    execution = wait_for("its end", lambda: (x := s.get(f"/v1/executions/{e}").json)["status"] != "running" and x)
+    assert execution["status"] in ("killed", "lost"), execution
     assert s.call("DELETE", f"/v1/workspaces/{w}").status == 204
 
 
@@ -359,7 +360,7 @@ def deletePool(s):
 def putQuota(s):
     assert s.call("PUT", "/v1/quotas/team", {"workspaces": 7}).status < 300
     yield
-    assert s.get("/v1/quotas/team").json["limits"]["workspaces"] == 7, s.get("/v1/quotas/team")
+    assert s.get("/v1/quotas/team").json["quota"]["workspaces"] == 7, s.get("/v1/quotas/team")
     assert s.call("DELETE", "/v1/quotas/team").status == 204
 
 
