@@ -71,6 +71,9 @@ int beginPod(const char* inside, const char* identity, const char* told) {
     if (slash == std::string::npos || slash == 0) return 1;
     folder.resize(slash);
     if (!copyFolder(folder, inside, 0)) return 1;
+    // The place of code is a volume that is mounted below this folder, which is read-only by then.
+    const std::string run = std::string(inside) + "/run";
+    if (mkdir(run.c_str(), 0755) != 0 && errno != EEXIST) return 1;
     return makeIdentity(identity, told);
 }
 
