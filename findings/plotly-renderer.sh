@@ -1,7 +1,6 @@
 #!/bin/bash
 # plotly 7.1.0: the renderer "json", which only hands out the figure's JSON, refuses to work without IPython.
 # A good guess: it prints the JSON, or needs nothing beyond plotly; seen: "ValueError Mime type rendering requires ipython but it is not installed".
-# Hearth's hook on show() takes the figure's own to_json() instead.
 . "$(dirname -- "${BASH_SOURCE[0]}")/setup.sh"
 install plotly==7.1.0
 cat >figure.py <<'PYTHON'

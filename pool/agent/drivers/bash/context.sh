@@ -9,7 +9,7 @@ exec {script}<> <(:) {answers}<> <(:)
 skip='((${#BASH_SOURCE[@]} < 2)) || builtin test 1 2 3 2>/dev/null'
 interrupt="trap 'builtin shopt -s extdebug; builtin trap \"${skip//\$/\\$}\" DEBUG' INT"
 
-# What the shell answers after each cell, for the next one: status, options, traps. A trap on DEBUG may print, so all else is mute.
+# The shell's answer after each cell, kept for the next one: status, options, traps. A trap on DEBUG may print, so all else is mute.
 answer='{ builtin printf "%s\0%s\0" "$?" "$-" >>FILE; builtin trap -p INT >>FILE; builtin printf "\0" >>FILE; '
 answer+='builtin trap -p DEBUG >>FILE; builtin printf "\0" >>FILE; '
 answer+='builtin set +vx; builtin trap - DEBUG; builtin shopt -u extdebug; } >/dev/null 2>&1'

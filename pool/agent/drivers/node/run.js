@@ -37,6 +37,7 @@ function resolveHere() {
 
 // For import(): the same. The hooks cost a thread, so only code with the word gets them.
 function hookImports(asModule) {
+  if (!Module.register) return; // before Node 18.19 they are looked up beside the file
   const data = { file: pathToFileURL(file).href, here: pathToFileURL(here).href, asModule };
   Module.register('./imports.mjs', pathToFileURL(__filename).href, { data });
 }
@@ -79,6 +80,10 @@ function runModule() {
   import(pathToFileURL(file).href).finally(() => process.off('exit', unsettled));
 }
 
+if (require.main === module) {
+  process.stderr.write('hearth: the language table of this image starts run.js itself; it must say: node --require=/.hearth/node/run.js {file}\n');
+  process.exit(125);
+}
 if (isMainThread && file) {
   process.execArgv.length = 0; // its own child processes and threads run as they would without this file
   report();

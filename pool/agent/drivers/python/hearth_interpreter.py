@@ -36,7 +36,7 @@ known_packages = frozenset()
 ahead = frozenset()
 # The entries of the environment as it is now, while nothing has changed it.
 known_environment = None
-# What imports made ahead have added to it, as they would in the run itself.
+# Entries that imports made ahead have added to it, as they would in the run itself.
 added_environment = frozenset()
 # Names of variables that those packages have looked for.
 read_variables = frozenset()
