@@ -20,15 +20,14 @@ public:
         const bool own = chunk.channel == channel_;
         if (chunk.offset > end_) {
             gap_ += chunk.offset - end_;
-            // The output was cut in the channels on both sides; another one may have lost nothing.
+            // A channel that was written before the gap has its mark there; one that begins after it
+            // has it at its start, because its own beginning may be what was lost.
             if (own || channel_ == last_) mark(text);
         }
         end_ = chunk.offset + chunk.bytes.size();
         last_ = chunk.channel;
         if (!own || chunk.bytes.empty()) return;
-        if (begun_) mark(text);
-        gap_ = 0;
-        begun_ = true;
+        mark(text);
         text += chunk.bytes;
         at_line_start_ = chunk.bytes.back() == '\n';
     }
@@ -45,7 +44,6 @@ private:
     std::uint64_t end_ = 0;  ///< of the piece before
     int last_ = 0;           ///< its channel
     std::uint64_t gap_ = 0;  ///< bytes that were not kept and are not marked yet
-    bool begun_ = false;
     bool at_line_start_ = true;
 };
 
