@@ -290,6 +290,48 @@ def variables_read_ahead(s):
     fresh(s, w, look, env={"UNREAD": "1"})
 
 
+VARIABLES = """
+import os
+os.environ.setdefault("BY_DEFAULT", "made")
+os.environ["ALWAYS"] = "made"
+os.environ["CHANGED"] = os.environ["CHANGED"] + " and made"
+os.environ.pop("REMOVED")
+"""
+# Prepares a zygote whose environment is the first given, and prints for each whether it runs cold and else what it finds.
+PREPARED = """
+import sys; sys.path.append("/.hearth/python")
+import json, os, zygote, hearth_interpreter as interpreter
+given = [dict(BASE, **each) for each in json.loads(sys.argv[1])]
+os.environ.clear(); os.environ.update(given[0])
+prepared = object.__new__(zygote.Zygote)
+prepared.generators, prepared.say = None, lambda *_: None
+prepared.wake_write = os.open("/dev/null", os.O_WRONLY | os.O_NONBLOCK)
+prepared.prepare(["made"])
+for each in given:
+    entries = sorted(f"{name}={value}".encode() for name, value in each.items())
+    head = b"\\0".join([b"0", b"run", b".", b"main.py", b"", b"%d" % len(entries), *entries, b""])
+    if os.fork() == 0:
+        interpreter.set_environment(entries)
+        print(json.dumps(None if interpreter.differs(head) else dict(os.environ)), flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+def variables_set_ahead(s):
+    """what a module imported ahead sets, changes and removes in the environment is so in each run, as in one that imports it itself"""
+    w = s.open_workspace(pool="python")["id"]
+    assert s.call("PUT", f"/v1/workspaces/{w}/files/made.py", raw=VARIABLES.encode()).status in (200, 201)
+    base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_CTYPE": "C.UTF-8", "CHANGED": "known", "REMOVED": "known"}
+    given = [{}, {"OTHER": "1"}, {"ALWAYS": "own"}, {"OTHER": "1", "ALWAYS": "made"}, {"BY_DEFAULT": "own"}, {"CHANGED": "own"}, {"REMOVED": "own"}]
+    script = PREPARED.replace("BASE", repr(base))
+    prepared = run_argv(s, w, ["python3", "-c", script, json.dumps(given)])
+    found = [json.loads(line) for line in prepared["stdout"].splitlines()]
+    look = "import json, os, sys; os.environ.clear(); os.environ.update(json.loads(sys.argv[1])); import made; print(json.dumps(dict(os.environ)))"
+    expected = [json.loads(run_argv(s, w, ["python3", "-c", look, json.dumps(dict(base, **each))])["stdout"]) for each in given]
+    assert found == [*expected[:4], None, None, None], (found, expected, prepared["stderr"])
+
+
 def descriptors(s):
     """a fresh interpreter has no descriptor but those of python3 and its channel, which no program that it starts has; also where all are taken"""
     w = s.open_workspace(pool="python")["id"]
@@ -435,7 +477,7 @@ def forked_interpreters():
     """code in forked interpreters: as python3 FILE does it, or cold and said so; nothing stays; a lost zygote costs no run; the deadline reaches all; other languages"""
     with Server(warm_python(), ready_within=300) as s:  # one for all: its image takes longer to unpack than they run
         for part in (same_as_an_interpreter, state_of_an_interpreter, ends, forks_in_a_context, random_numbers, variables_read_ahead,
-                     descriptors, nothing_stays, zygote_lost, deadline, other_languages):
+                     variables_set_ahead, descriptors, nothing_stays, zygote_lost, deadline, other_languages):
             part(s)
 
 

@@ -34,10 +34,11 @@ last_known_module = None
 known_packages = frozenset()
 # Names of files that stand for what it has imported, if they lie in the program's folder.
 ahead = frozenset()
-# The entries of the environment as it is now, while nothing has changed it.
+# The entries of the environment before any import ahead; a run that is given these finds the environment as it is now.
 known_environment = None
-# Entries that imports made ahead have added to it, as they would in the run itself.
-added_environment = frozenset()
+# The entries that those imports have set, and the names of all variables that they have set or removed, as in the run itself.
+set_ahead = frozenset()
+touched_ahead = frozenset()
 # Names of variables that those packages have looked for.
 read_variables = frozenset()
 # The handler of the interrupt signal that a program finds.
@@ -129,13 +130,21 @@ def environment():
     return list(map(b"%b=%b".__mod__, sorted(os.environb.items())))
 
 
+def note_environment():
+    """Notes what the imports made ahead have changed."""
+    global set_ahead, touched_ahead
+    now, before = frozenset(environment()), frozenset(known_environment)
+    set_ahead = now - before
+    touched_ahead = frozenset(entry.partition(b"=")[0] for entry in now ^ before)
+
+
 def set_environment(entries):
     """Changes only what differs, which is little: os.environ is slow to write."""
     if entries == known_environment:
         return
     now = os.environb
-    names = {entry.partition(b"=")[0] for entry in entries}
-    wanted = set(entries).union(entry for entry in added_environment if entry.partition(b"=")[0] not in names)
+    # What an import has read before it set it is as it was known, or the run is cold.
+    wanted = set_ahead.union(entry for entry in entries if entry.partition(b"=")[0] not in touched_ahead)
     given = set(map(b"%b=%b".__mod__, now._data.items()))
     for entry in given - wanted:
         del now[entry.partition(b"=")[0]]

@@ -155,6 +155,7 @@ class Zygote:
 
     def prepare(self, modules):
         gc.disable()
+        interpreter.known_environment = interpreter.environment()
         variables = set()
         look_up = os._Environ.__getitem__
 
@@ -166,6 +167,7 @@ class Zygote:
         self.import_all(modules)
         os._Environ.__getitem__ = look_up
         interpreter.read_variables = frozenset(variables)
+        interpreter.note_environment()
         if self.generators is not None:
             self.generators.settle()
         self.child_handler = signal.getsignal(signal.SIGCHLD) or signal.SIG_DFL
@@ -253,9 +255,7 @@ def main():
     program.set_up()
     zygote = Zygote(generators)
     before = interpreter.imported_packages()  # by what each interpreter reads at its start
-    interpreter.known_environment = interpreter.environment()
     zygote.prepare(modules)
-    interpreter.added_environment = frozenset(interpreter.environment()) - frozenset(interpreter.known_environment)
     program.forget({name for name in sys.modules if not name.startswith("hearth_")})
     interpreter.ahead = interpreter.could_shadow(PLAIN)
     interpreter.last_known_module = list(sys.modules)[-1]
