@@ -7,6 +7,7 @@ import fcntl
 import io
 import json
 import os
+import resource
 import shutil
 import signal
 import stat
@@ -21,15 +22,17 @@ DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 NO_NEW_PRIVILEGES = 38
 KINDS = {tarfile.REGTYPE: stat.S_IFREG, tarfile.LNKTYPE: stat.S_IFREG, tarfile.DIRTYPE: stat.S_IFDIR, tarfile.SYMTYPE: stat.S_IFLNK, tarfile.FIFOTYPE: stat.S_IFIFO}
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+LIMITS = "import json, resource as r; print(json.dumps({name: r.getrlimit(getattr(r, name)) for name in dir(r) if name.startswith('RLIMIT_')}))"
 NAMESPACES = ["unshare", "--mount", "--pid", "--ipc", "--uts", "--net", "--fork", "--kill-child", "--propagation", "private"]
 
 
 class Plain:
     """One world at a time: its processes end with each program, its workspace is emptied."""
 
-    def __init__(self, tree, environment):
+    def __init__(self, tree, environment, limits):
         self.root = tempfile.mkdtemp(prefix="hearth-plain-")
-        self.process = subprocess.Popen([*NAMESPACES, sys.executable, os.path.abspath(__file__), tree, self.root, json.dumps(environment)],
+        settings = json.dumps({"environment": environment, "limits": limits})
+        self.process = subprocess.Popen([*NAMESPACES, sys.executable, os.path.abspath(__file__), tree, self.root, settings],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, argv, files, stdin=""):
@@ -48,11 +51,13 @@ class Plain:
 
 
 def like(server, workspace, image="python"):
-    """Returns a world with the image and the environment of a workspace."""
-    told = server.post(f"/v1/workspaces/{workspace}/executions", {"argv": ["env", "-0"]}).json["stdout"]
+    """Returns a world with the image, the environment and the limits of a workspace."""
+    def told(*argv):
+        return server.post(f"/v1/workspaces/{workspace}/executions", {"argv": argv}).json["stdout"]
+    environment = dict(each.split("=", 1) for each in told("env", "-0").split("\0") if each)
     with open(os.path.join(server.data, "images", image, "index.json"), encoding="utf-8") as file:
         digest = json.load(file)["manifests"][0]["digest"].split(":")[1]
-    return Plain(os.path.join(server.data, "rootfs", digest), dict(each.split("=", 1) for each in told.split("\0") if each))
+    return Plain(os.path.join(server.data, "rootfs", digest), environment, json.loads(told("python3", "-c", LIMITS)))
 
 
 def packed(files):
@@ -108,7 +113,13 @@ def raise_loopback():
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags))
 
 
-def become_tenant(root):
+def become_tenant(root, limits):
+    """Nothing of whoever started the tests is left: neither signals that are ignored or blocked, nor limits."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for name, limit in limits.items():
+        resource.setrlimit(getattr(resource, name), limit)
     os.setsid()
     for stream in (0, 1, 2):
         os.fchown(stream, USER, USER)  # as if the tenant's shell had made the pipes
@@ -147,12 +158,12 @@ def owned(each):
     return each
 
 
-def run(root, environment, request):
+def run(root, settings, request):
     workspace = f"{root}/workspace"
     with tarfile.open(fileobj=io.BytesIO(base64.b64decode(request["files"]))) as tar:
         tar.extractall(workspace, [owned(each) for each in tar], numeric_owner=True)
-    child = subprocess.Popen(request["argv"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
-                             preexec_fn=lambda: become_tenant(root))
+    child = subprocess.Popen(request["argv"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env=settings["environment"], preexec_fn=lambda: become_tenant(root, settings["limits"]))
     try:
         out, errors = child.communicate(request["stdin"].encode(), timeout=60)
     finally:
@@ -169,13 +180,13 @@ def run(root, environment, request):
 
 
 def main():
-    tree, root, environment = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+    tree, root, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     make_root(tree, root)
     raise_loopback()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for line in sys.stdin:
-        print(json.dumps(run(root, environment, json.loads(line))), flush=True)
+        print(json.dumps(run(root, settings, json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 (exit 5) & second=$!
 wait "$second"; echo "second $?"
 wait "$first"; echo "first $?"
-sleep 0.05 & sleep 0.05 &
+mkfifo gate; exec 9<>gate; (read -r _ <&9) & (read -r _ <&9) &
 jobs | sed 's/\[.\][-+ ]*//'
-wait; echo "all $?"
+printf '\n\n' >&9; wait; echo "all $?"; exec 9>&-; rm gate
 wait 99999; echo "none $?"

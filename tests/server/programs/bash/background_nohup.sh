@@ -2,5 +2,5 @@
 (sleep 0.2; echo done >flag) &
 disown
 setsid sh -c 'echo session >session'
-for _ in $(seq 100); do [ -e flag ] && [ -e session ] && break; sleep 0.02; done
+for _ in $(seq 500); do [ -s flag ] && [ -s session ] && break; sleep 0.02; done
 cat flag session

@@ -1,8 +1,8 @@
-# kill of a job by %1, its status, and wait -n.
+# kill of a job by %1, its status by its process id (%1 may be forgotten by then), and wait -n.
 # Also as a cell of a context.
-sleep 30 &
+sleep 30 & job=$!
 kill %1
-wait %1
+wait "$job"
 echo "killed $?"
 (exit 7) & sleep 5 & wait -n; echo "any $?"
 kill $!

@@ -3,4 +3,4 @@
 timeout 0.2 sleep 10; echo $?
 { timeout -s KILL 0.2 sleep 10; } 2>/dev/null; echo $?
 timeout 5 sh -c 'exit 3'; echo $?
-timeout 0.2 sh -c 'trap "echo caught; exit 7" TERM; sleep 5 & wait'; echo $?
+timeout 1 sh -c 'trap "echo caught; exit 7" TERM; sleep 5 & wait'; echo $?
