@@ -20,8 +20,8 @@ public:
         const bool own = chunk.channel == channel_;
         if (chunk.offset > end_) {
             gap_ += chunk.offset - end_;
-            // A channel that was written before the gap has its mark there; one that begins after it
-            // has it at its start, because its own beginning may be what was lost.
+            // A channel that was written before the gap has its mark there; one that begins after
+            // it has it at its start, because its own beginning may be what was lost.
             if (own || channel_ == last_) mark(text);
         }
         end_ = chunk.offset + chunk.bytes.size();
