@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # suite: seconds=90
-"""What programs find in a sandbox as they find it outside: their standard streams by path, code that runs although /tmp
-and the workspace are full, shared memory, open files, time zones and text in UTF-8."""
+"""Programs find the same in a sandbox as outside: their standard streams by path, code that runs although /tmp and the
+workspace are full, shared memory, open files, time zones and text in UTF-8."""
 
 import json
 import os

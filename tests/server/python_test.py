@@ -121,7 +121,7 @@ def plain(s, workspace, code, **fields):
 
 
 def said(result):
-    """What a run gave, but for addresses and for the folder of its file."""
+    """Returns the answer of a run without addresses and without the folder of its file."""
     def same(text):
         return re.sub(r"0x[0-9a-f]+", "0x", re.sub(r"[^\s\"'(]*/main\.py", "main.py", text))
     return {**{key: same(result[key]) for key in ("stdout", "stderr")}, **{key: result[key] for key in ("exitCode", "signal", "status")}}

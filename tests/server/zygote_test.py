@@ -112,7 +112,7 @@ state["descriptors"] = {n: [os.get_inheritable(int(n)), os.get_blocking(int(n))]
                         if os.path.exists("/proc/self/fd/" + n)}
 print(json.dumps(state))
 """
-# What a program leaves to others and to its end. Each is run as `code`, as a one shot, cold, and by `python3 -u FILE`.
+# Programs that leave work to other threads and to their end. Each is run as `code`, as a one shot, cold, and by `python3 -u FILE`.
 ENDS = [
     "from concurrent.futures import ThreadPoolExecutor as E\nprint(list(E(2).map(abs, [-1, -2])))",
     "import concurrent.futures as c\np = c.ProcessPoolExecutor(2)\nprint(list(p.map(abs, [-1, -2])))",
@@ -231,7 +231,7 @@ def state_of_an_interpreter(s):
 
 
 def shown(result):
-    """What a program has shown and how it ended, without addresses and the source that an ending interpreter cannot read."""
+    """Returns the output and the end of a program, without addresses and the source that an ending interpreter cannot read."""
     texts = [re.sub("^    .*\n", "", re.sub(" at 0x[0-9a-f]+>", " at 0x0>", result[key]), flags=re.MULTILINE)
              for key in ("stdout", "stderr")]
     return [*texts, result["exitCode"], result["signal"], result["status"]]

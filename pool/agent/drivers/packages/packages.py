@@ -106,7 +106,7 @@ MEANINGS = [
 
 
 def no_room(said):
-    """Which file system is full: what is unpacked and what is installed lies in the workspace, unless it says another path."""
+    """Returns the file system that is full: the workspace, where packages are unpacked and installed, unless the text names another path."""
     found = re.search(r"(?:No space left on device|Disk quota exceeded|ENOSPC)[^\n]*?'(/tmp|/dev/shm)/", said)
     place = found.group(1) if found else WORKSPACE
     try:

@@ -280,7 +280,7 @@ def is_own(module):
     return file.startswith(OWN_MODULES) and not file.startswith(USER_PACKAGES or "\0")
 
 
-# Of the code that asks for it, warnings say "sys:1", as those of an interpreter's end do.
+# Warnings give "sys:1" as the place of the code that asks for it, as those of an interpreter's end do.
 collect = eval(compile("lambda: collect()", "sys", "eval"), {"collect": gc.collect})
 
 
@@ -320,8 +320,8 @@ def take_apart():
 
 
 def finalize(handler):
-    """What an interpreter does at its end, so that files are written and objects closed; the exit status if something
-    of it fails, else 0."""
+    """Does the work of an interpreter's end, so that files are written and objects closed. Returns the exit status if a
+    part of it fails, else 0."""
     threading = sys.modules.get("threading")
     if threading is not None and (atexit._ncallbacks() or threading.active_count() > 1
                                   or getattr(threading, "_threading_atexits", True)):

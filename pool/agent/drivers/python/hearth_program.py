@@ -112,7 +112,7 @@ class Source:
 
 
 def declared_encoding(text):
-    """What a comment in the first two lines names (PEP 263)."""
+    """Returns the encoding that a comment in the first two lines names (PEP 263)."""
     for line in text.split(b"\n", 2)[:2]:
         comment = line.lstrip(b" \t\f")
         if not comment.startswith(b"#"):
@@ -180,7 +180,7 @@ class Report:
 
 
 def interpreters_own(error):
-    """What the interpreter prints of an uncaught exception; it needs no module for that."""
+    """Returns the interpreter's own text about an uncaught exception, which needs no module."""
     stream = getattr(sys, "stderr", None)
     sys.stderr = said = Report(stream)
     try:
@@ -418,7 +418,7 @@ class Hooks:
 
 
 class Cells:
-    """What the cells of a context have in common: their texts, and a loop for those that await at their top."""
+    """The texts of all cells of a context, and the loop for cells that await at their top."""
 
     def __init__(self):
         self.count = 0
@@ -499,7 +499,7 @@ def main_module(source):
 
 
 def place_itself(name, has_file=True):
-    """What an interpreter notes at its start of its program and of its place."""
+    """Sets the names and paths of its program, as an interpreter does at its start."""
     here = posix.getcwd()
     sys.argv = [name]
     if hasattr(sys, "orig_argv"):

@@ -444,7 +444,7 @@ def picture_in(forms):
 
 
 class Display:
-    """What display(…, display_id=…) returns: shows a newer value of the same thing."""
+    """The handle that display(…, display_id=…) returns: it shows a newer value of the same thing."""
 
     def __init__(self, display_id):
         self.display_id = display_id

@@ -1,4 +1,4 @@
-# What C code writes by printf comes out at the program's end.
+# Output that C code writes by printf appears at the program's end.
 import ctypes
 
 libc = ctypes.CDLL(None)

@@ -1,4 +1,4 @@
-# Who runs the program and where: user, home, directory, flags.
+# User, home, directory and flags of the program.
 import getpass
 import os
 import platform

@@ -1,4 +1,4 @@
-# What the compiler's second pass finds has its line too.
+# Errors of the compiler's second pass have their line, too.
 # Also as a cell of a context.
 def f():
     def g():

@@ -1,4 +1,4 @@
-# What a user may not do: read without permission, write to the system, remove a folder that is not empty.
+# Operations that a user may not do: read without permission, write to the system, remove a folder that is not empty.
 import os
 import stat
 

@@ -1,4 +1,4 @@
-# What a program finds in its own namespace and of its own module.
+# The names of a program's own namespace and module.
 import os
 import sys
 

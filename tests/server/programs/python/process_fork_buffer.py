@@ -1,4 +1,4 @@
-# What is in the buffer at a fork is written by both processes.
+# Both processes write the text that was in the buffer at a fork.
 import os
 
 print("in the buffer of both")
