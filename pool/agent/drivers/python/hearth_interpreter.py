@@ -22,7 +22,9 @@ from hearth_program import CHANNEL
 __builtins__ = program.__builtins__
 
 PR_SET_DUMPABLE = 4
-OWN_MODULES = (os.environ.get("HOME", "/workspace") + "/", "/tmp/", "/.hearth/run/")  # of the program, not of a library
+WORKSPACE = os.environ.get("HOME", "/workspace")
+OWN_MODULES = (WORKSPACE + "/", "/tmp/", "/.hearth/run/")  # of the program, not of a library
+CLOCK_TICK_NS = 100_000_000  # more than the 10 ms of the kernel's slowest clock
 CANNOT_BEGIN = 126  # as a shell says of what it cannot execute
 SIGINT = int(signal.SIGINT)
 ENCODING = sys.getfilesystemencoding()
@@ -34,11 +36,17 @@ last_known_module = None
 known_packages = frozenset()
 # Names of files that stand for what it has imported, if they lie in the program's folder.
 ahead = frozenset()
+# The folder where most programs run and its time of change, if it had no file of such a name then.
+unshadowed = None
 # The entries of the environment before any import ahead; a run that is given these finds the environment as it is now.
 known_environment = None
 # The entries that those imports have set, and the names of all variables that they have set or removed, as in the run itself.
 set_ahead = frozenset()
+# The folder where most programs run and its time of change, if it had no file of such a name then.
+unshadowed = None
 touched_ahead = frozenset()
+# The folder where most programs run and its time of change, if it had no file of such a name then.
+unshadowed = None
 # Names of variables that those packages have looked for.
 read_variables = frozenset()
 # The handler of the interrupt signal that a program finds.
@@ -208,9 +216,24 @@ def could_shadow(known):
     return frozenset(name + ending for name in names if not _imp.is_frozen(name) for ending in endings)
 
 
+def look_ahead(folder):
+    """Looks while nobody waits for files that shadow modules, so that a run finds out by the folder's time of change."""
+    global unshadowed
+    unshadowed = None
+    try:
+        changed = posix.stat(folder).st_mtime_ns
+        # A change within the same tick of the kernel's clock would leave the time as it is.
+        if time.time_ns() - changed > CLOCK_TICK_NS and not ahead.intersection(posix.listdir(folder)):
+            unshadowed = folder, changed
+    except OSError:
+        pass
+
+
 def shadowed(folder):
     """Whether a file of the program's folder has the name of a module that was imported ahead."""
     try:
+        if unshadowed is not None and unshadowed == (folder, posix.stat(folder).st_mtime_ns):
+            return False
         found = ahead.intersection(posix.listdir(folder))
     except OSError:
         return False

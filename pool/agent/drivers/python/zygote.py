@@ -134,6 +134,7 @@ def be_child(label, fds, zygote):
         zygote.generators.reseed()
     if not select.select([CHANNEL], [], [], 0)[0]:  # nobody waits for it
         rehearse()
+    interpreter.look_ahead(interpreter.WORKSPACE)
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, CHANNEL)
     program.channel.send(b"ready", b"")
     head = channel.recv(HEAD, socket.MSG_PEEK)
