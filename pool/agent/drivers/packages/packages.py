@@ -287,7 +287,8 @@ class Npm:
 
     @staticmethod
     def install(specs, arguments):
-        return run(["npm", "install", "--no-progress", "--no-audit", "--no-fund", "--loglevel", "error",
+        # A cache in the folder that goes: the mirror has one, and a second copy would only fill the workspace.
+        return run(["npm", "install", "--cache", os.path.join(tempfile.gettempdir(), "npm"), "--no-progress", "--no-audit", "--no-fund", "--loglevel", "error",
                     *arguments, *([] if arguments else ["--", *specs])])
 
     @staticmethod
