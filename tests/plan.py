@@ -68,6 +68,7 @@ FILES = [
     (r"^tests/server/mcp/conformance/", "server/conformance"),
     (r"^tests/server/mcp/", "server/mcp/clients"),
     (r"^tests/server/programs/", "server/differential"),
+    (r"^tests/libraries/", "server/programs"),
     (r"^tests/server/notebook\.txt$", "server/notebook"),
     (r"^tests/server/run$", "server"),
     (r"^sandbox_images/polyglot/", "server/polyglot"),

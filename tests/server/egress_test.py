@@ -504,10 +504,21 @@ def descriptors(s):
     return len(os.listdir(f"/proc/{s.process.pid}/fd"))
 
 
+# As some packages do whose wheels are on a host of their own.
+FETCHING_BACKEND = """
+import urllib.request
+def build_wheel(folder, settings=None, metadata=None):
+    try:
+        urllib.request.urlopen("https://files.example/hearthfetch.whl")
+    except OSError as e:
+        raise RuntimeError(f"failed to download: {e!s:.200}>") from None
+"""
+
+
 def packages():
     """packages are installed, checked and listed by name, from files and in the background, and fail in words"""
     wheels = [wheel("hearthfoo", requires=["hearthbar"]), wheel("hearthbar", "2.5"), wheel("hearthslow", size=50_000), sdist("hearthsource"),
-              wheel("hearthneedy", requires=["hearth-nothing"])]
+              wheel("hearthneedy", requires=["hearth-nothing"]), wheel("hearthfetch", "0.9"), sdist("hearthfetch", "1.0", FETCHING_BACKEND)]
     tarballs = [tarball("hearth-left"), tarball("hearth-right", "1.2.0", "module.exports = 'right'\n")]
     with Index(wheels, tarballs) as index, server(pool("m", "Mirror"), pool("n", "None"), args=mirrored(index)) as s:
         workspace = s.open_workspace(pool="m")["id"]
@@ -557,9 +568,11 @@ def packages():
             assert [read["packages"][name]["version"] for name in sorted(read["packages"])] == ["1.0.0", "1.2.0"], read
             required = s.run(workspace, f"cd ./{folder} && ls node_modules/hearth-left >&2 && node -e \"console.log(require('hearth-left'), require('hearth-right'))\"")
             assert required["stdout"] == "42 right\n" and required["exitCode"] == 0, required
-        for name, said in (("hearthsource", "there is no wheel of it"), ("hearthneedy", "the index has no such package")):
+        for name, said in (("hearthsource", "there is no wheel of it"), ("hearthneedy", "the index has no such package"),
+                           ("hearthfetch", "there is no wheel of hearthfetch for this Python and platform, and its build fetches from files.example:443, which is")):
             unfit = manage(install=[name])["packages"][name]
             assert unfit["state"] == "failed" and said in unfit["error"], unfit
+        assert manage(install=["hearthfetch==0.9"])["status"] == "done"
 
         offline = s.open_workspace(pool="n")["id"]
         refused = s.post(f"/v1/workspaces/{offline}/packages", {"install": ["hearthfoo", "numpy"], "waitSeconds": 30}).json["packages"]

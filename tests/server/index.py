@@ -29,12 +29,15 @@ def wheel(name, version="1.0", code="", size=0, requires=(), module=None):
     return f"{name}-{version}-py3-none-any.whl", out.getvalue()
 
 
-def sdist(name, version="1.0"):
-    """Returns the same package without a wheel, so that a client has to build it."""
+def sdist(name, version="1.0", backend=None):
+    """Returns the same package without a wheel, so that a client has to build it; `backend`: the code that does, in place of setuptools."""
     out = io.BytesIO()
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    project = '[build-system]\nrequires = ["setuptools"]\n'
+    if backend:
+        project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
     with tarfile.open(fileobj=out, mode="w:gz") as t:
-        for path, text in (("PKG-INFO", metadata), ("pyproject.toml", '[build-system]\nrequires = ["setuptools"]\n')):
+        for path, text in (("PKG-INFO", metadata), ("pyproject.toml", project), ("backend.py", backend or "")):
             entry = tarfile.TarInfo(f"{name}-{version}/{path}")
             entry.size = len(text)
             t.addfile(entry, io.BytesIO(text.encode()))

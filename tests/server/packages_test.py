@@ -3,11 +3,13 @@
 """Packages of an execution: absent ones are installed before it runs, as a part of it, and replace the modules that
 interpreters were warmed with."""
 
+import base64
 import contextlib
 import glob
 import http.client
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -161,6 +163,22 @@ def larger_than_tmp():
         failed = post(s, f"/v1/workspaces/{small}/executions", code=show, language="python", packages=["hearthbig"])
         assert failed["status"] == "failed" and "the workspace's disk is full (" in failed["error"]["message"], failed
         assert s.run(small, "ls -A")["stdout"].split()[-1] == "mine", failed
+
+
+def larger_than_tmp_npm():
+    """an npm package larger than /tmp installs, by Hearth, which leaves nothing else, and by hand"""
+    big = tarball("hearth-big", code="module.exports = 42 // " + base64.b64encode(random.Random(1).randbytes(17 << 20)).decode())
+    show = "node -e \"console.log(require('hearth-big'))\""
+    with Index([], [big]) as index, server(pool("m", "Mirror", warm=2), args=mirrored(index)) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+        done = post(s, f"/v1/workspaces/{workspace}/packages", manager="npm", install=["hearth-big"], waitSeconds=60)
+        assert done["status"] == "done", done
+        seen = s.run(workspace, f"{show}; ls -A . /tmp")
+        assert seen["stdout"].startswith("42\n") and not re.search(r"npm$|hearth", seen["stdout"], re.MULTILINE), seen
+
+        there = s.open_workspace(pool="m")["id"]
+        by_hand = s.run(there, f"npm install --loglevel error hearth-big >&2 && {show}; ls -A /tmp", timeoutSeconds=100)
+        assert by_hand["stdout"].startswith("42\n") and "npm" not in by_hand["stdout"] and by_hand["artifacts"] == [], by_hand
 
 
 def no_index():
@@ -471,7 +489,7 @@ for test in (every_way, fails_in_words, pip_by_hand, once, imports, newer_than_w
     test.only = "oci"
 
 if __name__ == "__main__":
-    tests = [every_way, fails_in_words, pip_by_hand, larger_than_tmp, no_index, once, tables, imports, newer_than_warm, hearth_run, hearth_packages, login, bursts]
+    tests = [every_way, fails_in_words, pip_by_hand, larger_than_tmp, larger_than_tmp_npm, no_index, once, tables, imports, newer_than_warm, hearth_run, hearth_packages, login, bursts]
     with tempfile.TemporaryDirectory(prefix="hearth-uv-") as scratch:
         if chosen(uv_installs) or chosen(uv_downloads_once):
             uv = find_uv(scratch)

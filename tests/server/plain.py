@@ -27,21 +27,22 @@ NAMESPACES = ["unshare", "--mount", "--pid", "--ipc", "--uts", "--net", "--fork"
 
 
 class Plain:
-    """One world at a time: its processes end with each program, its workspace is emptied."""
+    """One world at a time: its processes end with each program, its workspace is emptied, unless it is a folder of the caller's."""
 
-    def __init__(self, tree, environment, limits):
+    def __init__(self, tree, environment, limits, workspace=""):
         self.root = tempfile.mkdtemp(prefix="hearth-plain-")
-        settings = json.dumps({"environment": environment, "limits": limits})
+        settings = json.dumps({"environment": environment, "limits": limits, "workspace": workspace})
         self.process = subprocess.Popen([*NAMESPACES, sys.executable, os.path.abspath(__file__), tree, self.root, settings],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def run(self, argv, files, stdin=""):
-        """Returns stdout, stderr, exitCode, signal and the files that are left. `files` is a tar of those that are there before."""
-        request = {"argv": argv, "stdin": stdin, "files": base64.b64encode(files).decode()}
+    def run(self, argv, files=None, stdin="", seconds=60):
+        """Returns stdout, stderr, exitCode, signal and the files that are left. `files` is a tar of those that are there before; without it the
+        workspace stays as it is, and the files that are left are not told."""
+        request = {"argv": argv, "stdin": stdin, "files": None if files is None else base64.b64encode(files).decode(), "seconds": seconds}
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         result = json.loads(self.process.stdout.readline())
-        return {**result, "files": unpacked(base64.b64decode(result["files"]))}
+        return result if files is None else {**result, "files": unpacked(base64.b64decode(result["files"]))}
 
     def close(self):
         self.process.stdin.close()
@@ -50,14 +51,14 @@ class Plain:
         os.rmdir(self.root)
 
 
-def like(server, workspace, image="python"):
-    """Returns a world with the image, the environment and the limits of a workspace."""
+def like(server, workspace, image="python", folder=""):
+    """Returns a world with the image, the environment and the limits of a workspace. A folder stands for /workspace."""
     def told(*argv):
         return server.post(f"/v1/workspaces/{workspace}/executions", {"argv": argv}).json["stdout"]
     environment = dict(each.split("=", 1) for each in told("env", "-0").split("\0") if each)
     with open(os.path.join(server.data, "images", image, "index.json"), encoding="utf-8") as file:
         digest = json.load(file)["manifests"][0]["digest"].split(":")[1]
-    return Plain(os.path.join(server.data, "rootfs", digest), environment, json.loads(told("python3", "-c", LIMITS)))
+    return Plain(os.path.join(server.data, "rootfs", digest), environment, json.loads(told("python3", "-c", LIMITS)), folder)
 
 
 def packed(files):
@@ -86,7 +87,7 @@ def mount(*words):
     subprocess.run(["mount", *words], check=True)
 
 
-def make_root(tree, root):
+def make_root(tree, root, workspace):
     """Mounts what a sandbox has: the image read-only, its own /proc, /dev, /tmp and /workspace."""
     mount("--bind", tree, root)
     mount("-o", "remount,bind,ro", root)
@@ -102,7 +103,10 @@ def make_root(tree, root):
     for name, target in (("ptmx", "pts/ptmx"), ("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):
         os.symlink(target, f"{root}/dev/{name}")
     mount("-t", "tmpfs", "-o", "mode=1777", "tmpfs", f"{root}/tmp")
-    mount("-t", "tmpfs", "-o", f"mode=755,uid={USER},gid={USER}", "tmpfs", f"{root}/workspace")
+    if workspace:
+        mount("--bind", workspace, f"{root}/workspace")
+    else:
+        mount("-t", "tmpfs", "-o", f"mode=755,uid={USER},gid={USER}", "tmpfs", f"{root}/workspace")
 
 
 def raise_loopback():
@@ -158,31 +162,42 @@ def owned(each):
     return each
 
 
-def run(root, settings, request):
-    workspace = f"{root}/workspace"
-    with tarfile.open(fileobj=io.BytesIO(base64.b64decode(request["files"]))) as tar:
+def place(workspace, files):
+    with tarfile.open(fileobj=io.BytesIO(files)) as tar:
         tar.extractall(workspace, [owned(each) for each in tar], numeric_owner=True)
-    child = subprocess.Popen(request["argv"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             env=settings["environment"], preexec_fn=lambda: become_tenant(root, settings["limits"]))
-    try:
-        out, errors = child.communicate(request["stdin"].encode(), timeout=60)
-    finally:
-        end_all()
-    status = child.returncode
+
+
+def taken(workspace):
     left = io.BytesIO()
     with tarfile.open(fileobj=left, mode="w") as tar:
         tar.add(workspace, ".")
+    empty(workspace)
+    return base64.b64encode(left.getvalue()).decode()
+
+
+def run(root, settings, request):
+    workspace = f"{root}/workspace"
+    if request["files"] is not None:
+        place(workspace, base64.b64decode(request["files"]))
+    child = subprocess.Popen(request["argv"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env=settings["environment"], preexec_fn=lambda: become_tenant(root, settings["limits"]))
+    try:
+        out, errors = child.communicate(request["stdin"].encode(), timeout=request["seconds"])
+    finally:
+        end_all()
+    status = child.returncode
     result = {"stdout": out.decode("utf-8", "replace"), "stderr": errors.decode("utf-8", "replace"), "exitCode": status if status >= 0 else None,
-              "signal": signal.Signals(-status).name[3:] if status < 0 else None, "files": base64.b64encode(left.getvalue()).decode()}
-    for name in ("workspace", "tmp", "dev/shm"):
+              "signal": signal.Signals(-status).name[3:] if status < 0 else None, "files": None if request["files"] is None else taken(workspace)}
+    for name in ("tmp", "dev/shm"):
         empty(f"{root}/{name}")
     return result
 
 
 def main():
     tree, root, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+    workspace = settings["workspace"]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    make_root(tree, root)
+    make_root(tree, root, workspace)
     raise_loopback()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for line in sys.stdin:

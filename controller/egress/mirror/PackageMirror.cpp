@@ -56,7 +56,6 @@ std::map<std::string, std::string> PackageMirror::environment() const {
     }
     if (!sources_.npm.empty()) {
         env["NPM_CONFIG_REGISTRY"] = base_ + "/npm/";
-        env["NPM_CONFIG_CACHE"] = "/tmp/.npm";
         env["NPM_CONFIG_AUDIT"] = "false";
         env["NPM_CONFIG_FUND"] = "false";
         env["NPM_CONFIG_UPDATE_NOTIFIER"] = "false";

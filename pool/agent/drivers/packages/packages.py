@@ -86,7 +86,9 @@ def locked(folder):
 # What package managers say, and what it means to whoever asked. The first that fits counts.
 MEANINGS = [
     (r"No module named pip\b", "the image's Python has no pip"),
-    (r"([^\s']+:\d+ is not on the allow-list[^\n)'\"]*)", r"\1"),
+    (r"(?s)pip-install-[^/\s]+/([\w.-]+)_[0-9a-f]{32}/.*?([^\s'\"<>]+:\d+) is not on the allow-list",
+     r"there is no wheel of \1 for this Python and platform, and its build fetches from \2, which is not on the allow-list of this workspace; an older version may have a wheel"),
+    (r"([^\s']+:\d+ is not on the allow-list[^\n)'\">]*)", r"\1"),
     (r"the index points to an address that is denied[^\n]*?mirrors\.hosts",
      "the index points to an address that is denied; an operator may name its host in mirrors.hosts"),
     (r"No space left on device|Disk quota exceeded|ENOSPC", ""),  # no_room()
@@ -285,7 +287,8 @@ class Npm:
 
     @staticmethod
     def install(specs, arguments):
-        return run(["npm", "install", "--no-progress", "--no-audit", "--no-fund", "--loglevel", "error",
+        # A cache in the folder that goes: the mirror has one, and a second copy would only fill the workspace.
+        return run(["npm", "install", "--cache", os.path.join(tempfile.gettempdir(), "npm"), "--no-progress", "--no-audit", "--no-fund", "--loglevel", "error",
                     *arguments, *([] if arguments else ["--", *specs])])
 
     @staticmethod

@@ -1,0 +1,3 @@
+printf -- '---\ntitle: A\n---\n\nText *here*.\n' >a.qmd
+quarto render a.qmd --to html --quiet
+grep -c '<em>here</em>' a.html

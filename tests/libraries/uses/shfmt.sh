@@ -1,0 +1,1 @@
+printf 'if true;then\necho   a\nfi\n' | shfmt -i 4
