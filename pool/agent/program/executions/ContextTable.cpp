@@ -15,6 +15,11 @@ namespace {
 
 /// How much output between two runs is kept for the second one.
 constexpr std::size_t kBetween = 256U << 10U;
+/// Node loses a signal that comes just as it stops to watch for one, at the end of a piece's part
+/// before its first await. So an interrupt that ends nothing is sent again, but not for ever: the
+/// piece may handle it.
+constexpr int kInterruptsAgain = 3;
+constexpr std::int64_t kInterruptAgainNs = 300'000'000;
 
 Fd copyOf(const Fd& fd) {
     return Fd(fd ? fcntl(fd.get(), F_DUPFD_CLOEXEC, 3) : -1);
@@ -137,6 +142,7 @@ void Context::run(Execution& execution, std::string_view code) {
 
 void Context::released() {
     current_ = nullptr;
+    again_ns_ = INT64_MAX;
     watchPipes(true);
 }
 
@@ -151,7 +157,19 @@ void Context::driverClosed(DriverChannel&) {
 }
 
 bool Context::interrupt() {
-    return current_ != nullptr && pid_ > 0 && kill(-pid_, SIGINT) == 0;
+    if (current_ == nullptr || pid_ <= 0) return false;
+    // A process that was just forked may not lead its group yet.
+    if (kill(-pid_, SIGINT) != 0 && kill(pid_, SIGINT) != 0) return false;
+    const bool node = facts_.language == "javascript" || facts_.language == "typescript";
+    again_ = node ? kInterruptsAgain : 0;
+    if (again_ > 0) again_ns_ = nowNs() + kInterruptAgainNs;
+    return true;
+}
+
+void Context::tick(std::int64_t now_ns) {
+    if (now_ns < again_ns_) return;
+    again_ns_ = --again_ > 0 ? now_ns + kInterruptAgainNs : INT64_MAX;
+    if (current_ != nullptr && pid_ > 0) kill(pid_, SIGINT);
 }
 
 void Context::end() {

@@ -43,8 +43,10 @@ public:
     pid_t pid() const noexcept { return pid_; }
     /// Its process is a zygote's child, so the zygote reports its end.
     bool ofZygote() const noexcept { return parked_; }
-    /// Sends SIGINT to the running execution; false if nothing runs.
-    bool interrupt();
+    bool interrupt() override;
+    /// Returns when tick() must be called next; INT64_MAX for never.
+    std::int64_t nextTickNs() const noexcept { return again_ns_; }
+    void tick(std::int64_t now_ns);
     void reaped(int status, const rusage& usage);
     /// The zygote has died: nobody will report the end of its child, if that has ended.
     void zygoteGone();
@@ -75,6 +77,8 @@ private:
     gid_t label_ = 0;
     Mark mark_;
     Execution* current_ = nullptr;
+    int again_ = 0;  ///< how often the interrupt is still repeated
+    std::int64_t again_ns_ = INT64_MAX;
 };
 
 }  // namespace hearth::agent

@@ -552,7 +552,7 @@ void Execution::tick(std::int64_t now_ns) {
         const bool first = !std::exchange(timed_out_, true);
         deadline_ns_ = 0;
         if (first && host_ != nullptr) {  // its state may be worth something
-            signal(SIGINT);
+            host_->interrupt();
             deadline_ns_ = now_ns + kInterruptGraceNs;
         } else {
             killAll();

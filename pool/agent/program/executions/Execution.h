@@ -31,6 +31,8 @@ class ExecutionHost {
 public:
     /// The execution has ended, and the process is free for the next.
     virtual void released() = 0;
+    /// Sends SIGINT to the running execution; false if nothing runs.
+    virtual bool interrupt() = 0;
 
 protected:
     ~ExecutionHost() = default;

@@ -364,6 +364,7 @@ void ExecutionTable::drain(Fd pipe) {
 
 std::int64_t ExecutionTable::nextTickNs() const noexcept {
     std::int64_t next = std::min(zygotes_.nextTickNs(), shells_.nextTickNs());
+    for (const auto& [id, context] : contexts_) next = std::min(next, context->nextTickNs());
     for (const auto& [id, e] : all_) next = std::min(next, e->nextTickNs());
     return next;
 }
@@ -372,6 +373,7 @@ void ExecutionTable::tick(std::int64_t now_ns) {
     zygotes_.tick(now_ns);
     shells_.tick(now_ns);
     for (auto it = contexts_.begin(); it != contexts_.end();) {
+        it->second->tick(now_ns);
         it = it->second->alive() ? std::next(it) : contexts_.erase(it);
     }
     for (auto it = all_.begin(); it != all_.end();) {
