@@ -10,6 +10,9 @@ from harness import Shared, main, pool_yaml, wait_for  # noqa: E402
 
 shared = Shared(pools=pool_yaml("python", image="python", warm=1, memory="512Mi"), args=("--default-pool", "python"))
 FILES = {"util.js": "module.exports = {u: 5}", "esm.mjs": "export const v = 6; export default 7;",
+         "lib.ts": "import { twice } from './inner';\nexport enum Color { Red = 1 }\nexport const f = (x: number): number => twice(x) + Color.Red;",
+         "inner.ts": "export const twice = (x: number) => x * 2;", "deep/index.ts": "export default 'deep' as string;",
+         "broken.ts": "export const x: = 1;", "thrown.ts": "interface A { x: number }\nthrow new Error('of this file');",
          "node_modules/pkg/index.js": "module.exports = 'pkg'", "node_modules/pkg/package.json": '{"name": "pkg", "main": "index.js"}'}
 
 
@@ -69,6 +72,28 @@ def code_that_is_a_module_runs_as_one():
         assert out(s, w, "import u from './util'; const n: number = u.u; console.log(n)", "typescript") == "5\n"
         bad = run(s, w, "let x: = 3", "typescript")
         assert bad["error"]["name"] == "CompileError" and "main.ts:1" in bad["stderr"], bad
+
+
+def typescript_finds_typescript():
+    """code in TypeScript imports files of the workspace in TypeScript by each of their names, and their errors are the file's own"""
+    with shared as s:
+        w = workspace(s)
+        for name in ("./lib.ts", "./lib", "./lib.js"):
+            assert out(s, w, f"import {{ f }} from '{name}'; const n: number = 2; console.log(f(n))", "typescript") == "5\n", name
+            assert out(s, w, f"import {{ f }} from '{name}'; console.log(await f(2))", "typescript") == "5\n", name
+            assert out(s, w, f"const {{ f }}: any = require('{name}'); console.log(f(2))", "typescript") == "5\n", name
+            assert out(s, w, f"import('{name}').then((m: any) => console.log(m.f(2)))", "typescript") == "5\n", name
+        assert out(s, w, "import d from './deep'; import u from './util.js'; console.log(d, u.u)", "typescript") == "deep 5\n"
+        assert out(s, w, "import u from './util.js'; import v from './util'; console.log(await u.u, u === v)", "typescript") == "5 true\n"
+        for first in ("", "await 1;\n"):
+            broken = run(s, w, f"{first}import {{ x }} from './broken.ts'; console.log(x)", "typescript")
+            assert broken["error"]["name"] == "SyntaxError" and "broken.ts:1" in broken["stderr"], broken
+            thrown = run(s, w, f"{first}import './thrown'", "typescript")
+            assert thrown["error"]["message"] == "of this file" and "thrown.ts" in thrown["error"]["traceback"], thrown
+            assert "/workspace/thrown.ts:" in thrown["stderr"] and "/.hearth/node/" not in thrown["stderr"], thrown
+            missing = run(s, w, f"{first}import './nowhere'", "typescript")
+            assert "nowhere" in missing["error"]["message"] and "/.hearth/node/" not in missing["stderr"], missing
+        assert "SyntaxError" in run(s, w, "require('./lib.ts')")["stderr"], "JavaScript takes no types, as in Node"
 
 
 def make(s, w):
@@ -136,7 +161,7 @@ def cells_end_with_their_errors():
 
 if __name__ == "__main__":
     try:
-        main("server", [code_is_a_file_of_the_workspace, code_that_is_a_module_runs_as_one, cells_share_their_names,
+        main("server", [code_is_a_file_of_the_workspace, code_that_is_a_module_runs_as_one, typescript_finds_typescript, cells_share_their_names,
                         cells_end_with_their_errors, the_end])
     finally:
         shared.clean_up()

@@ -13,13 +13,22 @@ const { Channel, describe } = require('./hearth_show.js');
 
 const file = process.argv[1];
 const here = path.join(process.cwd(), path.basename(file || ''));
+const typescript = /\.ts\.js$/.test(file); // compiled before
 
 function report() {
   const channel = new Channel(Number(process.env.HEARTH_CHANNEL || 0));
   delete process.env.HEARTH_CHANNEL;
   process.on('uncaughtExceptionMonitor', (error) => {
+    hideFrames(error);
     channel.send('error', JSON.stringify(describe(error, path.dirname(file))));
   });
+}
+
+// Hooks of imports, and the function that loads TypeScript, are in the stacks of what fails in them.
+function hideFrames(error) {
+  const lines = typeof error?.stack === 'string' ? error.stack.split('\n') : [];
+  const shown = lines.filter((line) => !/^\s+at /.test(line) || !line.includes(`${__dirname}/`));
+  if (shown.length < lines.length) error.stack = shown.join('\n');
 }
 
 // For require(): relative names first in the directory where the code runs.
@@ -38,7 +47,7 @@ function resolveHere() {
 // For import(): the same. The hooks cost a thread, so only code with the word gets them.
 function hookImports(asModule) {
   if (!Module.register) return; // before Node 18.19 they are looked up beside the file
-  const data = { file: pathToFileURL(file).href, here: pathToFileURL(here).href, asModule };
+  const data = { file: pathToFileURL(file).href, here: pathToFileURL(here).href, asModule, typescript };
   Module.register('./imports.mjs', pathToFileURL(__filename).href, { data });
 }
 
@@ -69,6 +78,7 @@ function begin() {
   const code = fs.readFileSync(file, 'utf8');
   const asModule = file.endsWith('.mjs') || isModule(code);
   resolveHere();
+  if (typescript) require('./typescript.js').extendRequire();
   if (asModule || /\bimport\b/.test(code)) hookImports(asModule);
   if (asModule) Module.runMain = runModule;
 }
@@ -88,5 +98,5 @@ if (isMainThread && file) {
   process.execArgv.length = 0; // its own child processes and threads run as they would without this file
   report();
   begin();
-  for (const own of [__filename, require.resolve('./hearth_show.js')]) delete require.cache[own];
+  for (const own of [__filename, './hearth_show.js', './typescript.js']) delete require.cache[require.resolve(own)];
 }

@@ -11,7 +11,6 @@
 #include <csignal>
 #include <cstdio>
 
-#include "pool/agent/program/process/BusError.h"
 #include "pool/agent/protocol/OutputCut.h"
 
 namespace hearth::agent {
@@ -19,8 +18,6 @@ namespace hearth::agent {
 namespace {
 constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kPipeGraceNs = 250 * kMs;
-constexpr std::int64_t kKillAgainNs = 5 * kMs;
-constexpr int kKillRounds = 200;
 constexpr std::int64_t kBeginWithinNs = 2'000 * kMs;
 /// The time that interrupted code of a context has before the context is ended with it.
 constexpr std::int64_t kInterruptGraceNs = 1'000 * kMs;
@@ -28,8 +25,6 @@ constexpr int kOrderRounds = 16;
 constexpr std::int64_t kShortNs = 5 * kMs;
 constexpr std::int64_t kHoldNs = kMs / 2;
 constexpr std::size_t kMaxHeld = 4'096;
-/// A shell ends with this and the number of the signal that ended its command.
-constexpr int kShellSignal = 128;
 /// The room that a paced execution leaves in its log: two full pipes and one read.
 constexpr std::uint64_t kPacedRoom = 192U << 10U;
 char pipe_buffer[65'536];  // the loop's thread only
@@ -75,7 +70,8 @@ Execution::Execution(EventLoop& loop, const Settings& settings, ExecutionOwner& 
       owner_(owner),
       request_(std::move(request)),
       log_(request_.output_limit),
-      mark_(settings.mark) {}
+      mark_(settings.mark),
+      kills_(settings) {}
 
 Execution::~Execution() {
     while (!streams_.empty()) {
@@ -112,7 +108,7 @@ const char* Execution::prepare(gid_t label) {
 bool Execution::prepared(int status, const rusage& usage) {
     const bool ok = status == 0 && !killed_;
     preparation_->ended(ok);
-    preparation_usage_ = usage;
+    outcome_.prepared(usage);
     pid_ = -1;
     if (!ok) return false;
     killProcesses(settings_, mark_, label_);  // the leftovers have another label than the work
@@ -235,7 +231,7 @@ void Execution::driver(std::string_view kind, std::string_view payload) {
         results_.append(payload, log_.total());
         pumpStreams();
     } else if (kind == "error") {
-        report_ = payload;
+        outcome_.report(payload);
     } else if (kind == "done" && interpreter_ != Interpreter::Cold) {
         done(payload);
     }
@@ -457,11 +453,7 @@ void Execution::reaped(int status, const rusage& usage) {
     reaped_ = true;
     begin_by_ns_ = 0;
     pid_ = -1;  // may be another process from here on
-    status_ = status;
-    usage_ = usage;
-    const bool bus = WIFSIGNALED(status) ? WTERMSIG(status) == SIGBUS
-                                         : WEXITSTATUS(status) == kShellSignal + SIGBUS;
-    if (bus && report_.empty()) report_ = busErrorReport(settings_);
+    outcome_.ended(settings_, status, usage);
     ended_ns_ = nowNs();
     grace_ns_ = ended_ns_ + kPipeGraceNs;
     if (output_ && drainPipe(*output_, 64)) wroteOff(output_);
@@ -476,17 +468,13 @@ void Execution::finishIfDone() {
     // A context's pipes stay open: its output was read before its result message.
     const bool silent = host_ != nullptr || alone_ || (!output_ && !errors_);
     // A killed execution waits for its processes first: it ends when they have ended.
-    if (reaped_ && !finished_ && silent && kill_ns_ == 0) finish();
+    if (reaped_ && !finished_ && silent && !kills_.going()) finish();
 }
 
 void Execution::finish() {
     finished_ = true;
     if (channel_) channel_->close();
     loop_.bury(std::move(channel_));
-    // Control characters become six times longer in JSON; a result must fit into a frame.
-    if (JsonValue(report_).dump().size() > kMaxPayload / 2) {
-        report_ = R"({"name":"Error","message":"its report is too long"})";
-    }
     scratch_.reset();
     wroteOff(input_);
     for (std::unique_ptr<Pipe>* pipe : {&output_, &errors_}) {
@@ -512,8 +500,7 @@ bool Execution::signal(int number) {
 void Execution::killAll() {
     killed_ = true;
     if (!reaped_ && pid_ > 0) kill(pid_, SIGKILL);
-    kill_rounds_ = kKillRounds;
-    kill_ns_ = killProcesses(settings_, mark_, label_) > 0 ? nowNs() + kKillAgainNs : 0;
+    kills_.begin(mark_, label_);
 }
 
 void Execution::resize(unsigned short cols, unsigned short rows) {
@@ -529,18 +516,12 @@ std::int64_t Execution::nextTickNs() const noexcept {
     if (!reaped_ && deadline_ns_ > 0) next = deadline_ns_;
     if (begin_by_ns_ > 0) next = std::min(next, begin_by_ns_);
     if (reaped_ && !finished_) next = std::min(next, grace_ns_);
-    if (kill_ns_ > 0) next = std::min(next, kill_ns_);
-    return std::min(next, held_until_ns_);
+    return std::min({next, kills_.nextTickNs(), held_until_ns_});
 }
 
 void Execution::tick(std::int64_t now_ns) {
-    if (kill_ns_ > 0 && now_ns >= kill_ns_) {
-        kill_ns_ = killProcesses(settings_, mark_, label_) > 0 ? now_ns + kKillAgainNs : 0;
-        if (kill_ns_ > 0 && --kill_rounds_ <= 0) {
-            // A process forks faster than the kills. As PID 1 the agent may kill the whole sandbox.
-            if (settings_.init) kill(-1, SIGKILL);
-            kill_ns_ = now_ns + 1'000 * kMs;
-        }
+    if (kills_.going()) {
+        kills_.tick(now_ns);
         finishIfDone();
     }
     if (begin_by_ns_ > 0 && now_ns >= begin_by_ns_) {
@@ -549,7 +530,7 @@ void Execution::tick(std::int64_t now_ns) {
     }
     if (now_ns >= held_until_ns_) letGo();
     if (!reaped_ && deadline_ns_ > 0 && now_ns >= deadline_ns_) {
-        const bool first = !std::exchange(timed_out_, true);
+        const bool first = outcome_.timeOut();
         deadline_ns_ = 0;
         if (first && host_ != nullptr) {  // its state may be worth something
             host_->interrupt();
@@ -575,30 +556,14 @@ JsonValue Execution::startedNote(bool repeated) const {
 }
 
 JsonValue Execution::result() const {
-    const bool by_signal = WIFSIGNALED(status_);
-    const int number = by_signal ? WTERMSIG(status_) : 0;
-    const int code = by_signal ? 128 + number : WEXITSTATUS(status_);
-    const char* status = timed_out_  ? "timeout"
-                         : by_signal ? "killed"
-                         : code != 0 ? "failed"
-                                     : "ok";
-    const auto ms = [](const rusage& used) {
-        const auto of = [](const timeval& t) { return t.tv_sec * 1'000 + t.tv_usec / 1'000; };
-        return static_cast<std::int64_t>(of(used.ru_utime) + of(used.ru_stime));
-    };
     JsonValue r = JsonValue::object();
-    r.set("id", request_.id).set("status", status).set("exitCode", code).set("signal", number);
-    r.set("startedAtNs", started_ns_).set("endedAtNs", ended_ns_);
-    r.set("cpuMs", ms(usage_) + ms(preparation_usage_));
-    r.set("maxRssBytes",
-          static_cast<std::int64_t>(std::max(usage_.ru_maxrss, preparation_usage_.ru_maxrss)) *
-              1'024);
+    r.set("id", request_.id).set("startedAtNs", started_ns_).set("endedAtNs", ended_ns_);
+    outcome_.addTo(r);
     r.set("outputBytes", log_.total() + lost_bytes_);
     r.set("droppedBytes", log_.dropped() + lost_bytes_);
     r.set("interpreter", nameOf(interpreter_)).set("resultBytes", results_.size());
     r.set("droppedResults", results_.dropped());
     if (interpreter_ == Interpreter::Context) r.set("contextKept", !host_lost_);
-    if (!report_.empty()) r.set("report", report_);
     if (preparation_) r.set("prepared", preparation_->told());
     return r;
 }

@@ -11,12 +11,14 @@
 #include "pool/agent/program/core/Connection.h"
 #include "pool/agent/program/core/EventLoop.h"
 #include "pool/agent/program/core/Settings.h"
+#include "pool/agent/program/executions/ExecutionOutcome.h"
 #include "pool/agent/program/executions/OutputStream.h"
 #include "pool/agent/program/executions/Preparation.h"
 #include "pool/agent/program/executions/ResultLog.h"
 #include "pool/agent/program/interpreters/DriverChannel.h"
 #include "pool/agent/program/interpreters/ParkedShells.h"
 #include "pool/agent/program/interpreters/Zygote.h"
+#include "pool/agent/program/process/KillRounds.h"
 #include "pool/agent/program/process/Processes.h"
 #include "pool/agent/program/process/Scratch.h"
 #include "pool/agent/program/process/Spawn.h"
@@ -193,7 +195,6 @@ private:
     Request request_;
     std::unique_ptr<Scratch> scratch_;
     std::unique_ptr<Preparation> preparation_;
-    rusage preparation_usage_{};
     OutputLog log_;
     std::uint64_t lost_bytes_ = 0;  ///< before it in its context, not kept
     ResultLog results_;
@@ -214,18 +215,14 @@ private:
     std::int64_t deadline_ns_ = 0;
     std::int64_t grace_ns_ = 0;
     std::int64_t begin_by_ns_ = 0;  ///< a child that has not begun by then is given up; else 0
-    std::int64_t kill_ns_ = 0;      ///< next search for survivors of a kill
-    int kill_rounds_ = 0;
+    KillRounds kills_;
     std::int64_t held_until_ns_ = INT64_MAX;  ///< output waits for the end until then
     bool held_ = false;
     bool paused_ = false;  ///< pace() has taken its pipes out of the loop
     bool alone_ = false;   ///< its process says that no other can have its output open
-    int status_ = 0;
-    rusage usage_{};
-    std::string report_;
+    ExecutionOutcome outcome_;
     bool reaped_ = false;
     bool finished_ = false;
-    bool timed_out_ = false;
     bool killed_ = false;  ///< its processes must end: nothing is started for it any more
     bool host_lost_ = false;
 };

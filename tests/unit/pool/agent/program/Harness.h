@@ -304,6 +304,9 @@ private:
 inline Json hello(int epoch = 1) {
     return {{"op", "hello"}, {"protocol", 1}, {"kind", "control"}, {"epoch", epoch}};
 }
+inline Json withClaim(const std::string& claim) {
+    return {{"op", "hello"}, {"protocol", 1}, {"kind", "data"}, {"epoch", 1}, {"claimId", claim}};
+}
 inline Json bindRequest(const std::string& claim = "c1", int epoch = 1) {
     return {{"op", "bind"},
             {"protocol", 1},

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -34,10 +33,6 @@ TEST_CASE("a pool's template is added to the Pod, and replaces nothing in it",
     SandboxSpec spec;
     spec.image = "images/python";
     const Json plain = podOf(spec);
-    const Json& volumes = plain["spec"]["volumes"];
-    CHECK(std::any_of(volumes.begin(), volumes.end(), [](const Json& volume) {
-        return volume["name"] == "run" && volume["emptyDir"]["medium"] == "Memory";
-    }));
     spec.runtime_class = "gvisor";
     spec.pod_template = R"({"metadata": {"labels": {"team": "a"}},
         "spec": {"nodeSelector": {"zone": "b"}, "restartPolicy": "Always",
@@ -59,6 +54,39 @@ TEST_CASE("a pool's template is added to the Pod, and replaces nothing in it",
     CHECK(sandbox["volumeMounts"].size() == sandboxOf(plain)["volumeMounts"].size() + 1);
     CHECK(sandbox["resources"]["limits"]["example.com/nic"] == 1);
     CHECK(sandbox["resources"]["limits"]["cpu"] == sandboxOf(plain)["resources"]["limits"]["cpu"]);
+}
+
+TEST_CASE("a Pod's volumes have a size each, and the agent's folder is read-only but for code",
+          "[unit][kubernetes]") {
+    SandboxSpec spec;
+    spec.limits.memory_bytes = 256ULL << 20U;
+    spec.limits.workspace_bytes = 1000;
+    spec.limits.tmp_bytes = 2000;
+    const Json disk = podOf(spec)["spec"];
+    CHECK(disk["volumes"] == parseJson(R"([
+        {"name": "inside", "emptyDir": {"sizeLimit": "67108864", "medium": "Memory"}},
+        {"name": "key", "emptyDir": {"sizeLimit": "4096", "medium": "Memory"}},
+        {"name": "run", "emptyDir": {"sizeLimit": "33554432", "medium": "Memory"}},
+        {"name": "workspace", "emptyDir": {"sizeLimit": "1000"}},
+        {"name": "tmp", "emptyDir": {"sizeLimit": "2000"}}])"));
+    CHECK(disk["containers"][0]["volumeMounts"] == parseJson(R"([
+        {"name": "inside", "mountPath": "/.hearth", "readOnly": true},
+        {"name": "key", "mountPath": "/.hearth-key", "readOnly": false},
+        {"name": "run", "mountPath": "/.hearth/run", "readOnly": false},
+        {"name": "workspace", "mountPath": "/workspace", "readOnly": false},
+        {"name": "tmp", "mountPath": "/tmp", "readOnly": false}])"));
+    // The first container makes the folder where the second one has the volume of code.
+    CHECK(disk["initContainers"][0]["volumeMounts"] == parseJson(R"([
+        {"name": "inside", "mountPath": "/.hearth", "readOnly": false},
+        {"name": "key", "mountPath": "/.hearth-key", "readOnly": false}])"));
+    CHECK(disk["initContainers"][0]["command"][2] == "/.hearth");
+
+    spec.storage = Storage::Memory;
+    spec.limits.memory_bytes = 8ULL << 30U;
+    const Json memory = podOf(spec)["spec"]["volumes"];
+    CHECK(memory[2]["emptyDir"]["sizeLimit"] == "67108864");
+    CHECK(memory[3]["emptyDir"]["medium"] == "Memory");
+    CHECK(memory[4]["emptyDir"]["medium"] == "Memory");
 }
 
 TEST_CASE("devices are asked for by their resource, and images take none besides",

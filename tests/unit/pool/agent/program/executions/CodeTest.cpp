@@ -1,0 +1,47 @@
+#include <catch2/catch.hpp>
+
+#include "tests/unit/pool/agent/program/Harness.h"
+
+using namespace hearth::agent::program;
+using hearth::Json;
+
+TEST_CASE("the folder of a code takes files beside it and ends with its run",
+          "[unit][agent][program]") {
+    Bound b;
+    Json run = {{"op", "exec"},
+                {"id", "e1"},
+                {"language", "shell"},
+                {"code", "d=${0%/*}; mkdir $d/sub; echo x > $d/sub/x; echo here; cat $0"}};
+    CHECK(b.client.ask(run).out == "here\n" + run["code"].get<std::string>());
+    CHECK(std::filesystem::is_empty(b.agent.run()));
+}
+
+TEST_CASE("code that cannot be written is refused, not started", "[unit][agent][program]") {
+    Bound b;
+    std::filesystem::remove(b.agent.run());
+    const Outcome o =
+        b.client.ask({{"op", "exec"}, {"id", "e1"}, {"language", "shell"}, {"code", "echo ran"}});
+    CHECK(o.code() == "UNWRITTEN");
+    CHECK(b.client.ask(exec("e1", "echo ran")).out == "ran\n");
+}
+
+TEST_CASE("code runs by the image's table and leaves its report", "[unit][agent][program]") {
+    Bound b;
+    Json run = {{"op", "exec"},
+                {"id", "e1"},
+                {"language", "shell"},
+                {"code", "echo hi; printf 'error 7\\n{\"x\":1}' >&$HEARTH_CHANNEL"}};
+    Outcome o = b.client.ask(run);
+    CHECK(o.out == "hi\n");
+    CHECK(o.result()["report"] == "{\"x\":1}");
+    CHECK(o.result()["interpreter"] == "cold");
+    CHECK_FALSE(std::filesystem::exists(b.agent.run() + "/e1"));
+    run["id"] = "e2";
+    run["language"] = "built";
+    CHECK(b.client.ask(run).out == "hi\n");
+    run["id"] = "e3";
+    run["language"] = "cobol";
+    CHECK(b.client.ask(run).code() == "UNSUPPORTED");
+    run["id"] = "../e4";
+    CHECK(b.client.ask(run).code() == "BAD_REQUEST");
+}
