@@ -1,6 +1,6 @@
 #!/bin/bash
 # anthropic 2.10.0: its http_client must be a client of the package httpx2; one of httpx is refused, though both look alike.
-# A good guess: httpx.Client, as in version 1 and as openai 3 still takes it; seen: a TypeError when the client is made.
+# A good guess: httpx.Client, which openai 3.57.0 takes although it comes with httpx2 too; seen: a TypeError when the client is made.
 . "$(dirname -- "${BASH_SOURCE[0]}")/setup.sh"
 install anthropic==2.10.0 httpx==0.28.1
 expect "TypeError
