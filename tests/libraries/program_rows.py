@@ -14,13 +14,15 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "server"))
 import plain  # noqa: E402
-from harness import pool_yaml, wait_for  # noqa: E402
+from harness import IMAGES, pool_yaml, wait_for  # noqa: E402
 from libraries_test import real_mirror  # noqa: E402
 
 DATA = os.path.join(HERE, "programs.json")
 # The pool that ./run serves, and one with room for what does not fit there.
 SIZES = {"default": '{cpu: "1", memory: 512Mi, pids: 128, workspace: 256Mi, tmp: 64Mi}',
-         "large": '{cpu: "2", memory: 4Gi, pids: 1024, workspace: 8Gi, tmp: 1Gi}'}
+         "large": '{cpu: "2", memory: 4Gi, pids: 1024, workspace: 16Gi, tmp: 1Gi}'}
+# Rows with `debian` need an image of this name: sandbox_images/workshop with `base`, which says python, and all these Debian packages in `packages`.
+WORKSHOP = "workshop"
 LOOK_SECONDS = 0.05
 
 
@@ -31,8 +33,9 @@ def read():
 
 def pools():
     texts = []
-    for name, resources in SIZES.items():
-        lines = pool_yaml(name=name, image="python", warm=0).splitlines(keepends=True)
+    sizes = {**SIZES, WORKSHOP: SIZES["large"]} if os.path.isdir(os.path.join(IMAGES, WORKSHOP)) else SIZES
+    for name, resources in sizes.items():
+        lines = pool_yaml(name=name, image=WORKSHOP if name == WORKSHOP else "python", warm=0).splitlines(keepends=True)
         new = f"    resources: {resources}\n    network: {{mode: Mirror}}\n    prewarm: {{languages: [python, sh], timeout: 60s}}\n"
         texts.append("".join(new if line.startswith("    resources:") else line for line in lines))
     return "---\n".join(texts)
@@ -85,7 +88,7 @@ class Row:
     """One program in one workspace of a size, and the same files without Hearth."""
 
     def __init__(self, server, name, row, size):
-        self.server, self.name, self.row = server, name, row
+        self.server, self.name, self.row, self.image = server, name, row, WORKSHOP if size == WORKSHOP else "python"
         opened = server.open_workspace(pool=size, idleTimeoutSeconds=3600)
         self.workspace, self.sandbox = opened["id"], opened["sandboxId"]
         self.manager = row.get("manager", "pip")
@@ -102,6 +105,8 @@ class Row:
 
     def install(self):
         """Installs the row's pins. Returns None, or why it failed."""
+        if not self.row["pins"]:
+            return None
         told = self.packages(install=self.row["pins"], timeoutSeconds=1800)
         if told["status"] == "running":
             wait_for("the packages", lambda: self.server.get(f"/v1/executions/{told['executionId']}").json["status"] != "running", 1800)
@@ -131,7 +136,7 @@ class Row:
         folder = tempfile.mkdtemp(prefix="hearth-programs-", dir="/var/tmp")
         try:
             self.copy(folder)
-            world = plain.like(self.server, self.workspace, folder=folder)
+            world = plain.like(self.server, self.workspace, self.image, folder)
             try:
                 return world.run(["bash", "use.sh"], seconds=self.row.get("seconds", 300))
             finally:
@@ -176,12 +181,13 @@ def attempt(server, name, row, size, outside):
         here.close()
 
 
-def measured(server, name, row, sizes=tuple(SIZES)):
+def measured(server, name, row):
     """Tries the sizes in turn until one is right. Returns the row's measurement."""
     outside, verdicts, needs = None, {}, {}
+    sizes = (WORKSHOP,) if "debian" in row else tuple(SIZES)
     for size in sizes:
         verdicts[size], needs, outside = attempt(server, name, row, size, outside)
         if verdicts[size] == "yes":
             break
     return {"day": time.strftime("%Y-%m-%d"), "outside": shown(outside, row["prints"]) if outside else "not installed",
-            "same": verdicts[size], "default": verdicts[sizes[0]], "needs": needs}
+            "same": verdicts[size], "default": verdicts.get("default", "no: the image lacks " + " ".join(row.get("debian", []))), "needs": needs}

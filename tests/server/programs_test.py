@@ -11,7 +11,7 @@ sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "libraries")]
 import program_rows  # noqa: E402
 from harness import Shared, main, record  # noqa: E402
 
-QUICK = ["ffmpeg", "node", "postgresql", "redis", "shellcheck", "supervisor"]
+QUICK = ["ffmpeg", "java", "postgresql", "redis", "shellcheck", "supervisor"]
 
 
 def as_before(name):

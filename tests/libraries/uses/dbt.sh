@@ -1,6 +1,6 @@
 # A project with a seed, a model and a test, over DuckDB.
 mkdir -p models seeds
-printf 'name: trial\nversion: "1"\nprofile: trial\n' >dbt_project.yml
+printf 'name: trial\nversion: "1.0.0"\nprofile: trial\n' >dbt_project.yml
 printf 'trial:\n  target: dev\n  outputs:\n    dev: {type: duckdb, path: base.duckdb, threads: 2}\n' >profiles.yml
 printf 'i,s\n1,a\n2,b\n' >seeds/letters.csv
 printf "select i * 2 as double, s from {{ ref('letters') }}\n" >models/doubles.sql

@@ -5,7 +5,7 @@ import json, time, urllib.request, websocket
 def ask(path, data=None):
     request = urllib.request.Request(f"http://127.0.0.1:8888{path}", data=data, headers={"Authorization": "token abc"})
     return urllib.request.urlopen(request, timeout=60).read()
-for _ in range(300):
+for _ in range(900):
     try:
         print(sorted(json.loads(ask("/api/status")))[:2])
         break

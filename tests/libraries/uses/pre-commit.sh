@@ -9,7 +9,7 @@ repos:
 YAML
 pre-commit install >log
 printf 'a\tb\n' >a.txt
-git add . 2>log
+git add a.txt .pre-commit-config.yaml
 git commit --quiet -m one 2>&1 | grep a.txt || true
 printf 'a b\n' >a.txt
 git add a.txt

@@ -13,5 +13,5 @@ class Pages(scrapy.Spider):
         yield from response.follow_all(css="a")
 PY
 scrapy runspider spider.py --output out.csv --loglevel ERROR
-sort out.csv
+tr -d '\r' <out.csv | sort
 kill %1

@@ -3,7 +3,7 @@ printf 'import streamlit as st\nn = st.number_input("n", value=2)\nst.write(f"do
 streamlit run app.py --server.headless true --server.address 127.0.0.1 --server.port 8501 --browser.gatherUsageStats false >log 2>&1 &
 cat >ask.py <<'PY'
 import time, urllib.request
-for _ in range(300):
+for _ in range(900):
     try:
         print(urllib.request.urlopen("http://127.0.0.1:8501/_stcore/health", timeout=60).read())
         break
