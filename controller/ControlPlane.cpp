@@ -7,6 +7,8 @@ namespace {
 
 constexpr auto kOrphanSweep = std::chrono::seconds(60);
 constexpr auto kMeasureEvery = std::chrono::seconds(15);
+/// How often a sandbox that ends looks for the records that it still waits for.
+constexpr auto kRecordLook = std::chrono::milliseconds(2);
 
 }  // namespace
 
@@ -89,8 +91,15 @@ void ControlPlane::handleWork() {
             layer_builder.notice();
             return ReconcileResult::settled();
         }
-        return orphans.watch(
-            id, [this](const pool::SandboxId& its_id) { return sandboxes.reconcile(its_id); });
+        return orphans.watch(id, [this](const pool::SandboxId& its_id) {
+            const std::optional<pool::Member> member = warm.find(its_id);
+            const bool ends = member && (member->phase == pool::Phase::Draining ||
+                                         member->phase == pool::Phase::Failed);
+            if (ends && !member->workspace.empty() && !settler.allRecorded(its_id)) {
+                return ReconcileResult::after(kRecordLook);
+            }
+            return sandboxes.reconcile(its_id);
+        });
     });
     loop.handle(WorkKind::Create, [this](const Name& id) { return starter.create(id); });
     loop.handle(WorkKind::Unpack, [this](const Name& image) { return unpacking.unpack(image); });

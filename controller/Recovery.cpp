@@ -78,6 +78,12 @@ void takeTurns(std::vector<pool::SandboxInfo>& found,
                      });
 }
 
+bool hasUnrecorded(const agent::Hello& hello, Journal& journal) {
+    return std::any_of(hello.executions.begin(), hello.executions.end(), [&](const auto& known) {
+        return known.id != kPrewarmExecution && !journal.hasExecution(known.id);
+    });
+}
+
 }  // namespace
 
 Recovery::Recovery(const pool::Fleet& fleet, AgentConnector& agents, SpecStore& specs,
@@ -394,6 +400,12 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
     believeProvenOnly(noted, pool, record, history_.clock.now());
     const broker::ClaimReach reach = broker_.claimSeal().open(facts.sealed, facts.claim_id);
     checkOwner(facts, reach);
+    // Its end was answered and recorded; the server was gone before its sandbox was. If what ran
+    // there is not recorded, the workspace comes back and its mark ends it once more.
+    if (record && record->ended_ms &&
+        !(fleet_.marks.ended(member.id) && hasUnrecorded(hello, history_.journal))) {
+        throw Error(ErrorCode::Gone, "its workspace has ended");
+    }
     facts.network = reach.mode;
     facts.allow = reach.allow;
     narrowToPool(facts, pool);
@@ -489,8 +501,6 @@ void Recovery::checkOwner(const WorkspaceFacts& facts, const broker::ClaimReach&
     if (old ? !known : !sealed || (record && !known)) {
         throw Error(ErrorCode::InvalidArgument, "the agent reports a claim that is not its own");
     }
-    // Its end was answered and recorded; the server was gone before its sandbox was.
-    if (record && record->ended_ms) throw Error(ErrorCode::Gone, "its workspace has ended");
     if (table_.find(facts.id) || table_.byClaim(facts.claim_id)) {
         throw Error(ErrorCode::Conflict, "another sandbox has the workspace");
     }

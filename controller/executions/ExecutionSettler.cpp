@@ -26,6 +26,9 @@ constexpr auto kAgentGrace = std::chrono::seconds(20);
 constexpr auto kOverdueAnswer = std::chrono::seconds(1);
 /// After a silence an agent may be late in ending overdue executions.
 constexpr auto kCatchUp = std::chrono::seconds(20);
+/// How long a sandbox is kept for records that the disk does not take.
+constexpr auto kRecordWithin = std::chrono::seconds(5);
+constexpr auto kFlushWithin = std::chrono::seconds(1);
 
 WorkKey resultKey(const LiveExecution& of) {
     return {WorkKind::Result, of.id(), of.workspace()->facts().tenant};
@@ -291,6 +294,22 @@ ReconcileResult ExecutionSettler::endOverdue() {
     answered_overdue_ = std::move(seen);
     for (const std::shared_ptr<Workspace>& workspace : waiting) hold(*workspace, now);
     return ReconcileResult::after(kOverdueEvery);
+}
+
+bool ExecutionSettler::allRecorded(const pool::SandboxId& sandbox) {
+    bool all = true;
+    for (const std::shared_ptr<LiveExecution>& execution : live_.all()) {
+        if (execution->workspace()->facts().sandbox != sandbox) continue;
+        execution->lost(std::nullopt);  // as if its sandbox were gone already
+        all = false;
+    }
+    if (all) history_.journal.flush(kFlushWithin);
+    const TimePoint now = history_.clock.now();
+    const MutexLock lock(mutex_);
+    const TimePoint since = unrecorded_.try_emplace(sandbox, now).first->second;
+    if (!all && now - since < kRecordWithin) return false;
+    unrecorded_.erase(sandbox);
+    return true;
 }
 
 void ExecutionSettler::hold(Workspace& workspace, TimePoint now) {

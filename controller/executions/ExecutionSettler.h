@@ -1,10 +1,13 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 
+#include "base/Clock.h"
 #include "base/Lifeline.h"
+#include "base/Mutex.h"
 #include "controller/executions/LiveExecutions.h"
 #include "controller/queue/ReconcileLoop.h"
 #include "controller/store/History.h"
@@ -43,6 +46,10 @@ public:
     ReconcileResult endOverdue();
     /// Work of kind "forget"; its name is `<workspace>/<execution>`.
     ReconcileResult forget(const std::string& name);
+    /// Ends what still runs in a sandbox whose workspace has ended. Returns whether all that only
+    /// the sandbox could tell a later start is on disk, so that it may be destroyed; true also
+    /// after a while in which the disk took no records.
+    bool allRecorded(const pool::SandboxId& sandbox);
 
 private:
     void ended(const std::shared_ptr<LiveExecution>& execution);
@@ -64,6 +71,8 @@ private:
     pool::SandboxRuntime& runtime_;
     WorkQueue& work_;
     const History history_;
+    Mutex mutex_;
+    std::map<pool::SandboxId, TimePoint> unrecorded_ HEARTH_GUARDED_BY(mutex_);  ///< since when
     std::set<std::string> answered_overdue_;  ///< from the last look; used only by endOverdue()
     /// Agents may end executions, and the journal call back, after this object is gone.
     const Lifeline<ExecutionSettler> lifeline_{*this};

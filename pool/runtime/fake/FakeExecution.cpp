@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace hearth::pool {
@@ -191,6 +192,11 @@ void FakeExecution::interrupt(std::int64_t now_ns) {
     if (running_ && !stubborn_) raise("KeyboardInterrupt", "", now_ns);
 }
 
+std::int64_t FakeExecution::endsBy() const {
+    if (deadline_at_ns_ == 0) return std::numeric_limits<std::int64_t>::max();
+    return deadline_at_ns_ + (context_ && stubborn_ ? kSecond : 0);
+}
+
 void FakeExecution::work(std::int64_t now_ns) {
     if (!running_) return;
     if (flood_left_ > 0) {
@@ -199,14 +205,13 @@ void FakeExecution::work(std::int64_t now_ns) {
         output_.append(agent::Channel::Stdout, std::string_view(noise).substr(0, step));
         flood_left_ -= step;
         if (flood_left_ == 0) proceed(now_ns);
-    } else if (wake_at_ns_ != 0 && now_ns >= wake_at_ns_) {
+    } else if (wake_at_ns_ != 0 && now_ns >= wake_at_ns_ && wake_at_ns_ <= endsBy()) {
         wake_at_ns_ = 0;
         stubborn_ = false;
         proceed(now_ns);
     }
-    if (!running_ || deadline_at_ns_ == 0 || now_ns < deadline_at_ns_) return;
+    if (!running_ || now_ns < endsBy()) return;
     if (context_ && !stubborn_) return end("timeout", 1, 0, now_ns);
-    if (context_ && now_ns < deadline_at_ns_ + kSecond) return;
     context_kept_ = false;
     end("timeout", 137, 9, now_ns);
 }

@@ -56,12 +56,14 @@ public:
     void kill(int signal, std::int64_t now_ns);
     /// Sends SIGINT to the code: a context survives.
     void interrupt(std::int64_t now_ns);
-    /// Continues, and ends what is due.
+    /// Continues, and ends what is due. What was due first happens first, however late this is.
     void work(std::int64_t now_ns);
     /// Valid once it has ended.
     Json result() const;
 
 private:
+    /// The time at which its agent ends it; far away without a time limit.
+    std::int64_t endsBy() const;
     /// Runs statements until one needs time or all are done.
     void proceed(std::int64_t now_ns);
     /// Runs one statement of code; false if it is an ordinary command.

@@ -4,7 +4,11 @@ import signal
 import threading
 import time
 
-signal.signal(signal.SIGUSR1, lambda *_: print("in", threading.current_thread().name))
+handled = []
+signal.signal(signal.SIGUSR1, lambda *_: handled.append(threading.current_thread().name))
 threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-time.sleep(0.3)
-print("end")
+for _ in range(500):
+    if handled:
+        break
+    time.sleep(0.02)
+print("in", handled)

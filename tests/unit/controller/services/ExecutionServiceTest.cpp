@@ -297,9 +297,48 @@ TEST_CASE("who waits for an execution learns at its time limit that its sandbox 
     open.runtime.resume(sandbox);
     REQUIRE(laterOn(house, [&] { return !execution->unanswered(); }));
     execution->requireAnswer();
-    REQUIRE(laterOn(house, [&] { return execution->finished(); }));
+    // On a busy machine the agent is slow: seconds of this clock would run on to the command's own
+    // end.
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
     CHECK(execution->view().status == ExecutionStatus::Timeout);
     CHECK(house.table.find(open.workspace));
+}
+
+TEST_CASE("what a workspace's end cuts off is on disk before its sandbox is destroyed",
+          "[unit][controller]") {
+    Workbench open;
+    House& house = open.house;
+    const auto execution = house.executions.start(house.who, open.workspace, command("sleep 1000"));
+    const std::string sandbox = house.table.find(open.workspace)->facts().sandbox;
+    house.workspaces.close(house.who, open.workspace);
+    REQUIRE(house.settleUntil([&] { return !exists(open, sandbox); }));
+    CHECK(house.journal.hasExecution(execution->id()));
+    bool ended = false;
+    house.journal.read([&](Database& database) {
+        Statement row(database, "SELECT reason FROM workspaces WHERE id = ?");
+        row.bind(open.workspace);
+        ended = row.step() && row.text(0) == "deleted";
+    });
+    CHECK(ended);
+    CHECK(execution->view().status == ExecutionStatus::Killed);
+}
+
+TEST_CASE("a full disk keeps no sandbox of a workspace that has ended", "[unit][controller]") {
+    Workbench open;
+    House& house = open.house;
+    house.loop.settle();
+    house.journal.flush(5s);
+    house.journal.writeNow(
+        [](Database& database) { database.execute("PRAGMA max_page_count = 1"); });
+    house.executions.start(house.who, open.workspace, command("sleep 1000"));
+    const std::string sandbox = house.table.find(open.workspace)->facts().sandbox;
+    house.workspaces.close(house.who, open.workspace);
+    for (int look = 0; look < 20; ++look) {
+        house.loop.settle();
+        open.manual.advance(100ms);
+    }
+    CHECK(exists(open, sandbox));
+    CHECK(laterOn(house, [&] { return !exists(open, sandbox); }));
 }
 
 TEST_CASE("a one shot whose result a full disk refuses stays until it is durable",

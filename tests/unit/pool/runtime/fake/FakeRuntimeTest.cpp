@@ -76,6 +76,23 @@ TEST_CASE("a hanging sandbox answers nobody, and all when it goes on", "[unit][r
     CHECK_NOTHROW(house.client(1, 5s)->touch());
 }
 
+TEST_CASE("of two things that were due while a sandbox hung, the earlier happens",
+          "[unit][runtime][agent]") {
+    House house;
+    const auto client = house.bound();
+    const auto sink = std::make_shared<Recorder>();
+    auto request = command("e", "sleep 9");
+    request.timeout = 5s;
+    client->exec(request, sink);
+    client->drive([&] { return sink->at(&Recorder::started_); }, 5s);
+    house.runtime.hang("sb");
+    house.clock.advance(20s);
+    house.runtime.resume("sb");
+    client->drive([&] { return sink->done(); }, 5s);
+    REQUIRE(sink->result_);
+    CHECK(sink->result_->status == agent::ExecutionStatus::Timeout);
+}
+
 TEST_CASE("a severed sandbox goes on and can be connected to again", "[unit][runtime][agent]") {
     House house;
     const auto client = house.bound();
