@@ -9,10 +9,10 @@ namespace hearth::program {
 Endpoints::Endpoints(const cli::ServeConfig& config, const controller::Services& services,
                      const auth::Authenticator& authenticator,
                      const auth::ProtectedResource& resource, const auth::WorkerShares& shares,
-                     const auth::RateLimits& limits)
+                     const auth::RateLimits& limits, mcp::SessionRevocations& revocations)
     : resource_(resource),
       rest_(services, authenticator, shares, limits),
-      mcp_(services, authenticator, shares, limits),
+      mcp_(services, authenticator, shares, limits, revocations),
       plain_tools_(services, authenticator, shares, limits,
                    config.compat.value.empty() ? "s1" : *config.compat) {
     mount(config, services);

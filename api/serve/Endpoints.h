@@ -19,7 +19,8 @@ public:
     /// All references must outlive it, and the front must stop before it is destroyed.
     Endpoints(const cli::ServeConfig& config, const controller::Services& services,
               const auth::Authenticator& authenticator, const auth::ProtectedResource& resource,
-              const auth::WorkerShares& shares, const auth::RateLimits& limits);
+              const auth::WorkerShares& shares, const auth::RateLimits& limits,
+              mcp::SessionRevocations& revocations);
 
     api::Response handle(api::Request& request) override;
 

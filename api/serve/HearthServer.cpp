@@ -23,6 +23,7 @@
 #include "api/serve/Greeting.h"
 #include "api/serve/PartOptions.h"
 #include "api/serve/PrivilegedSetup.h"
+#include "api/serve/RevocationStore.h"
 #include "api/serve/StartupGate.h"
 #include "api/serve/TokenFile.h"
 #include "api/serve/TraceSetup.h"
@@ -98,6 +99,7 @@ public:
                     .shared = led(replica.shared)}),
           tokens_(journal_, token_history_, configuredTokens(*config.tokens), clock_,
                   *config.open_loopback),
+          revocations_(journal_),
           secret_key_((*config.keys).empty()
                           ? controller::keptSecretKey(
                                 controller::secretKeyPath(ground_.instance.data_dir), journal_)
@@ -144,7 +146,8 @@ public:
           authenticator_(tokens_, secret_key_, &issuers_, &resource_),
           rate_limits_(*config.requests_per_second, *config.request_burst, clock_),
           worker_shares_(auth::WorkerShares::boundsOf(*config.workers)),
-          endpoints_(config, services_, authenticator_, resource_, worker_shares_, rate_limits_),
+          endpoints_(config, services_, authenticator_, resource_, worker_shares_, rate_limits_,
+                     revocations_),
           doorway_(endpoints_),
           operations_(*config.ops_listen, metrics_, log_, clock_, [this] { return ready(); }),
           access_(*config.access_log, clock_, log_, metrics_),
@@ -513,6 +516,7 @@ private:
     controller::TokenHistory token_history_;
     controller::Journal journal_;
     controller::TokenStore tokens_;
+    RevocationStore revocations_;
     /// Made last of the state: it marks the instance as used, after the token history is written.
     const std::string secret_key_;
     const std::unique_ptr<PreparedRuntime> runtime_setup_;

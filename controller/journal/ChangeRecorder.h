@@ -13,7 +13,7 @@ namespace hearth::controller {
 /// The tables that all replicas share. The other tables describe one machine.
 inline constexpr std::array kSharedTables{"meta",       "pools",      "tokens",  "quotas",
                                           "workspaces", "executions", "outputs", "kept",
-                                          "contexts",   "events",     "usage"};
+                                          "contexts",   "events",     "usage",   "revocations"};
 
 /// Records the changes of one transaction to the shared tables, by SQLite's session extension
 /// (https://www.sqlite.org/sessionintro.html). Made in the transaction and destroyed before the

@@ -27,11 +27,12 @@ constexpr std::string_view kWal = "-wal";
 constexpr std::string_view kSpare = ".spare";
 
 /// A start checks only these tables: executions, their outputs and their ledger may be gigabytes.
-constexpr std::array kChecked{"PRAGMA quick_check('tokens')",    "PRAGMA quick_check('pools')",
-                              "PRAGMA quick_check('meta')",      "PRAGMA quick_check('workspaces')",
-                              "PRAGMA quick_check('contexts')",  "PRAGMA quick_check('events')",
-                              "PRAGMA quick_check('quotas')",    "PRAGMA quick_check('usage')",
-                              "PRAGMA quick_check('gpu_leases')"};
+constexpr std::array kChecked{
+    "PRAGMA quick_check('tokens')",     "PRAGMA quick_check('pools')",
+    "PRAGMA quick_check('meta')",       "PRAGMA quick_check('workspaces')",
+    "PRAGMA quick_check('contexts')",   "PRAGMA quick_check('events')",
+    "PRAGMA quick_check('quotas')",     "PRAGMA quick_check('usage')",
+    "PRAGMA quick_check('gpu_leases')", "PRAGMA quick_check('revocations')"};
 
 /// The result of checking a database.
 struct Checked {

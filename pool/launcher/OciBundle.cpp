@@ -21,7 +21,6 @@ Json rlimitJson(const char* type, std::uint64_t soft, std::uint64_t hard) {
 Json process(const SandboxSpec& spec, const BundlePlaces& places) {
     // The agent changes identity and ends tenants; tenants get none of these.
     const Json caps = Json::array({"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"});
-    const std::uint64_t workspace = spec.limits.workspace_bytes;
     Json env = Json::array({"PATH=/usr/local/bin:/usr/bin:/bin", "HEARTH_SANDBOX=" + places.id,
                             "HEARTH_CPUS=" + std::to_string(wholeCpus(spec.limits))});
     // Not as variables of their own: the agent decides which its executions get.
@@ -45,7 +44,6 @@ Json process(const SandboxSpec& spec, const BundlePlaces& places) {
             {"rlimits",
              Json::array({rlimitJson("RLIMIT_NOFILE", kOpenFiles, places.open_files),
                           rlimitJson("RLIMIT_CORE", 0, 0),
-                          rlimitJson("RLIMIT_FSIZE", workspace, workspace),
                           rlimitJson("RLIMIT_MEMLOCK", places.locked_bytes, places.locked_bytes),
                           rlimitJson("RLIMIT_MSGQUEUE", 65'536, 65'536),
                           rlimitJson("RLIMIT_SIGPENDING", 256, 256),

@@ -1,4 +1,4 @@
-"""What was answered holds: one case for each operation of /openapi.json that changes something. A case makes the call
+"""An answer is durable: one case for each operation of /openapi.json that changes something. A case makes the call
 and yields; the server is then killed and started again, and the rest of the case checks. MCP's tools use the same
 services."""
 
@@ -386,6 +386,24 @@ def deleteToken(s):
     assert s.get("/v1/workspaces", headers={"Authorization": f"Bearer {made['token']}"}).status == 401
 
 
+def mcp(s, method, session=None, **params):
+    headers = {"Accept": "application/json, text/event-stream"}
+    if session:
+        headers["Mcp-Session-Id"] = session
+    return s.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, headers=headers)
+
+
+def endMcpSession(s):
+    """Not an operation of REST: the end of a session of MCP's earlier versions."""
+    ended, other = (mcp(s, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "c", "version": "1"})
+                    .headers["mcp-session-id"] for _ in range(2))
+    assert mcp(s, "ping", ended).status == 200
+    assert s.call("DELETE", "/mcp", headers={"Mcp-Session-Id": ended}).status == 204
+    yield
+    assert mcp(s, "ping", ended).status == 404
+    assert mcp(s, "ping", other).status == 200
+
+
 def putLogLevel(s):
     before = s.get("/v1/log-level").json["level"]
     assert s.call("PUT", "/v1/log-level", {"level": "warn"}).status == 200
@@ -396,7 +414,8 @@ def putLogLevel(s):
 CASES = [createWorkspace, createWorkspaces, patchWorkspace, touchWorkspace, deleteWorkspace, execute, executeInBackground, executeOnce,
          writeStdin, signalExecution, resizeExecution, killExecution, createContext, interruptContext, restartContext, deleteContext,
          writeFile, removeFile, moveFile, makeDirectory, writeArchive, createLink, destroySandbox, destroySandboxOfWorkspace, drainPool,
-         drainAll, undrainAll, createPool, putPool, patchPool, deletePool, putQuota, deleteQuota, createToken, deleteToken, putLogLevel]
+         drainAll, undrainAll, createPool, putPool, patchPool, deletePool, putQuota, deleteQuota, createToken, deleteToken, endMcpSession,
+         putLogLevel]
 POOLS = "---\n".join([pool_yaml(), pool_yaml("python", image="python", warm=1, memory="512Mi")])
 
 
@@ -405,5 +424,5 @@ def require_all(document):
     changing = {operation["operationId"] for path in document["paths"].values() for method, operation in path.items()
                 if method in ("post", "put", "patch", "delete")}
     missing = changing - {case.__name__ for case in CASES} - set(WITHOUT)
-    assert not missing, f"without a case in tests/crash/acknowledged.py: {sorted(missing)}"
+    assert not missing, f"without a case in tests/crash/operations.py: {sorted(missing)}"
     assert set(WITHOUT) <= changing, set(WITHOUT) - changing

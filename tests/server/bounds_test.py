@@ -314,6 +314,14 @@ def shared(size):
     if got >= 0:
         libc.shmctl(got, 0, None)
     return got >= 0
+def sparse(length):
+    with open("sparse", "wb") as file:
+        file.seek(length - 1)
+        file.write(b"x")
+        file.flush()
+        found = os.fstat(file.fileno())
+        os.unlink("sparse")
+    return [found.st_size, found.st_blocks < 100, resource.getrlimit(resource.RLIMIT_FSIZE)[1] == resource.RLIM_INFINITY]
 def fork_all():
     held = []
     try:
@@ -331,7 +339,7 @@ def fork_all():
 print(json.dumps({
     "tmp": room("/tmp"), "shm": room("/dev/shm"), "files": resource.getrlimit(resource.RLIMIT_NOFILE),
     "stack": resource.getrlimit(resource.RLIMIT_STACK), "core": resource.getrlimit(resource.RLIMIT_CORE),
-    "sysv": [shared(64 << 20), shared((64 << 20) + 4096)], "forks": fork_all(),
+    "sparse": sparse(16 << 30), "sysv": [shared(64 << 20), shared((64 << 20) + 4096)], "forks": fork_all(),
     "device": error_of(lambda: os.mknod("device", 0o600 | stat.S_IFCHR, os.makedev(1, 3))),
     "fifo": error_of(lambda: os.mkfifo("fifo")), "socket": error_of(lambda: os.mknod("socket", 0o600 | stat.S_IFSOCK)),
     "uid": os.getresuid(), "setuid": error_of(lambda: os.setuid(0)), "chroot": error_of(lambda: os.chroot("/")),
@@ -379,6 +387,7 @@ def inside():
         own = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # the server can give no more than it has
         every_row("Inside a sandbox", {
             "memory": declared("memory"), "processes and threads": processes, "`/workspace`": declared("workspace"), "`/tmp`": declared("tmp"),
+            "the length of a file": is_seen(("sparse", lambda limits: [limits[0], True, True])),
             "`/dev/shm`": is_seen(("shm", lambda limits: min(limits[0], seen["tmp"]))),
             "System V shared memory": is_seen(("sysv", [True, False])),
             "open files of a process": is_seen(("files", lambda limits: [limits[0], min(limits[1], own)])), "a stack": is_seen(("stack", list)),

@@ -30,14 +30,14 @@ struct McpOptions {
 struct McpContext {
     McpContext(const controller::Services& all, const auth::Authenticator& who,
                const auth::WorkerShares& workers, const auth::RateLimits& rates,
-               McpOptions chosen = {})
+               SessionRevocations& revocations, McpOptions chosen = {})
         : services(all),
           authenticator(who),
           shares(workers),
           limits(rates),
           options(chosen),
           call_places(chosen.calls_of_tenant),
-          sessions(all.secret_key, all.clock),
+          sessions(all.secret_key, revocations, all.clock),
           replays(all.clock),
           notices(all, log_levels),
           waiting_calls(all.clock),

@@ -10,8 +10,8 @@ namespace hearth::mcp {
 McpEndpoints::McpEndpoints(const controller::Services& services,
                            const auth::Authenticator& authenticator,
                            const auth::WorkerShares& shares, const auth::RateLimits& limits,
-                           McpOptions options)
-    : hub_(services, authenticator, shares, limits, options) {}
+                           SessionRevocations& revocations, McpOptions options)
+    : hub_(services, authenticator, shares, limits, revocations, options) {}
 
 void McpEndpoints::mount(const std::string& prefix, Catalog catalog) {
     McpServer& server = *servers_.emplace_back(

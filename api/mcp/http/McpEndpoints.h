@@ -18,7 +18,7 @@ public:
     /// All references must outlive this object; the front must stop before it is destroyed.
     McpEndpoints(const controller::Services& services, const auth::Authenticator& authenticator,
                  const auth::WorkerShares& shares, const auth::RateLimits& limits,
-                 McpOptions options = {});
+                 SessionRevocations& revocations, McpOptions options = {});
 
     /// Offers a catalog under a prefix: "" or "/compat/s0". Called before the first request. A
     /// prefix that is mounted already gets the new catalog.

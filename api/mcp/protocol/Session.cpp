@@ -24,8 +24,11 @@ std::string digestBytes(const Digest& digest, std::size_t size) {
 
 }  // namespace
 
-SessionIds::SessionIds(std::string_view secret_key, const Clock& clock)
-    : key_(digestBytes(hmacSha256(secret_key, "mcp session"), 32)), clock_(clock) {}
+SessionIds::SessionIds(std::string_view secret_key, SessionRevocations& revocations,
+                       const Clock& clock)
+    : key_(digestBytes(hmacSha256(secret_key, "mcp session"), 32)),
+      revocations_(revocations),
+      clock_(clock) {}
 
 std::string SessionIds::sign(std::string_view body, std::string_view owner) const {
     std::string text(body);
@@ -65,8 +68,7 @@ std::optional<SessionFacts> SessionIds::check(std::string_view id, std::string_v
     if (clock_.wall() > fromUnixMillis(static_cast<std::int64_t>(issued)) + kMaxAge) {
         return std::nullopt;
     }
-    const MutexLock lock(mutex_);
-    if (revoked_.contains(id)) return std::nullopt;
+    if (revocations_.contains(id)) return std::nullopt;
     SessionFacts facts{kLegacyVersions[place], Json::object()};
     for (std::size_t i = 0; i < kCapabilities.size(); ++i) {
         if ((static_cast<unsigned char>(body[2]) >> i & 1U) != 0) {
@@ -74,16 +76,6 @@ std::optional<SessionFacts> SessionIds::check(std::string_view id, std::string_v
         }
     }
     return facts;
-}
-
-void SessionIds::revoke(const std::string& id) {
-    const MutexLock lock(mutex_);
-    if (!revoked_.insert(id).second) return;
-    order_.push_back(id);
-    if (order_.size() > kMaxRevoked) {
-        revoked_.erase(order_.front());
-        order_.pop_front();
-    }
 }
 
 }  // namespace hearth::mcp

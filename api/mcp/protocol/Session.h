@@ -1,16 +1,13 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
-#include <deque>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 
 #include "api/mcp/protocol/JsonRpc.h"
+#include "api/mcp/protocol/SessionRevocations.h"
 #include "base/Clock.h"
-#include "base/Mutex.h"
 
 namespace hearth::mcp {
 
@@ -24,12 +21,10 @@ struct SessionFacts {
 /// capabilities of the client, time of issue and random bits, signed with the server's key and
 /// bound to an owner (a text that differs for each principal). Any server with the same key accepts
 /// them, so clients survive restarts. Thread-safe.
-///
-/// Only the last kMaxRevoked ended sessions are remembered, in memory. After a restart an ended
-/// session would be accepted again; a session grants no rights, so this is harmless.
 class SessionIds {
 public:
-    SessionIds(std::string_view secret_key, const Clock& clock);
+    /// `revocations` must outlive it.
+    SessionIds(std::string_view secret_key, SessionRevocations& revocations, const Clock& clock);
 
     /// A new id for a legacy protocol version, visible ASCII.
     std::string issue(std::string_view owner, std::string_view protocol_version,
@@ -37,20 +32,17 @@ public:
     /// The facts of a good id; nullopt if it is malformed, another owner's, older than kMaxAge or
     /// ended.
     std::optional<SessionFacts> check(std::string_view id, std::string_view owner) const;
-    /// Ends a session that check() accepts.
-    void revoke(const std::string& id);
+    /// Ends a session that check() accepts, as SessionRevocations::add().
+    void revoke(const std::string& id) { revocations_.add(id); }
 
-    static constexpr std::size_t kMaxRevoked = 10'000;
     static constexpr std::chrono::hours kMaxAge{24 * 90};
 
 private:
     std::string sign(std::string_view body, std::string_view owner) const;
 
     const std::string key_;
+    SessionRevocations& revocations_;
     const Clock& clock_;
-    mutable Mutex mutex_;
-    std::set<std::string, std::less<>> revoked_ HEARTH_GUARDED_BY(mutex_);
-    std::deque<std::string> order_ HEARTH_GUARDED_BY(mutex_);  ///< revoked_'s ids, oldest first
 };
 
 }  // namespace hearth::mcp

@@ -31,13 +31,11 @@ Json ulimit(const char* name, std::uint64_t soft, std::uint64_t hard) {
 }
 
 Json ulimits(const SandboxSpec& spec, const ContainerPlaces& places) {
-    const std::uint64_t workspace = spec.limits.workspace_bytes;
     // A GPU's driver locks the memory that it exchanges with the device.
     const std::uint64_t locked = spec.gpus.empty() ? 65'536 : spec.limits.memory_bytes;
     return Json::array({ulimit("nofile", kOpenFiles, places.open_files), ulimit("core", 0, 0),
-                        ulimit("fsize", workspace, workspace), ulimit("memlock", locked, locked),
-                        ulimit("msgqueue", 65'536, 65'536), ulimit("sigpending", 256, 256),
-                        ulimit("stack", 8 * kMiB, 16 * kMiB)});
+                        ulimit("memlock", locked, locked), ulimit("msgqueue", 65'536, 65'536),
+                        ulimit("sigpending", 256, 256), ulimit("stack", 8 * kMiB, 16 * kMiB)});
 }
 
 Json mount(const std::string& source, const char* target) {

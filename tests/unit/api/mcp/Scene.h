@@ -9,6 +9,7 @@
 #include "api/mcp/http/McpEndpoints.h"
 #include "api/mcp/protocol/Era.h"
 #include "tests/support/FakeHttp.h"
+#include "tests/support/FakeRevocations.h"
 #include "tests/support/FakeServices.h"
 
 namespace hearth::mcp {
@@ -60,12 +61,13 @@ struct Scene {
     auth::WorkerShares shares{8};
     SystemClock rate_clock;
     auth::RateLimits limits{0, 0, rate_clock};
+    test::FakeRevocations revocations;
     McpEndpoints surface;
     Headers headers{{"Content-Type", "application/json; charset=utf-8"},
                     {"Accept", "application/json, text/event-stream"}};
 
     explicit Scene(std::chrono::milliseconds inline_wait = std::chrono::milliseconds(0))
-        : surface(house.services, authenticator, shares, limits,
+        : surface(house.services, authenticator, shares, limits, revocations,
                   McpOptions{inline_wait, 4U << 20U, kCallsOfTenant}) {
         surface.mount("", nativeCatalog(house.services));
     }

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace hearth::mcp {
+
+/// The MCP sessions that their clients have ended, by id. Thread-safe.
+class SessionRevocations {
+public:
+    virtual ~SessionRevocations() = default;
+    virtual bool contains(std::string_view session) const = 0;
+    /// The revocation is on disk when it returns. Throws Error(DiskFull) and Error(Unavailable);
+    /// the session is then still valid.
+    virtual void add(const std::string& session) = 0;
+};
+
+}  // namespace hearth::mcp
