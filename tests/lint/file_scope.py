@@ -1,7 +1,7 @@
 """Names of file scope: file_scope.py FILES, a file with the files that git knows, one a line.
 
 Files are compiled together (HEARTH_UNITS in CMakeLists.txt), so a name in the anonymous namespace of one is seen by those after it. Two files of a wing
-with one name do not compile as soon as they fall into one unit. Where a header declares another function of that name in the same namespace or in one
+or of a unit program with one name do not compile as soon as they fall into one unit. Where a header declares another function of that name in the same namespace or in one
 around it, the files after it call the wrong one, without a word from the compiler. Names are read by ctags (universal-ctags)."""
 
 import collections
@@ -34,10 +34,17 @@ def of_file_scope(paths):
             yield tag, around
 
 
+def unit_programs():
+    """Returns a pattern of the files of each unit program. One that leaves rooms out comes after the program that has them."""
+    with open("tests/CMakeLists.txt", encoding="utf-8") as file:
+        programs = re.findall(r"^hearth_unit\(\w+ ROOMS (.*?)( WITHOUT [^)]*?)?(?: LINK [^)]*)?\)$", file.read(), re.MULTILINE | re.DOTALL)
+    return [f"^tests/unit/({'|'.join(rooms.split())})/" for rooms, _ in sorted(programs, key=lambda program: bool(program[1]))]
+
+
 def wings():
     with open("CMakeLists.txt", encoding="utf-8") as file:
         listed = re.search(r"^set\(WINGS(.*?)\)\n\n", file.read(), re.MULTILINE | re.DOTALL)
-    return [*TOGETHER, *re.findall(r'"(.*?)"', listed[1])]
+    return [*TOGETHER, *unit_programs(), *re.findall(r'"(.*?)"', listed[1])]
 
 
 def main():
@@ -59,7 +66,7 @@ def main():
         key = (wing, *around, tag["name"], tag["kind"], tag.get("signature") if tag["kind"] == "function" else "")
         other = once.setdefault(key, tag)
         if other["path"] != tag["path"]:
-            found.append(f"{place}: '{tag['name']}' is in {other['path']}:{other['line']} of the same wing, too; give it another name, or put it once into a header")
+            found.append(f"{place}: '{tag['name']}' is in {other['path']}:{other['line']} of the same wing or unit program, too; give it another name, or put it once into a header")
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

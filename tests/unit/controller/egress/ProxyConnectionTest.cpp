@@ -60,8 +60,8 @@ struct Inside {
 };
 
 /// A mirror of an index that has one wheel, without its size.
-struct Mirrored {
-    explicit Mirrored(std::string bytes, std::string served = {})
+struct WheelMirror {
+    explicit WheelMirror(std::string bytes, std::string served = {})
         : content(std::move(bytes)), index([this, served](int fd) {
               const std::string head = receiveUntil(fd, "\r\n\r\n");
               const bool file = head.find(" /files/") != std::string::npos;
@@ -89,7 +89,7 @@ struct Mirrored {
                        "http://127.0.0.1:3128", *fetcher, *cache, clock);
         inside.facts.mirror = &*mirror;
     }
-    ~Mirrored() { std::filesystem::remove_all(folder); }
+    ~WheelMirror() { std::filesystem::remove_all(folder); }
     std::string ask(const std::string& method, const std::string& fields) {
         return inside.ask(method + " /pypi/files/foo/foo-1.0-py3-none-any.whl HTTP/1.1\r\n" +
                           "Host: 127.0.0.1\r\n" + fields + "\r\n");
@@ -193,7 +193,7 @@ TEST_CASE("a mirrored file is served in parts, and fetched once for all of them"
           "[unit][broker]") {
     std::string content(300'000, 'x');
     content.replace(0, 5, "begin").replace(299'995, 5, "1 end");
-    Mirrored mirrored(content);
+    WheelMirror mirrored(content);
     const std::string all = "Content-Length: 300000\r\n";
     CHECK(mirrored.ask("HEAD", "") == mirrored.head("200 OK", all));
     CHECK(mirrored.asked == "GET page\nHEAD file\n");
@@ -222,7 +222,7 @@ TEST_CASE("a mirrored file is served in parts, and fetched once for all of them"
 TEST_CASE("no part of a mirrored file is whole before all of the file is verified",
           "[unit][broker]") {
     const std::string content(300'000, 'x');
-    Mirrored mirrored(content, std::string(299'999, 'x') + "y");
+    WheelMirror mirrored(content, std::string(299'999, 'x') + "y");
     const std::string answer = mirrored.ask("GET", "Range: bytes=0-99999\r\n");
     CHECK(answer.find("xxxx") == std::string::npos);
     CHECK(mirrored.inside.latest().decision == "hash_mismatch");

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::uint64_t kMost = 1'000'000;
 
-struct Watched : Filled {
-    Watched() : Filled(4) {}
+struct FilesWatch : Filled {
+    FilesWatch() : Filled(4) {}
 
     WorkspaceView open(const Principal& who) {
         return house.workspaces.create(who, House::request());
@@ -35,7 +35,7 @@ struct Watched : Filled {
 }  // namespace
 
 TEST_CASE("below half of the machine's open files nobody is ended", "[unit][controller]") {
-    Watched w;
+    FilesWatch w;
     const WorkspaceView view = w.open(w.house.who);
     CHECK(w.house.files.look().again == 500ms);
     w.hold(view, kMost / 2 - 1);
@@ -45,7 +45,7 @@ TEST_CASE("below half of the machine's open files nobody is ended", "[unit][cont
 
 TEST_CASE("the tenant that holds the most open files loses its largest workspace, one at a time",
           "[unit][controller]") {
-    Watched w;
+    FilesWatch w;
     const WorkspaceView small = w.open(w.house.who);
     const WorkspaceView large = w.open(w.house.who);
     const WorkspaceView single = w.open(w.other());
@@ -75,7 +75,7 @@ TEST_CASE("the tenant that holds the most open files loses its largest workspace
 }
 
 TEST_CASE("files that no tenant's sandboxes hold end nothing", "[unit][controller]") {
-    Watched w;
+    FilesWatch w;
     const WorkspaceView view = w.open(w.house.who);
     w.hold(view, kMost / 8 - 1);
     w.runtime.holdFiles("sb_of_somebody_else", kMost / 2, kMost);

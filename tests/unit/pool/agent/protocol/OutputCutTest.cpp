@@ -9,26 +9,26 @@ using hearth::agent::OutputLog;
 
 namespace {
 
-struct Seen {
+struct Parts {
     std::string head;
     std::string tail;
     std::uint64_t gap = 0;
 };
 
 /// The output on both sides of the gap.
-Seen seenOf(const OutputLog& log, std::size_t piece = 1'000'000) {
+Parts partsOf(const OutputLog& log, std::size_t piece = 1'000'000) {
     const OutputCut cut(log);
-    Seen seen;
+    Parts parts;
     for (std::uint64_t at = 0;;) {
         const OutputLog::Chunk chunk = cut.read(at, piece);
         if (chunk.bytes.empty()) break;
-        seen.gap += chunk.offset - at;
-        (seen.gap == 0 ? seen.head : seen.tail) += chunk.bytes;
+        parts.gap += chunk.offset - at;
+        (parts.gap == 0 ? parts.head : parts.tail) += chunk.bytes;
         at = chunk.offset + chunk.bytes.size();
     }
-    CHECK(cut.dropped(UINT64_MAX) == seen.gap);
-    CHECK(seen.head.size() + seen.gap + seen.tail.size() == log.total());
-    return seen;
+    CHECK(cut.dropped(UINT64_MAX) == parts.gap);
+    CHECK(parts.head.size() + parts.gap + parts.tail.size() == log.total());
+    return parts;
 }
 
 /// All that a reader gets who has read up to `from`.
@@ -42,32 +42,32 @@ std::string restOf(const OutputLog& log, std::uint64_t from) {
     }
 }
 
-Seen cutOf(std::size_t limit, const std::string& bytes) {
+Parts cutOf(std::size_t limit, const std::string& bytes) {
     OutputLog log(limit);
     log.append(Channel::Stdout, bytes);
-    const Seen seen = seenOf(log);
-    const Seen small = seenOf(log, 3);
-    CHECK(small.head == seen.head);
-    CHECK(small.tail == seen.tail);
-    return seen;
+    const Parts parts = partsOf(log);
+    const Parts small = partsOf(log, 3);
+    CHECK(small.head == parts.head);
+    CHECK(small.tail == parts.tail);
+    return parts;
 }
 
 }  // namespace
 
 TEST_CASE("output that is kept whole is not cut", "[unit][agent]") {
-    const Seen seen = cutOf(20, "one\ntwo\nthree");
-    CHECK(seen.head == "one\ntwo\nthree");
-    CHECK(seen.gap == 0);
+    const Parts parts = cutOf(20, "one\ntwo\nthree");
+    CHECK(parts.head == "one\ntwo\nthree");
+    CHECK(parts.gap == 0);
     CHECK(cutOf(20, "").gap == 0);
 }
 
 TEST_CASE("head and tail are cut between lines", "[unit][agent]") {
     std::string lines;
     for (int i = 0; i < 400; ++i) lines += std::to_string(1000 + i) + "\n";
-    const Seen seen = cutOf(104, lines);
-    CHECK(seen.head == lines.substr(0, 50));
-    CHECK(seen.tail == lines.substr(lines.size() - 50));
-    CHECK(seen.gap == 1'900);
+    const Parts parts = cutOf(104, lines);
+    CHECK(parts.head == lines.substr(0, 50));
+    CHECK(parts.tail == lines.substr(lines.size() - 50));
+    CHECK(parts.gap == 1'900);
 }
 
 TEST_CASE("a long line is cut between two characters and outside of a control sequence",
@@ -75,9 +75,9 @@ TEST_CASE("a long line is cut between two characters and outside of a control se
     std::string text;
     while (text.size() < 30'000) text += "\xE6\xA8\x99";  // three bytes
     for (const std::size_t half : {10'000U, 10'001U, 10'002U}) {
-        const Seen seen = cutOf(2 * half, text);
-        CHECK(seen.head == text.substr(0, half / 3 * 3));
-        CHECK(seen.tail == text.substr(text.size() - half / 3 * 3));
+        const Parts parts = cutOf(2 * half, text);
+        CHECK(parts.head == text.substr(0, half / 3 * 3));
+        CHECK(parts.tail == text.substr(text.size() - half / 3 * 3));
     }
     CHECK(cutOf(20, "12345\x1b[31m" + std::string(40, 'x')).head == "12345\x1b[31m");
     CHECK(cutOf(20, "123456\x1b[31m" + std::string(40, 'x')).head == "123456");
@@ -90,9 +90,9 @@ TEST_CASE("each channel is cut where its own line ends", "[unit][agent]") {
     log.append(Channel::Stdout, "a line\nand");
     log.append(Channel::Stderr, "warning: a long story");
     log.append(Channel::Stdout, std::string(30, '.') + "\nlast line\nend\n");
-    const Seen seen = seenOf(log);
-    CHECK(seen.head == "a line\nandwarning: a");
-    CHECK(seen.tail == "last line\nend\n");
+    const Parts parts = partsOf(log);
+    CHECK(parts.head == "a line\nandwarning: a");
+    CHECK(parts.tail == "last line\nend\n");
 }
 
 TEST_CASE("a reader that keeps up loses nothing by the cut", "[unit][agent]") {
