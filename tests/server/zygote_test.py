@@ -11,7 +11,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Server, main, pool_yaml  # noqa: E402
 
-IMPORTS = {"python": "[json, numpy]", "pandas": "[pandas, concurrent.futures.thread]"}
+IMPORTS = {"python": "[json, numpy, rlcompleter]", "pandas": "[pandas, concurrent.futures.thread]"}
 CHANNEL = "900"  # carries results and the end: out of the way, closed on exec
 # Each is run as `code` and as a file by `python3`; what they print and how they end must be the same.
 SNIPPETS = [
@@ -318,6 +318,19 @@ for each in given:
 """
 
 
+def main_kept_ahead(s):
+    """a module imported ahead that keeps __main__, as rlcompleter and dill do, has the program's in a run and in a context"""
+    w = s.open_workspace(pool="python")["id"]
+    look = "import rlcompleter, sys\nx = 5\nprint(rlcompleter.__main__ is sys.modules['__main__'], rlcompleter.__main__.x, sorted(vars(rlcompleter.__main__)))"
+    expected = plain(s, w, look)["stdout"]
+    assert expected.startswith("True 5 "), expected
+    for _ in range(2):
+        assert fresh(s, w, look)["stdout"] == expected
+    context = s.post(f"/v1/workspaces/{w}/contexts", {"language": "python"}).json["id"]
+    assert run_code(s, w, "y = 1\n" + look.replace(", sorted(vars(rlcompleter.__main__))", ""), context=context)["stdout"] == "True 5\n"
+    assert run_code(s, w, "print(rlcompleter.__main__.y)", context=context)["stdout"] == "1\n"
+
+
 def variables_set_ahead(s):
     """what a module imported ahead sets, changes and removes in the environment is so in each run, as in one that imports it itself"""
     w = s.open_workspace(pool="python")["id"]
@@ -477,7 +490,7 @@ def forked_interpreters():
     """code in forked interpreters: as python3 FILE does it, or cold and said so; nothing stays; a lost zygote costs no run; the deadline reaches all; other languages"""
     with Server(warm_python(), ready_within=300) as s:  # one for all: its image takes longer to unpack than they run
         for part in (same_as_an_interpreter, state_of_an_interpreter, ends, forks_in_a_context, random_numbers, variables_read_ahead,
-                     variables_set_ahead, descriptors, nothing_stays, zygote_lost, deadline, other_languages):
+                     variables_set_ahead, main_kept_ahead, descriptors, nothing_stays, zygote_lost, deadline, other_languages):
             part(s)
 
 

@@ -20,6 +20,7 @@ from builtins import compile, eval, exec
 import _ast
 from _json import encode_basestring_ascii
 from _thread import get_ident
+from _weakref import ref
 
 import hearth_frames
 
@@ -484,9 +485,28 @@ def run(source, module, cells=None):
     return ended_by
 
 
+def main_ahead():
+    """The module that was __main__ while others were imported ahead, if somebody keeps it."""
+
+
+def set_main_aside():
+    """Puts a module in the driver's place: what is imported from now on may keep __main__ for the program's, as dill does."""
+    global main_ahead
+    module = type(sys)("__main__")
+    module.__file__ = sys.modules["__main__"].__file__
+    module.__builtins__ = builtins
+    sys.modules["__main__"] = module
+    main_ahead = ref(module)  # one that nobody keeps must end as an interpreter's does
+
+
 def main_module(source):
     """A new __main__: of a file as the interpreter makes it, or of a notebook."""
-    module = type(sys)("__main__")
+    module = main_ahead()
+    if module is None:
+        module = type(sys)("__main__")
+    else:
+        vars(module).clear()
+        module.__init__("__main__")
     if source.path is not None:
         module.__loader__ = sys.modules["_frozen_importlib_external"].SourceFileLoader("__main__", source.path)
         module.__annotations__ = {}

@@ -256,6 +256,7 @@ def main():
     program.set_up()
     zygote = Zygote(generators)
     before = interpreter.imported_packages()  # by what each interpreter reads at its start
+    program.set_main_aside()
     zygote.prepare(modules)
     program.forget({name for name in sys.modules if not name.startswith("hearth_")})
     interpreter.ahead = interpreter.could_shadow(PLAIN)
