@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import stat
 import struct
 import subprocess
@@ -105,7 +106,6 @@ def make_root(tree, root, workspace):
 
 
 def raise_loopback():
-    import socket
     with socket.socket() as any_socket:
         asked = fcntl.ioctl(any_socket, SIOCGIFFLAGS, struct.pack("16sh14x", b"lo", 0))
         flags = struct.unpack("16sh14x", asked)[1] | IFF_UP
@@ -186,6 +186,7 @@ def main():
     tree, root, environment, workspace = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     make_root(tree, root, workspace)
+    socket.sethostname("localhost")  # a name that the image knows, as a sandbox's is; this machine's it does not
     raise_loopback()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for line in sys.stdin:
