@@ -3,6 +3,7 @@ workspace, without Hearth. Both must print what the row says."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -110,11 +111,11 @@ class Row:
         told = self.packages(install=self.row["pins"], timeoutSeconds=1800)
         if told["status"] == "running":
             wait_for("the packages", lambda: self.server.get(f"/v1/executions/{told['executionId']}").json["status"] != "running", 1800)
-            names = self.packages(list=True)["packages"]
-            bare = [pin.replace("@", "==")[1:] if pin.startswith("@") else pin.replace("@", "==") for pin in self.row["pins"]]
-            missing = [pin for pin in bare if pin.split("[")[0].split("==")[0].lower().replace("_", "-") not in {name.lower().lstrip("@") for name in names}]
-            output = self.server.get(f"/v1/executions/{told['executionId']}").json["stderr"].strip().splitlines() or ["?"]
-            return f"{missing[0]} is not installed: {output[-1][:200]}" if missing else None
+            output = self.server.get(f"/v1/executions/{told['executionId']}").json["stderr"]
+            names = [pin.rpartition("@")[0] if self.manager == "npm" else re.split(r"\[|==", pin)[0] for pin in self.row["pins"]]
+            failed = [each for each in self.packages(check=names)["packages"].values() if each["state"] != "installed"]
+            full = re.search(r"No space left on device|ENOSPC", output)
+            return ("the workspace's disk is full" if full else (output.strip().splitlines() or ["?"])[-1][:200]) if failed else None
         failed = [each["error"] for each in told["packages"].values() if each["state"] != "installed"]
         return None if told["status"] == "done" and not failed else (told.get("error") or (failed or ["?"])[0] or "?").splitlines()[0][:200]
 

@@ -10,6 +10,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import stat
 import struct
 import subprocess
@@ -110,7 +111,6 @@ def make_root(tree, root, workspace):
 
 
 def raise_loopback():
-    import socket
     with socket.socket() as any_socket:
         asked = fcntl.ioctl(any_socket, SIOCGIFFLAGS, struct.pack("16sh14x", b"lo", 0))
         flags = struct.unpack("16sh14x", asked)[1] | IFF_UP
@@ -198,6 +198,7 @@ def main():
     workspace = settings["workspace"]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     make_root(tree, root, workspace)
+    socket.sethostname("localhost")  # a name that the image knows, as a sandbox's is; this machine's it does not
     raise_loopback()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for line in sys.stdin:

