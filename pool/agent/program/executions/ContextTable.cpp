@@ -169,6 +169,8 @@ bool Context::interrupt() {
 void Context::tick(std::int64_t now_ns) {
     if (now_ns < again_ns_) return;
     again_ns_ = --again_ > 0 ? now_ns + kInterruptAgainNs : INT64_MAX;
+    // The piece may have just ended: the signal would reach the next one.
+    if (channel_ && channel_->isOpen()) channel_->read();
     if (current_ != nullptr && pid_ > 0) kill(pid_, SIGINT);
 }
 
