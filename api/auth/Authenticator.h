@@ -35,6 +35,8 @@ public:
     controller::Principal authenticate(api::Request& request) const;
     /// Also accepts the token of one workspace: Principal::workspace must then be enforced.
     controller::Principal authenticateAny(api::Request& request) const;
+    /// True if no caller is served without a token.
+    bool needsToken() const { return !tokens_.open() || hasIssuers(); }
 
 private:
     controller::Principal bearer(api::Request& request, std::string_view token) const;

@@ -35,10 +35,10 @@ api::Response textResponse(const std::string& text, const char* type) {
 }
 
 /// The pages that describe the API, made from the whole table, including their own entries.
-Operations pages(const std::string& open_api, const std::string& docs) {
+Operations pages(const RestHandler& rest, const std::string& docs) {
     Operations all;
     Operation document = page("/openapi.json", "getOpenApi", "This document", "application/json");
-    document.handle = [&open_api](Call&) { return textResponse(open_api, "application/json"); };
+    document.handle = [&rest](Call&) { return textResponse(rest.openApi(), "application/json"); };
     all.push_back(std::move(document));
 
     Operation readable = page("/docs", "getDocs", "This document as a page", "text/html");
@@ -69,7 +69,9 @@ Operations pages(const std::string& open_api, const std::string& docs) {
 RestHandler::RestHandler(const controller::Services& services,
                          const auth::Authenticator& authenticator, const auth::WorkerShares& shares,
                          const auth::RateLimits& limits)
-    : gate_(services, authenticator, shares, limits), claims_(services.clock) {
+    : authenticator_(authenticator),
+      gate_(services, authenticator, shares, limits),
+      claims_(services.clock) {
     append(operations_, workspaceOperations(services));
     append(operations_, executionOperations(services, answers_, claims_));
     append(operations_, runningOperations(services));
@@ -85,11 +87,12 @@ RestHandler::RestHandler(const controller::Services& services,
     append(operations_, usageOperations(services));
     append(operations_, logOperations(services));
     append(operations_, systemOperations(services));
-    append(operations_, pages(open_api_, docs_));
+    append(operations_, pages(*this, docs_));
 
-    const Json document = openApiDocument(operations_);
-    open_api_ = dumpJson(document);
+    Json document = openApiDocument(operations_);
+    open_api_with_tokens_ = dumpJson(document);
     docs_ = docsPage(document);
+    open_api_ = dumpJson(withoutCredentials(std::move(document)));
     for (const Operation& operation : operations_) {
         router_.add(operation.method, operation.pattern,
                     [this, &operation](api::Request& request, const api::RouteParams& path) {

@@ -24,15 +24,19 @@ public:
     api::Response handle(api::Request& request) override;
 
     const Operations& operations() const { return operations_; }
-    /// The body of /openapi.json.
-    const std::string& openApi() const { return open_api_; }
+    /// The body of /openapi.json. It changes when the first token is made.
+    const std::string& openApi() const {
+        return authenticator_.needsToken() ? open_api_with_tokens_ : open_api_;
+    }
 
 private:
+    const auth::Authenticator& authenticator_;
     Gate gate_;
     StreamedJson answers_;
     ClaimStreams claims_;
     Operations operations_;  ///< before router_, whose handlers point into it
     std::string open_api_;
+    std::string open_api_with_tokens_;
     std::string docs_;
     api::Router router_;
 };

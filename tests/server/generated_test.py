@@ -6,6 +6,7 @@ of generators.txt and generated/package-lock.json."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -103,7 +104,7 @@ JAVA_FLOW = '''
 import json, os
 import hearth_client as h
 
-with h.ApiClient(h.Configuration(host=os.environ["HEARTH_URL"])) as client:
+with h.ApiClient(h.Configuration(host=os.environ["HEARTH_URL"], access_token=os.environ["HEARTH_TOKEN"])) as client:
     workspaces, executions, files, pools = (api(client) for api in (h.WorkspacesApi, h.ExecutionsApi, h.FilesApi, h.PoolsApi))
     w = workspaces.create_workspace(workspace_request=h.WorkspaceRequest(files=[h.InlineFile(path="a.txt", text="hello")]))
     assert isinstance(w, h.Workspace) and w.limits.pids > 0, w
@@ -149,10 +150,15 @@ def run(folder, *command, said=""):
 
 
 class Generated:
-    """A server, and a folder with its document."""
+    """A server, with or without tokens, and a folder with its document."""
+
+    def __init__(self, guarded=False):
+        self.guarded = guarded
 
     def __enter__(self):
         self.server = Server(pools=pool_yaml(warm=1)).__enter__()
+        if self.guarded:
+            self.server.token = self.server.post("/v1/tokens", {"name": "root", "role": "admin"}).json["token"]
         self.folder = tempfile.mkdtemp(prefix="hearth-generated-")
         with open(os.path.join(self.folder, "openapi.json"), "wb") as file:
             file.write(self.server.get("/openapi.json").body)
@@ -173,12 +179,23 @@ class Generated:
     def script(self, text, said=""):
         with open(os.path.join(self.folder, "flow.py"), "w", encoding="utf-8") as file:
             file.write(text)
-        os.environ["HEARTH_URL"] = self.server.url
+        os.environ.update(HEARTH_URL=self.server.url, HEARTH_TOKEN=self.server.token or "")
         run(self.folder, PYTHON, "flow.py", said=said)
 
 
+def asking_for_a_token(api):
+    """Names the modules of openapi-python-client's operations that take a client with a token only."""
+    found = set()
+    for folder, _, files in os.walk(api):
+        for name in files:
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                if re.search(r"client: AuthenticatedClient\b(?! \|)", file.read()):
+                    found.add(name)
+    return found
+
+
 def client():
-    """openapi-python-client makes a client that leaves nothing out, and it does what the README does"""
+    """openapi-python-client makes a client that leaves nothing out and asks for no token where the server asks for none"""
     with Generated() as made:
         told = run(made.folder, os.path.join(TOOLS, "bin", "openapi-python-client"), "generate", "--path", "openapi.json", "--meta", "none",
                    "--output-path", "hearth_client")
@@ -188,8 +205,22 @@ def client():
         api = os.path.join(made.folder, "hearth_client", "api")
         modules = [name for _, _, files in os.walk(api) for name in files if name != "__init__.py" and name.endswith(".py")]
         assert len(modules) == operations, (len(modules), operations)
+        assert asking_for_a_token(api) == set()
         made.script(IMPORTS)
         made.script(FLOW)
+
+
+def guarded_client():
+    """the client that openapi-python-client makes from a server with tokens asks for one, but not to read a link or a document"""
+    with Generated(guarded=True) as made:
+        run(made.folder, os.path.join(TOOLS, "bin", "openapi-python-client"), "generate", "--path", "openapi.json", "--meta", "none",
+            "--output-path", "hearth_client")
+        api = os.path.join(made.folder, "hearth_client", "api")
+        modules = {name for _, _, files in os.walk(api) for name in files if name != "__init__.py" and name.endswith(".py")}
+        free = {"get_open_api.py", "get_docs.py", "get_root.py", "follow_link.py", "head_link.py"}
+        assert asking_for_a_token(api) == modules - free, asking_for_a_token(api) ^ (modules - free)
+        made.script(IMPORTS)
+        made.script(FLOW.replace("client = Client(", 'client = AuthenticatedClient(token=os.environ["HEARTH_TOKEN"], '))
 
 
 def models():
@@ -205,8 +236,8 @@ def models():
 
 
 def another_client():
-    """the Python client that openapi-generator makes has every operation, and it does what the README does"""
-    with Generated() as made:
+    """the Python client that openapi-generator makes has every operation, and does what the README does with the token that it was given"""
+    with Generated(guarded=True) as made:
         told = run(made.folder, os.path.join(TOOLS, "bin", "openapi-generator-cli"), "generate", "-i", "openapi.json", "-g", "python",
                    "-o", "client", "--additional-properties=packageName=hearth_client", "--global-property=apiTests=false,modelTests=false")
         assert "ERROR" not in told and "Unable to" not in told, told
@@ -224,7 +255,7 @@ def another_client():
 
 def go():
     """the client for Go that openapi-generator makes compiles"""
-    with Generated() as made:
+    with Generated(guarded=True) as made:
         run(made.folder, os.path.join(TOOLS, "bin", "openapi-generator-cli"), "generate", "-i", "openapi.json", "-g", "go", "-o", "client",
             "--additional-properties=packageName=hearth,withGoMod=true", "--global-property=apiTests=false,modelTests=false")
         folder = os.path.join(made.folder, "client")
@@ -249,7 +280,7 @@ def typescript():
         run(made.folder, "node", os.path.join("out", "flow.js"))
 
 
-TESTS = [client, models, another_client, typescript]
+TESTS = [client, guarded_client, models, another_client, typescript]
 if shutil.which("go"):
     TESTS.append(go)
 for each in TESTS:

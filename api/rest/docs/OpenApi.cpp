@@ -14,6 +14,7 @@ namespace hearth::rest {
 namespace {
 
 constexpr const char* kProblemMedia = "application/problem+json";
+constexpr const char* kBearer = "bearer";
 
 /// "/files/{path...}" is "/files/{path}" in OpenAPI, which cannot express the rest of a path.
 std::string openApiPath(std::string pattern) {
@@ -29,7 +30,7 @@ struct PathParameter {
 };
 
 PathParameter pathParameter(const std::string& name) {
-    static const std::map<std::string, PathParameter> kParameters = {
+    static const std::map<std::string, PathParameter> parameters = {
         {"workspace", {kExampleWorkspace}},
         {"execution", {kExampleExecution}},
         {"context", {kExampleContext}},
@@ -40,8 +41,8 @@ PathParameter pathParameter(const std::string& name) {
         {"uuid", {"GPU-0f3c2a9e-1111-2222-3333-444455556666", 64}},
         {"path", {"out/plot.png", kPath.longest}},
         {"name", {"plot.png", kPath.longest}}};
-    const auto at = kParameters.find(name);
-    return at == kParameters.end() ? PathParameter{} : at->second;
+    const auto at = parameters.find(name);
+    return at == parameters.end() ? PathParameter{} : at->second;
 }
 
 Json pathParameters(const std::string& pattern) {
@@ -225,7 +226,7 @@ Json operationJson(const Operation& operation, Json& components) {
     addAnswers(operation, responses, components);
     addProblems(operation, responses);
     out["responses"] = std::move(responses);
-    if (operation.open) out["security"] = Json::array();
+    if (!operation.open) out["security"] = Json::array({Json{{kBearer, Json::array()}}});
     return out;
 }
 
@@ -258,12 +259,19 @@ Json openApiDocument(const Operations& operations) {
          "(Streamable HTTP) or GET /sse, with the same token; hearth mcp-config writes the entry "
          "for a client. GET / names the other entry points."}};
     document["servers"] = Json::array({Json{{"url", "/"}}});
-    document["security"] = Json::array({Json{{"bearer", Json::array()}}});
     document["tags"] = std::move(tags);
     document["paths"] = std::move(paths);
     document["components"] = {
         {"schemas", std::move(components)},
-        {"securitySchemes", {{"bearer", {{"type", "http"}, {"scheme", "bearer"}}}}}};
+        {"securitySchemes", {{kBearer, {{"type", "http"}, {"scheme", "bearer"}}}}}};
+    return document;
+}
+
+Json withoutCredentials(Json document) {
+    for (Json& path : document["paths"]) {
+        for (Json& operation : path) operation.erase("security");
+    }
+    document["components"].erase("securitySchemes");
     return document;
 }
 

@@ -231,6 +231,41 @@ TEST_CASE("the document has every operation that is served and no other", "[unit
     CHECK(total == shown);
 }
 
+TEST_CASE(
+    "the document declares tokens on the operations that need one, once the server asks for them",
+    "[unit][rest]") {
+    House house;
+    const auto document = [&house] {
+        FakeRequest question("GET", "/openapi.json");
+        return parseJson(bodyOf(house.rest.handle(question)));
+    };
+    const Json open = document();
+    CHECK(open.dump().find("\"security") == std::string::npos);
+
+    house.tokens.known["secret"] = {"default", controller::Role::Admin, "tk_1"};
+    const Json guarded = document();
+    CHECK(guarded.at("components").at("securitySchemes") ==
+          Json{{"bearer", {{"type", "http"}, {"scheme", "bearer"}}}});
+    CHECK_FALSE(guarded.contains("security"));
+    std::set<std::string> without;
+    for (const auto& [path, methods] : guarded.at("paths").items()) {
+        for (const auto& [method, shape] : methods.items()) {
+            INFO(method << " " << path);
+            if (!shape.contains("security")) {
+                without.insert(shape.at("operationId").get<std::string>());
+            } else {
+                CHECK(shape.at("security") == Json::array({Json{{"bearer", Json::array()}}}));
+            }
+        }
+    }
+    CHECK(without ==
+          std::set<std::string>{"getOpenApi", "getDocs", "getRoot", "followLink", "headLink"});
+
+    house.tokens.known.clear();
+    house.tokens.had_some = true;  // everybody is refused
+    CHECK(document() == guarded);
+}
+
 TEST_CASE("every reference of the document resolves", "[unit][rest]") {
     House house;
     const Json document = parseJson(house.rest.openApi());

@@ -207,27 +207,20 @@ std::set<std::string> takenBy(House& house, const std::string& workspace) {
     const std::string& key = house.services.secret_key;
     const auth::Authenticator authenticator(house.tokens, key);
     rest::RestHandler handler(house.services, authenticator, house.shares, house.limits);
-    FakeRequest question("GET", "/openapi.json");
-    const Json document = parseJson(bodyOf(house.rest.handle(question)));
     std::set<std::string> taken;
-    for (const auto& [pattern, methods] : document["paths"].items()) {
-        std::string path = pattern;
+    for (const rest::Operation& operation : handler.operations()) {
+        if (operation.open || operation.hidden) continue;
+        std::string path = operation.pattern;
         for (const auto& [name, value] : std::map<std::string, std::string>{
                  {"workspace", kWorkspace}, {"execution", kExecution}, {"context", kContext}}) {
             const std::size_t at = path.find("{" + name + "}");
             if (at != std::string::npos) path.replace(at, name.size() + 2, value);
         }
-        for (const auto& [method, operation] : methods.items()) {
-            if (operation.contains("security") && operation["security"].empty()) continue;
-            std::string verb = method;
-            std::transform(verb.begin(), verb.end(), verb.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-            FakeRequest request(verb, path, "{}");
-            request.json().with("Authorization",
-                                "Bearer " + auth::workspaceToken(key, {"acme", workspace}));
-            if (refusal([&] { handler.handle(request); }) == ErrorCode::Forbidden) continue;
-            taken.insert(operation["operationId"].get<std::string>());
-        }
+        FakeRequest request(operation.method, path, "{}");
+        request.json().with("Authorization",
+                            "Bearer " + auth::workspaceToken(key, {"acme", workspace}));
+        if (refusal([&] { handler.handle(request); }) == ErrorCode::Forbidden) continue;
+        taken.insert(operation.id);
     }
     return taken;
 }
