@@ -115,7 +115,9 @@ class Row:
             names = [pin.rpartition("@")[0] if self.manager == "npm" else re.split(r"\[|==", pin)[0] for pin in self.row["pins"]]
             failed = [each for each in self.packages(check=names)["packages"].values() if each["state"] != "installed"]
             full = re.search(r"No space left on device|ENOSPC", output)
-            return ("the workspace's disk is full" if full else (output.strip().splitlines() or ["?"])[-1][:200]) if failed else None
+            if full:  # what is there in part has its metadata already
+                return "the workspace's disk is full"
+            return (output.strip().splitlines() or ["?"])[-1][:200] if failed else None
         failed = [each["error"] for each in told["packages"].values() if each["state"] != "installed"]
         return None if told["status"] == "done" and not failed else (told.get("error") or (failed or ["?"])[0] or "?").splitlines()[0][:200]
 
