@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# suite: seconds=50
 """Large figures and long output reach every client: a tool result has at most 900 kB as JSON, whatever a run shows."""
 
 import base64

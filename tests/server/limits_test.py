@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# suite: seconds=50
 """`limits` of a claim: the limits that the kernel enforces, the pool that serves it, and values that are refused."""
 
 import json

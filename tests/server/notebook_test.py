@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# suite: seconds=60 sanitizers=no
+# suite: seconds=110 sanitizers=no
 """A notebook of Jupyter, run by nbclient and a real kernel in a sandbox, has the outputs that it has in the same image
 without Hearth."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# suite: seconds=50
 """A Python program in Hearth is what `python3 main.py` makes of it: its file, its frames, its errors, the modules it
 finds. Compared with that command in the same sandbox: in a forked interpreter, in a cold one, as a one shot; and a
 context with what a notebook does."""

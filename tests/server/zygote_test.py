@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# suite: seconds=55
 """Code in a fresh interpreter that was forked ahead, on real sandboxes: it must behave like `python3 FILE`, or say that
 it ran cold."""
 
