@@ -53,7 +53,7 @@ def workspace(server):
 
     def prewarmed():
         return next((each for each in status()["conditions"] if each["type"] == "Prewarmed"), None)
-    wait_for("a warm sandbox with all packages", lambda: status()["ready"] > 0 and prewarmed(), 400)
+    wait_for("a warm sandbox with all packages", lambda: status()["ready"] > 0 and prewarmed(), 600)
     assert prewarmed()["status"] == "True", prewarmed()
     return server.open_workspace(pool="twenty")["id"]
 
