@@ -284,7 +284,7 @@ def tell_ignored(thing, error):
     program.print_error("Exception ignored in: %r\n%s" % (thing, program.interpreters_own(error)))
 
 
-def flush():
+def flush_streams():
     """The exit status of an interpreter that could not write its last output, else 0."""
     status = 0
     for stream in (sys.stdout, sys.stderr):
@@ -293,6 +293,12 @@ def flush():
                 stream.flush()
         except Exception:
             status = 120
+    return status
+
+
+def flush():
+    """Writes what is left, that of C code last, as at an interpreter's exit; the exit status as flush_streams()."""
+    status = flush_streams()
     libc.fflush(None)
     return status
 
@@ -352,7 +358,7 @@ def finalize(handler):
         if error is not None:  # an interrupt ends the wait, not what comes after it
             tell_ignored(threading, error)
     interruptible(handler, atexit._run_exitfuncs)  # which says what goes wrong
-    status = flush()
+    status = flush_streams()
     take_apart()
     return flush() or status
 

@@ -473,6 +473,9 @@ void Execution::finishIfDone() {
 
 void Execution::finish() {
     finished_ = true;
+    held_until_ns_ = INT64_MAX;
+    pumpStreams();
+    // After the answer: an interpreter that is let go competes with it for the processor.
     if (channel_) channel_->close();
     loop_.bury(std::move(channel_));
     scratch_.reset();
@@ -483,7 +486,6 @@ void Execution::finish() {
         if (host_ == nullptr) owner_.drain(std::move((*pipe)->fd));
         wroteOff(*pipe);
     }
-    pumpStreams();
     if (host_ != nullptr) std::exchange(host_, nullptr)->released();
     owner_.finished(*this);
 }
