@@ -8,6 +8,7 @@ namespace {
 
 ExecutionView viewOf(const std::vector<OutputChunk>& chunks) {
     ExecutionView view;
+    view.output_end = chunks.back().offset + chunks.back().bytes.size();
     OutputTexts texts(view);
     for (const OutputChunk& chunk : chunks) texts.add(chunk);
     return view;
@@ -23,9 +24,12 @@ TEST_CASE("a gap in the output is marked on a line of its own", "[unit][controll
     CHECK(viewOf({{5, 1, "b"}}).stdout_bytes == "[… 5 bytes were not kept …]\nb");
 }
 
-TEST_CASE("a channel is marked wherever it may have lost something", "[unit][controller]") {
-    const ExecutionView late = viewOf({{0, 1, "a\n"}, {12, 1, "b\n"}, {14, 2, "error\n"}});
-    CHECK(late.stderr_bytes == "[… 10 bytes were not kept …]\nerror\n");
+TEST_CASE("a channel is marked only where it may have lost something", "[unit][controller]") {
+    const ExecutionView late =
+        viewOf({{0, 1, "a\n"}, {12, 1, "bcdefghijklmnopqr\n"}, {30, 2, "error\n"}});
+    CHECK(late.stderr_bytes == "error\n");
+    const ExecutionView soon = viewOf({{0, 1, "a\n"}, {12, 1, "b\n"}, {14, 2, "error\n"}});
+    CHECK(soon.stderr_bytes == "[… 10 bytes were not kept …]\nerror\n");
     const ExecutionView both = viewOf({{0, 1, "a\n"}, {12, 2, "error\n"}});
     CHECK(both.stdout_bytes == "a\n[… 10 bytes were not kept …]\n");
     CHECK(both.stderr_bytes == "[… 10 bytes were not kept …]\nerror\n");
