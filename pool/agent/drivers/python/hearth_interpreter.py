@@ -151,7 +151,7 @@ def set_environment(entries):
     if entries == known_environment:
         return
     now = os.environb
-    # What an import has read before it set it is as it was known, or the run is cold.
+    # A variable that an import read before it set it has its known value here: with another one the run is cold.
     wanted = set_ahead.union(entry for entry in entries if entry.partition(b"=")[0] not in touched_ahead)
     given = set(map(b"%b=%b".__mod__, now._data.items()))
     for entry in given - wanted:
