@@ -117,6 +117,7 @@ std::string installInside(const std::string& parent, const std::string& agent_pa
     fill(folder, files);
     // The mount points for other folders: nothing can be made in a read-only mount.
     makeFolder(folder + "/layer");
+    makeFolder(folder + "/layer/site-packages");  // kLayerPlace
     makeFolder(folder + "/run");
     if (identity == seccomp::AgentIdentity::Tenant) makeFolder(folder + "/start");
     syncFileSystemOf(folder);

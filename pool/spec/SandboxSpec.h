@@ -37,8 +37,9 @@ struct LimitInUse {
     bool operator==(const LimitInUse&) const = default;
 };
 
-/// The path of a sandbox's layer, which it shares read-only with others that have the same.
-inline constexpr const char* kLayerPlace = "/.hearth/layer";
+/// The path of a sandbox's layer, which it shares read-only with others that have the same. Some
+/// libraries (dill) take a module for the program's own code unless site-packages is in its path.
+inline constexpr const char* kLayerPlace = "/.hearth/layer/site-packages";
 
 /// Everything a runtime needs to make one sandbox; independent of the kind of runtime.
 struct SandboxSpec {

@@ -49,7 +49,7 @@ def packages_of_pools():
             layer_test.installed(s, "q")
             workspace = s.open_workspace(pool="p")["id"]
             assert layer_test.code(s, workspace, layer_test.SHOW)["stdout"].split() == ["1.0", "2.5"]
-            tried = s.run(workspace, "touch /.hearth/layer/x; rm -rf /.hearth/layer/*; ls /.hearth/layer/.. ; grep -c sha256- /proc/self/mountinfo")
+            tried = s.run(workspace, "cd /.hearth/layer/site-packages; touch x; rm -rf ./*; ls ../.. ; grep -c sha256- /proc/self/mountinfo")
             assert tried["stderr"].count("Read-only file system") >= 2, tried
             assert tried["stdout"].splitlines()[-1] == "1", tried
             assert layer_test.code(s, workspace, layer_test.SHOW, env={"PYTHONHASHSEED": "1"})["stdout"].split() == ["1.0", "2.5"]

@@ -710,7 +710,8 @@ class Reader:
         self.close()
 
 
-def wait_for(what, check, seconds=15):
+def wait_for(what, check, seconds=15, seen=None):
+    """Returns the first true value of `check`. After the time it fails with what `seen` returns, if it is given."""
     seconds *= SLOWER
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -718,7 +719,7 @@ def wait_for(what, check, seconds=15):
         if value:
             return value
         time.sleep(0.02)
-    raise AssertionError(f"not within {seconds} s: {what}")
+    raise AssertionError(f"not within {seconds} s: {what}" + (f"; there is {seen()}" if seen else ""))
 
 
 def new_key():

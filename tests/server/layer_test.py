@@ -70,12 +70,14 @@ def claims_have_them():
         assert code(s, id, SHOW, context=context)["stdout"].strip() == "1.0 2.5"
         own = s.run(id, "PYTHONPATH=/nowhere python3 file.py")
         assert "No module named" in own["stderr"], own
+        # By this dill and others tell a package from the program's own code.
+        assert code(s, id, "import hearthfoo; print(hearthfoo.__file__)")["stdout"].startswith("/.hearth/layer/site-packages/")
         assert len(index.asked) == asked, index.asked[asked:]
         lock = os.path.join(s.data, "state", "layers", told["lock"])
         with open(lock, encoding="utf-8") as f:
             lines = [line for line in f.read().splitlines() if not line.startswith("#")]
         assert [line.split(" --hash=sha256:")[0] for line in lines] == ["hearthbar==2.5", "hearthfoo==1.0"], lines
-        assert s.run(id, "cat /.hearth/layer/requirements.lock")["stdout"].splitlines() == lines
+        assert s.run(id, "cat /.hearth/layer/site-packages/requirements.lock")["stdout"].splitlines() == lines
 
 
 def once():
@@ -100,7 +102,7 @@ def read_only():
     """tenant code changes nothing of what others share, and sees it as nobody's it could change"""
     attack = """
 import os, ctypes
-place = "/.hearth/layer"
+place = "/.hearth/layer/site-packages"
 tries = {
     "write": lambda: open(place + "/hearthfoo/__init__.py", "a"),
     "create": lambda: open(place + "/evil.py", "w"),
@@ -117,7 +119,7 @@ for name, attempt in tries.items():
         pass
 if ctypes.CDLL(None).mount(b"none", place.encode(), None, 32 | 4096, None) == 0:
     print("did remount")
-print("tried", [line.split()[3].split(",")[0] for line in open("/proc/self/mounts") if " /.hearth/layer " in line])
+print("tried", [line.split()[3].split(",")[0] for line in open("/proc/self/mounts") if " /.hearth/layer/site-packages " in line])
 """
     with Index(WHEELS) as index, server(index, pool("p", ["hearthfoo"])) as s:
         installed(s, "p")

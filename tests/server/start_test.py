@@ -44,11 +44,14 @@ def refused(s, *words, seconds=30):
     return said
 
 
-def nothing_left(s):
-    left = s.wait_clean()
-    assert not left, left
-    wait_for("the end of its folder in /run", lambda: not os.path.exists(f"/run/hearth/{s.instance}"))
+def nothing_left(s, ended_at_once=False):
+    """A server that ended at once may leave marks of members whose end had begun: its next start clears them."""
+    def left():
+        return [entry for entry in s.leftovers() if not (ended_at_once and entry.startswith("claim mark"))]
+    wait_for("the end of all that it made", lambda: not left(), seen=left)
     wait_for("the end of its processes", lambda: not commands_with(s.data))
+    if not ended_at_once:
+        wait_for("the end of its folder in /run", lambda: not os.path.exists(f"/run/hearth/{s.instance}"))
 
 
 def unpacked(s):
@@ -172,7 +175,10 @@ def second_signal():
             assert s.process.wait(20) == 1, s.log()
             assert "server.stopped" not in s.log(), s.log()
             wait_for("the end of umoci", lambda: not commands_with("sleep\0" + "1000"))
-            nothing_left(s)
+            nothing_left(s, ended_at_once=True)
+            s.wrapper = []
+            with s:
+                pass  # its end finds nothing left, marks included
         finally:
             clean_up(s)
 

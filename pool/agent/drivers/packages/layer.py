@@ -16,7 +16,7 @@ import tempfile
 import packages
 
 FOLDER = "/workspace/layer"
-PLACE = "/.hearth/layer"  # where it will be
+PLACE = "/.hearth/layer/site-packages"  # where it will be
 LOCK = "requirements.lock"
 PIP = [sys.executable, "-m", "pip", "install", "--no-input", "--progress-bar", "off", "--no-warn-script-location",
        "--disable-pip-version-check", "--no-cache-dir", "--only-binary", ":all:"]

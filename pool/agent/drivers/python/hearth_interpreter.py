@@ -42,11 +42,7 @@ unshadowed = None
 known_environment = None
 # The entries that those imports have set, and the names of all variables that they have set or removed, as in the run itself.
 set_ahead = frozenset()
-# The folder where most programs run and its time of change, if it had no file of such a name then.
-unshadowed = None
 touched_ahead = frozenset()
-# The folder where most programs run and its time of change, if it had no file of such a name then.
-unshadowed = None
 # Names of variables that those packages have looked for.
 read_variables = frozenset()
 # The handler of the interrupt signal that a program finds.
@@ -186,7 +182,7 @@ def find_user_packages():
     sys.path[first:first] = added  # they go before the pool's and the image's
 
 
-LAYER = "/.hearth/layer"  # what all sandboxes of the pool have installed
+LAYER = "/.hearth/layer/site-packages"  # what all sandboxes of the pool have installed
 USER_PACKAGES = user_packages()
 
 

@@ -5,7 +5,7 @@ another does without it. A virtual environment has packages of its own and gets 
 import os
 import sys
 
-LAYER = "/.hearth/layer"
+LAYER = "/.hearth/layer/site-packages"
 
 
 def find_layer():

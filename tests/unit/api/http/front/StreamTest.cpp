@@ -89,9 +89,10 @@ TEST_CASE("a producer is told to hold back and when to go on", "[unit][http]") {
         sent += 64U << 10U;
     }
     CHECK(drained == 0);
+    // Only until the server has no more to send: it may call back after its last byte has arrived.
     std::size_t got = 0;
-    while (drained == 0) got += raw.take(4096).size();
-    CHECK(stream->pending() < Stream::kLowWater);
+    while (stream->pending() >= Stream::kLowWater) got += raw.take(4096).size();
+    REQUIRE(eventually([&] { return drained == 1; }));
     stream->finish();
     got += raw.rest().size();
     CHECK(got > sent);

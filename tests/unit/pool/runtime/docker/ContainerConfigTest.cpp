@@ -62,7 +62,7 @@ TEST_CASE("a layer is mounted read-only and told to the agent", "[unit][docker]"
                                                .image_workdir = ""});
         Json found{{"env", false}, {"mount", nullptr}};
         for (const Json& entry : made.at("Env")) {
-            if (entry == "HEARTH_LAYER=/.hearth/layer") found["env"] = true;
+            if (entry == "HEARTH_LAYER=/.hearth/layer/site-packages") found["env"] = true;
         }
         for (const Json& mount : made.at("HostConfig").at("Mounts")) {
             if (mount.at("Target") == kLayerPlace) found["mount"] = mount;
