@@ -141,7 +141,7 @@ def waiting_claims():
             if i % 7 == 0:
                 path, body = "/v1/executions", {**body, "command": "echo hi"}
             claims.append(Sent(s, "POST", path, body, TENANTS[i % 5]))
-        wait_for("all to wait", lambda: waiting(s) == {"one": 250, "two": 250},
+        wait_for("all to wait", lambda: waiting(s) == {"one": 250, "two": 250}, 60,
                  seen=lambda: (waiting(s), answered(claims)))
         times = answered_soon(s)
         assert threads(s) <= before, (before, threads(s))
@@ -157,11 +157,11 @@ def waiting_claims():
         said = tool.until(b"in line")
         assert b"waiting for a sandbox of pool one (place " in said and b" of 251 in line" in said, said
         tool.close()
-        wait_for("the hung-up tool call to leave", lambda: waiting(s)["one"] == 250)
+        wait_for("the hung-up tool call to leave", lambda: waiting(s)["one"] == 250, seen=lambda: waiting(s))
 
         for claim in claims[100:]:
             claim.close()
-        wait_for("those that hung up to leave", lambda: waiting(s) == {"one": 50, "two": 50})
+        wait_for("those that hung up to leave", lambda: waiting(s) == {"one": 50, "two": 50}, 60, seen=lambda: waiting(s))
         assert s.call("DELETE", f"/v1/workspaces/{taken['one']}").status == 204
         served = []
         for _ in range(5):  # each makes room for the next by ending its workspace

@@ -25,6 +25,7 @@ PR_SET_DUMPABLE = 4
 WORKSPACE = os.environ.get("HOME", "/workspace")
 OWN_MODULES = (WORKSPACE + "/", "/tmp/", "/.hearth/run/")  # of the program, not of a library
 CLOCK_TICK_NS = 100_000_000  # more than the 10 ms of the kernel's slowest clock
+PIECE = 4096  # of work; a larger buffer would be memory not yet touched
 CANNOT_BEGIN = 126  # as a shell says of what it cannot execute
 SIGINT = int(signal.SIGINT)
 ENCODING = sys.getfilesystemencoding()
@@ -63,7 +64,7 @@ class Work:
 
 def receive():
     """The next work; None when the agent has gone."""
-    data = os.read(CHANNEL, 4096)  # a larger buffer would be memory not yet touched
+    data = os.read(CHANNEL, PIECE)
     while data:
         head = data.find(b"\0")
         total = int(data[:head]) if head >= 0 else 0

@@ -201,9 +201,13 @@ bool ExecutionTable::startFresh(Execution& execution) {
     if (!parked) return false;
     const std::string name = languages_.file(request.language);
     // The program's __file__, which tracebacks, inspect and the children of multiprocessing read.
-    auto scratch = std::make_unique<Scratch>(settings_);
-    std::string path;
-    if (scratch->create(request.id, name, request.code) == 0) path = scratch->file();
+    std::unique_ptr<Scratch> scratch = std::move(parked->scratch);
+    bool written = scratch && scratch->write(request.code) == 0;
+    if (!written) {
+        scratch = std::make_unique<Scratch>(settings_);
+        written = scratch->create(request.id, name, request.code) == 0;
+    }
+    const std::string path = written ? scratch->file() : "";
     execution.startParked(
         std::move(parked),
         encodeWork("run", request.spawn.cwd, name, path, request.spawn.env, request.code),

@@ -47,12 +47,13 @@ std::vector<std::string> awayFromHome(std::vector<std::string> env) {
 }  // namespace
 
 Zygote::Zygote(EventLoop& loop, const Settings& settings, Owner owner,
-               std::vector<std::string> argv, std::vector<std::string> env)
+               std::vector<std::string> argv, std::vector<std::string> env, std::string file)
     : loop_(loop),
       settings_(settings),
       owner_(std::move(owner)),
       argv_(std::move(argv)),
-      env_(std::move(env)) {}
+      env_(std::move(env)),
+      file_(std::move(file)) {}
 
 void Zygote::killAll() {
     if (pid_ > 0) kill(pid_, SIGKILL);
@@ -240,7 +241,10 @@ void Zygote::dead(std::string_view payload) {
 void Zygote::childSaid(DriverChannel& channel, std::string_view kind) {
     if (kind != "ready") return;
     for (const auto& parked : parked_) {
-        if (parked->channel.get() == &channel) parked->ready = true;
+        if (parked->channel.get() != &channel || parked->ready) continue;
+        parked->ready = true;
+        parked->scratch = std::make_unique<Scratch>(settings_);
+        parked->scratch->prepare(std::to_string(parked->label), file_);
     }
     failures_ = 0;
     settle();

@@ -13,6 +13,7 @@
 #include "pool/agent/program/core/Settings.h"
 #include "pool/agent/program/interpreters/DriverChannel.h"
 #include "pool/agent/program/interpreters/Warming.h"
+#include "pool/agent/program/process/Scratch.h"
 #include "pool/agent/program/process/Spawn.h"
 
 namespace hearth::agent {
@@ -23,6 +24,7 @@ struct Parked {
     gid_t label = 0;
     Spawned pipes;  ///< its pid is not filled in
     std::unique_ptr<DriverChannel> channel;
+    std::unique_ptr<Scratch> scratch;  ///< prepared for its code; null if it is not ready yet
     bool ready = false;
     /// True if it can take work. Its own message may come before the zygote's, which has the pid.
     bool waits() const noexcept { return ready && pid > 0; }
@@ -50,8 +52,9 @@ public:
         std::function<void()> changed;
     };
 
+    /// `file` is the name of a program's file in this language.
     Zygote(EventLoop& loop, const Settings& settings, Owner owner, std::vector<std::string> argv,
-           std::vector<std::string> env);
+           std::vector<std::string> env, std::string file);
     Zygote(const Zygote&) = delete;
     Zygote& operator=(const Zygote&) = delete;
     ~Zygote();
@@ -105,6 +108,7 @@ private:
     const Owner owner_;
     const std::vector<std::string> argv_;
     const std::vector<std::string> env_;
+    const std::string file_;
     std::vector<std::string> imports_;
     std::string complaints_;
     pid_t pid_ = -1;

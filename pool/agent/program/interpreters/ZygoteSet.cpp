@@ -97,7 +97,7 @@ Zygote* ZygoteSet::find(std::string_view language) {
     Zygote::Owner owner{owner_.label, owner_.forked, owner_.dead, owner_.gone,
                         [this] { changed(); }};
     auto zygote = std::make_unique<Zygote>(loop_, settings_, std::move(owner), std::move(command),
-                                           environment_.unbound());
+                                           environment_.unbound(), languages_.file(language));
     return all_.emplace(language, std::move(zygote)).first->second.get();
 }
 

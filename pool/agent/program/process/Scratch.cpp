@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace hearth::agent {
 
@@ -32,21 +33,33 @@ void empty(int dir, int depth, int& budget) {
 
 }  // namespace
 
-int Scratch::create(std::string_view id, const std::string& file, std::string_view code) {
+int Scratch::create(std::string_view name, const std::string& file, std::string_view code) {
+    const int error = prepare(name, file);
+    return error != 0 ? error : write(code);
+}
+
+int Scratch::prepare(std::string_view name, const std::string& file) {
     base_ = Fd(open(settings_.run.c_str(), kDirectory));
     if (!base_) return errno;
-    id_ = id;
-    if (mkdirat(base_.get(), id_.c_str(), 0700) != 0 && errno != EEXIST) return errno;
-    dir_ = Fd(openat(base_.get(), id_.c_str(), kDirectory));
+    name_ = name;
+    if (mkdirat(base_.get(), name_.c_str(), 0700) != 0 && errno != EEXIST) return errno;
+    dir_ = Fd(openat(base_.get(), name_.c_str(), kDirectory));
     // Sticky as /tmp: the folder stays the agent's, and tenants make files in it.
     if (!dir_ || fchmod(dir_.get(), S_ISVTX | S_IRWXU | S_IRWXG | S_IRWXO) != 0) return errno;
-    file_ = settings_.run + "/" + id_ + "/" + file;
+    file_ = settings_.run + "/" + name_ + "/" + file;
     const TenantFiles as_tenant(settings_);
-    const Fd out(openat(dir_.get(), file.c_str(),
-                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!out) return errno;
+    out_ = Fd(openat(dir_.get(), file.c_str(),
+                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    return out_ ? 0 : errno;
+}
+
+int Scratch::write(std::string_view code) {
+    const Fd out = std::move(out_);
+    struct stat st {};
+    if (fstat(out.get(), &st) != 0) return errno;
+    if (st.st_nlink == 0) return ENOENT;
     while (!code.empty()) {
-        const ssize_t n = write(out.get(), code.data(), code.size());
+        const ssize_t n = ::write(out.get(), code.data(), code.size());
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return n < 0 ? errno : ENOSPC;
         code.remove_prefix(static_cast<std::size_t>(n));
@@ -61,7 +74,8 @@ void Scratch::remove() noexcept {
         const TenantFiles as_tenant(settings_);  // only their owner empties a tenant's folders
         empty(dir_.get(), 3, budget);
     }
-    unlinkat(base_.get(), id_.c_str(), AT_REMOVEDIR);
+    unlinkat(base_.get(), name_.c_str(), AT_REMOVEDIR);
+    out_.reset();
     dir_.reset();
     base_.reset();
 }

@@ -207,6 +207,25 @@ TEST_CASE("standard input, working directory and file name reach a zygote's chil
     CHECK(o.err.find("nowhere: not found") != std::string::npos);
 }
 
+TEST_CASE("a run's file holds its code, whatever the last run did beside it",
+          "[unit][agent][program]") {
+    Warm w;
+    const std::string look = "print(open(__file__).read().startswith('print(open(__file__)'))";
+    CHECK(w.fresh(look).out == "True\n");
+    for (const char* act : {"os.unlink(p)", "os.unlink(p); open(p, 'w').write('other')",
+                            "os.unlink(p); os.symlink('/etc/hostname', p)"}) {
+        const Outcome o = w.fresh(std::string("import glob, os\n"
+                                              "for p in glob.glob(os.path.dirname(__file__) + "
+                                              "'/../*/main.py'):\n  ") +
+                                  act);
+        CHECK(o.err.empty());
+        const Outcome next = w.fresh(look);
+        CHECK(next.out == "True\n");
+        CHECK(next.result()["interpreter"] == "zygote");
+    }
+    CHECK(w.fresh("import os; print(len(os.listdir(os.path.dirname(__file__))))").out == "1\n");
+}
+
 TEST_CASE("the deadline and KILL reach what a zygote's child has started",
           "[unit][agent][program]") {
     Warm w;
