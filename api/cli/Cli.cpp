@@ -35,8 +35,9 @@ std::string overview(const std::vector<Command>& commands) {
         text += line + command.spec.summary + "\n";
     }
     text +=
-        "\n`hearth help COMMAND` says more. Clients use HEARTH_URL and HEARTH_TOKEN; every flag\n"
-        "has its HEARTH_<FLAG>. Colours only on a terminal, and not with NO_COLOR.\n"
+        "\n`hearth help COMMAND` says more. Clients use HEARTH_URL and HEARTH_TOKEN; flags with\n"
+        "[HEARTH_…] in their help have that variable, too. Colours only on a terminal, and not "
+        "with NO_COLOR.\n"
         "`hearth completion` makes a shell complete all this.\n\n" +
         exitStatusText() + "\n";
     return text;

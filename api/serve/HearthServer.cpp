@@ -99,7 +99,7 @@ public:
                     .shared = led(replica.shared)}),
           tokens_(journal_, token_history_, configuredTokens(*config.tokens), clock_,
                   *config.open_loopback),
-          revocations_(journal_),
+          revocations_(journal_, clock_),
           secret_key_((*config.keys).empty()
                           ? controller::keptSecretKey(
                                 controller::secretKeyPath(ground_.instance.data_dir), journal_)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <optional>
 
 #include "base/http/Url.h"
@@ -9,12 +10,14 @@
 namespace hearth {
 namespace {
 
+/// Returns the number; the largest for any larger one.
 std::optional<std::uint64_t> number(std::string_view text) {
     std::uint64_t value = 0;
     const char* end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, value);
-    if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
-    return value;
+    if (text.empty() || stop != end) return std::nullopt;
+    if (error == std::errc::result_out_of_range) return std::numeric_limits<std::uint64_t>::max();
+    return error == std::errc{} ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace

@@ -196,7 +196,7 @@ void ClaimQueue::block(Waiter& waiter, const std::stop_token& stop) {
 
 bool ClaimQueue::over(const Waiter& waiter) const {
     return !waiter.members.empty() || waiter.displaced || closed_ || suspended_ || barred_ ||
-           clock_.now() >= waiter.until || breaker_.state(waiter.pool).no_layer;
+           clock_.now() >= waiter.until || waitsInVain(waiter.pool);
 }
 
 std::vector<pool::Member> ClaimQueue::settle(const Pool& pool, const Claimant& claimant,

@@ -70,7 +70,8 @@ public:
     void offer(const std::string& pool);
     /// Forgets the line of a pool that is gone.
     void forget(const std::string& pool);
-    /// Fails waiting claims now: nothing can be made for the pool (CircuitBreaker::layer).
+    /// Fails claims that wait in vain now: nothing can be made for the pool, and it has no sandbox
+    /// that could come free.
     void tellHopeless(const std::string& pool);
     /// While there is a reason, claims get only ready sandboxes: instead of waiting they are
     /// refused with it.
@@ -172,6 +173,8 @@ private:
     [[noreturn]] void refuseTurn(const Pool& pool, const std::string& tenant, std::size_t count)
         HEARTH_REQUIRES(mutex_);
     [[noreturn]] void refuseDegraded(const Pool& pool, const Claimant& claimant) const;
+    /// True if a claim in line need not wait any longer: see tellHopeless().
+    bool waitsInVain(const std::string& pool) const;
     /// True if it is degraded only for want of disk, and has sandboxes that will end.
     bool mayComeFree(const Pool& pool) const;
     /// Takes a place for one more claim, or throws the refusal.

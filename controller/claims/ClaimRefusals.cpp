@@ -21,7 +21,14 @@ bool ClaimQueue::mayComeFree(const Pool& pool) const {
     const CircuitBreaker::State state = breaker_.state(pool.name);
     // When one of its sandboxes ends, the next one gets its room on the disk.
     return pool.refused.empty() && !state.no_layer && !state.no_room.empty() &&
-           state.failures < 3 && warm_.counts(pool.name).total() > 0;
+           !state.createsFail() && warm_.counts(pool.name).total() > 0;
+}
+
+bool ClaimQueue::waitsInVain(const std::string& pool) const {
+    const CircuitBreaker::State state = breaker_.state(pool);
+    if (state.no_layer) return true;
+    const pool::PoolCounts counts = warm_.counts(pool);
+    return state.createsFail() && counts.ready + counts.claimed == 0;
 }
 
 bool ClaimQueue::degraded(const Pool& pool) const {

@@ -22,7 +22,9 @@ CREATE TABLE IF NOT EXISTS pools (
 CREATE TABLE IF NOT EXISTS tokens (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, tenant TEXT NOT NULL, role INTEGER NOT NULL,
     hash TEXT NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS revocations (place INTEGER PRIMARY KEY, session TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS revocations (
+    place INTEGER PRIMARY KEY, session TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL DEFAULT '',
+    expiry_ms INTEGER NOT NULL DEFAULT 9223372036854775807);
 CREATE TABLE IF NOT EXISTS quotas (tenant TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS gpus (
     uuid TEXT PRIMARY KEY, clean_in TEXT NOT NULL, condemned TEXT NOT NULL) WITHOUT ROWID;
@@ -78,9 +80,12 @@ struct Column {
     const char* type;
 };
 /// Columns that files of earlier versions lack.
-constexpr std::array<Column, 3> kLaterColumns{{{"executions", "started_at", "TEXT"},
-                                               {"gpu_leases", "parent", "TEXT NOT NULL DEFAULT ''"},
-                                               {"workspaces", "story", "TEXT"}}};
+constexpr std::array<Column, 5> kLaterColumns{
+    {{"executions", "started_at", "TEXT"},
+     {"gpu_leases", "parent", "TEXT NOT NULL DEFAULT ''"},
+     {"revocations", "tenant", "TEXT NOT NULL DEFAULT ''"},
+     {"revocations", "expiry_ms", "INTEGER NOT NULL DEFAULT 9223372036854775807"},
+     {"workspaces", "story", "TEXT"}}};
 
 void addColumn(Database& database, const Column& column) {
     const auto missing = [&] {

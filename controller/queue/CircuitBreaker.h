@@ -33,7 +33,8 @@ public:
         std::string no_gpus;    ///< why its next sandbox gets no GPUs now: it waits, no failure
         std::string unpacking;  ///< the image that its creates wait for; empty: none
         TimePoint unpacked_at = TimePoint::min();  ///< when they last waited for one
-        bool degraded() const { return failures >= 3 || no_layer || !no_room.empty(); }
+        bool createsFail() const { return failures >= 3; }
+        bool degraded() const { return createsFail() || no_layer || !no_room.empty(); }
         /// True if it is degraded only for want of disk.
         bool diskFull() const { return degraded() && !no_layer && (!no_room.empty() || full); }
     };

@@ -265,7 +265,8 @@ void WorkspaceService::moveFile(const Principal& who, const std::string& id,
                                 const std::string& from, const std::string& to) {
     const std::shared_ptr<Workspace> workspace = access_.require(who, id);
     const Busy busy(*workspace, history_.clock);
-    access_.ask(workspace, from, [&] { workspace->agent()->move(from, to); });
+    access_.ask(
+        workspace, "from " + from, [&] { workspace->agent()->move(from, to); }, "to " + to);
     of_files_.notify(id);
 }
 

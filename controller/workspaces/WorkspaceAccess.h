@@ -42,9 +42,10 @@ public:
     /// Deadline if only this call was late, else Unavailable, because it may still answer.
     [[noreturn]] void throwUnanswered(const Workspace& workspace, const agent::AgentLost& loss);
     /// Runs a call to the agent; refusals and silence become errors for a client. `path`: the
-    /// file that the call is about, if any.
+    /// file that the call is about, if any; `to`: the second one, if it has two.
     template <typename Call>
-    auto ask(const std::shared_ptr<Workspace>& workspace, const std::string& path, Call call);
+    auto ask(const std::shared_ptr<Workspace>& workspace, const std::string& path, Call call,
+             const std::string& to = {});
     /// Returns its sandbox's usage, in a cluster as its agent reported it; nullopt if unknown.
     std::optional<pool::SandboxUsage> used(const Workspace& workspace,
                                            const agent::AgentUsage& told);
@@ -62,12 +63,12 @@ private:
 
 template <typename Call>
 auto WorkspaceAccess::ask(const std::shared_ptr<Workspace>& workspace, const std::string& path,
-                          Call call) {
+                          Call call, const std::string& to) {
     const Awake held = awake(workspace);
     try {
         return call();
     } catch (const agent::AgentError& e) {
-        throw clientError(e, path);
+        throw clientError(e, e.details().value("field", Json()) == "to" ? to : path);
     } catch (const agent::AgentLost& e) {
         throwUnanswered(*workspace, e);
     }

@@ -48,9 +48,10 @@ SmallAgent::Outcome SmallAgent::run(const std::string& command, int timeout_ms) 
     return outcome;
 }
 
-void SmallAgent::start(const std::string& command) {
+std::string SmallAgent::start(const std::string& command) {
+    std::string id = newId("ex_");
     request({{"op", "exec"},
-             {"id", newId("ex_")},
+             {"id", id},
              {"fingerprint", "f"},
              {"command", command},
              {"stdin", false},
@@ -58,6 +59,7 @@ void SmallAgent::start(const std::string& command) {
              {"outputLimit", 65'536},
              {"background", true}});
     while (readFrame().first.type != FrameType::Note) continue;
+    return id;
 }
 
 Json SmallAgent::exec(const std::string& command, int timeout_ms, bool background,

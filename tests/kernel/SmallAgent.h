@@ -24,8 +24,10 @@ public:
     };
     /// Runs the command by /bin/sh in the sandbox, to its end.
     Outcome run(const std::string& command, int timeout_ms = 20'000);
-    /// Starts the command and returns.
-    void start(const std::string& command);
+    /// Starts the command. Returns the id of its execution.
+    std::string start(const std::string& command);
+    /// Asks for one operation. Returns its reply; throws if it is refused.
+    Json ask(const Json& body) { return reply(request(body), nullptr); }
 
     const Json& hello() const { return hello_; }
 

@@ -176,6 +176,78 @@ def exits_end_the_cell():
         assert code(s, w, "print(x)", context=c)["stdout"] == "7\n"
 
 
+def cells_as_in_a_notebook():
+    """cells share variables of every kind, `_`, future features and settings, may be silent, warn again and keep standard input"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        c = make(s, w)
+
+        def cell(text):
+            out = code(s, w, text, context=c)
+            assert out["status"] == "ok", out
+            return out
+
+        def shown(text):
+            return main_result(cell(text))["text/plain"]
+
+        cell("import asyncio, contextvars, decimal\nv = contextvars.ContextVar('v', default=0)\nawait asyncio.sleep(0)")
+        cell("v.set(7); decimal.getcontext().prec = 5")
+        assert cell("await asyncio.sleep(0); print(v.get(), decimal.Decimal(1) / 3)")["stdout"] == "7 0.33333\n"
+        cell("await asyncio.sleep(0); v.set(8)")
+        assert shown("v.get()") == "8"
+        assert shown("_ + 1") == "9" and shown("_ * 2") == "18"
+        assert cell("[1, 2];")["results"] == [] and cell("print(1);  # silent")["results"] == [] and shown("'a;b'") == "'a;b'"
+        cell("from __future__ import annotations")
+        cell("def f(x: Nowhere): pass")
+        for text in ("import warnings; warnings.warn('w')", "pass; warnings.warn('w')"):
+            assert "UserWarning: w" in cell(text)["stderr"], text
+        for leave in ("exit()", "quit()"):
+            cell(leave)
+            assert shown("import sys; sys.stdin.closed") == "False", leave
+
+
+def ends_that_raise():
+    """what a program's hook, error, stream or timer raises while a cell ends neither ends the context nor is it silent"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        c = make(s, w)
+        code(s, w, "kept = 1", context=c)
+        for text, status, words in (
+                ("import sys; sys.excepthook = lambda *a: sys.exit(42)\n1/0", 42, ""),
+                ("def hook(*a): raise KeyboardInterrupt\nsys.excepthook = hook\n1/0", 1, "Error in sys.excepthook"),
+                ("sys.excepthook = sys.__excepthook__\nclass E(Exception):\n def __str__(self): raise SystemExit(3)\nraise E()", 1, "E: <exception str() failed>"),
+                ("class T:\n def __str__(self): raise ValueError\nraise SystemExit(T())", 1, ""),
+                ("import os; os.getpid = lambda: 1", 0, ""),
+                ("import signal\ndef late(*a): raise TimeoutError('late')\nsignal.signal(signal.SIGALRM, late)\n"
+                 "_ = signal.setitimer(signal.ITIMER_REAL, 0.2)", 0, "")):
+            out = code(s, w, text, context=c)
+            assert out["exitCode"] == status and words in out["stderr"], (text, out)
+            assert code(s, w, "kept", context=c)["exitCode"] == 0, text
+        time.sleep(0.4)
+        after = code(s, w, "kept", context=c)
+        assert main_result(after)["text/plain"] == "1" and "TimeoutError: late" in after["stderr"], after
+
+
+def results_of_threads():
+    """results that threads show at once, and those that an interrupt or a timer breaks into, come whole or not at all"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        big = "class B:\n def __init__(self, n): self.n = n\n def _repr_markdown_(self): return 'x' * self.n\n"
+        run = code(s, w, big + "from concurrent.futures import ThreadPoolExecutor\n"
+                   "with ThreadPoolExecutor(8) as pool: list(pool.map(display, [B(90_000) for _ in range(20)]))")
+        assert run["status"] == "ok" and len(run["results"]) + run["droppedResults"] == 20, (run["status"], len(run["results"]), run["droppedResults"])
+        timed = code(s, w, big + "import signal\ndef late(*a): raise TimeoutError('late')\nsignal.signal(signal.SIGALRM, late)\n"
+                     "signal.setitimer(signal.ITIMER_REAL, 0.3)\n"
+                     "try:\n while True: display(B(3_000_000))\nexcept TimeoutError: print('end')", timeoutSeconds=20)
+        assert timed["status"] == "ok" and timed["stdout"] == "end\n", timed["status"]
+        c = make(s, w)
+        execution = begin(s, w, big + "kept = 1\nprint('begun', flush=True)\nwhile True: display(B(3_000_000))", context=c, timeoutSeconds=20)
+        time.sleep(0.3)
+        assert s.post(f"/v1/contexts/{c}/interrupt").status == 204
+        assert ended(s, execution)["error"]["name"] == "KeyboardInterrupt"
+        assert main_result(code(s, w, "kept", context=c))["text/plain"] == "1"
+
+
 def deadline_says_what_it_did():
     """the deadline interrupts the context's run and says whether the state survived"""
     with shared as s:
@@ -369,6 +441,7 @@ def prewarm():
 if __name__ == "__main__":
     try:
         main("server", [prewarm, variables_survive, by_name_and_key, interrupt_keeps_state, interrupts_reach_every_cell, exits_end_the_cell,
+                        cells_as_in_a_notebook, ends_that_raise, results_of_threads,
                         deadline_says_what_it_did, survives_the_server, results, forms_that_do_not_fit, output_between_two_runs, results_stream,
                         contexts_side_by_side, the_end])
     finally:

@@ -133,6 +133,9 @@ def cells_share_their_names():
         assert cell("import('./esm.mjs').then(m => m.default)") == "7"
         assert cell("this === globalThis && !Object.keys(globalThis).some(k => k.includes('hearth'))") == "true"
         assert cell("10n ** 20n") == "100000000000000000000n"
+        large = run(s, w, "({s: 'é'.repeat(3_000_000)})", context=c)
+        assert large["status"] == "ok" and large["results"][0]["leftOut"][0]["type"] == "application/json", large["status"]
+        assert cell("d") == "9", "a value that is too large is no end of a context"
 
 
 def cells_end_with_their_errors():

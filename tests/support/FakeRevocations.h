@@ -15,9 +15,9 @@ public:
         const MutexLock lock(mutex_);
         return sessions_.contains(session);
     }
-    void add(const std::string& session) override {
+    void add(const mcp::Revocation& revocation) override {
         const MutexLock lock(mutex_);
-        sessions_.insert(session);
+        sessions_.insert(revocation.session);
     }
 
 private:

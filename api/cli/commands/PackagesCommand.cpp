@@ -1,8 +1,10 @@
 #include <nlohmann/json.hpp>
 
 #include "api/cli/commands/Commands.h"
+#include "api/cli/remote/ExecutionFollower.h"
 #include "api/cli/remote/References.h"
 #include "api/cli/remote/Remote.h"
+#include "api/cli/remote/RunOutput.h"
 #include "api/cli/remote/Tables.h"
 #include "api/command/OutputFormat.h"
 #include "base/Error.h"
@@ -11,7 +13,7 @@
 namespace hearth::cli {
 namespace {
 
-constexpr int kWaitSeconds = 30;
+constexpr int kWaitSeconds = 30;  // of one answer; longer work is followed
 
 Json packagesRequestOf(const Options& options) {
     const std::vector<std::string>& words = options.positional();
@@ -37,29 +39,44 @@ Json packagesRequestOf(const Options& options) {
     return body;
 }
 
+/// Follows work that the server's answer did not wait for. Returns the last answer.
+Json finished(const Invocation& call, Remote& remote, const std::string& target, const Json& body,
+              Json view) {
+    if (view.value("status", "") != "running") return view;
+    const std::string execution = view.value("executionId", "");
+    call.console.note("still running, as " + execution);
+    RunOutput output(call.console, true);
+    ExecutionFollower(remote, output, {}).follow(execution);
+    if (exitStatusOf(output.result()) != kOk) {
+        view["status"] = "failed";
+        view["error"] = textAt(output.result(), "stderr");
+        return view;
+    }
+    Json check{{"manager", body["manager"]}, {"waitSeconds", kWaitSeconds}};
+    if (body.contains("install")) {
+        check["check"] = body["install"];
+    } else {
+        check["list"] = true;
+    }
+    return remote.send("POST", target, check).body;
+}
+
 int packages(const Invocation& call) {
     const Options& options = call.options;
     const Json body = packagesRequestOf(options);
     const bool json = wantsJson(options);
     Remote remote(options);
-    Json view =
-        remote
-            .send("POST",
-                  "/v1/workspaces/" + percentEncode(workspaceId(remote, options.positional()[1])) +
-                      "/packages",
-                  body)
-            .body;
-    const std::string execution = view.value("executionId", "");
-    if (view.value("status", "") == "running") {
-        call.console.note("still running as " + execution +
-                          "; its output is in: hearth get execution " + execution);
-    }
+    const std::string target = "/v1/workspaces/" +
+                               percentEncode(workspaceId(remote, options.positional()[1])) +
+                               "/packages";
+    const Json view = finished(call, remote, target, body, remote.send("POST", target, body).body);
     if (json) {
         call.console.out << jsonText(view) << '\n';
     } else {
-        call.console.out << packageTable(view["packages"]);
-        const Json& error = view["error"];
-        if (error.is_string()) call.console.note(error.get<std::string>());
+        call.console.out << packageTable(view.at("packages"));
+        if (const std::string error = textAt(view, "error"); !error.empty()) {
+            call.console.note(error);
+        }
     }
     return view.value("status", "") == "failed" ? kFailure : kOk;
 }
@@ -77,7 +94,8 @@ Command makePackages() {
                  "  hearth packages list ws_4f0c…\n\n"
                  "Runs pip or npm in the workspace, through the index that the operator mirrors:\n"
                  "install needs a workspace whose network is Mirror or Egress. Names are those of\n"
-                 "an index, with versions or without: numpy==2.1, @scope/name@^1.",
+                 "an index, with versions or without: numpy==2.1, @scope/name@^1. Names are\n"
+                 "pip's; npm's need --manager npm. Returns when all is installed.",
              .flags = withClientFlags(
                  withOutputFlags({Flag{.name = "manager",
                                        .value = "NAME",

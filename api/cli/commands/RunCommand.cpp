@@ -60,7 +60,8 @@ CommandSpec runSpec() {
             "With -c the value of a last expression is printed after the output. Exits with\n"
             "the program's own status; 124 when it timed out, 128 + N when signal N ended it\n"
             "(137 when it ran out of memory), 5 where it succeeded and some of its output was\n"
-            "lost. Ctrl-C kills it. Its output is streamed; --output json prints the\n"
+            "lost. Ctrl-C kills it (in a context the first only interrupts). Its output is "
+            "streamed; --output json prints the\n"
             "execution after its end instead.",
         .flags = withClientFlags(withOutputFlags(std::move(flags), true)),
         .least = 0,

@@ -64,14 +64,15 @@ int runOnTerminal(const Invocation& call, Remote& remote, RunRequest request) {
 int runProgramOf(const Invocation& call, Remote& remote, RunRequest request) {
     const bool json = wantsJson(call.options);
     for (const auto& [target, bytes] : request.uploads) remote.raw("PUT", target, bytes);
+    std::string context;
     if (!request.context.is_null()) {
-        request.body["context"] =
-            remote.send("POST", request.context_target, request.context).body.at("id");
+        context = textAt(remote.send("POST", request.context_target, request.context).body, "id");
+        request.body["context"] = context;
     }
     if (call.options.on("detach")) return startDetached(call, remote, request);
     if (call.options.on("tty")) return runOnTerminal(call, remote, std::move(request));
     RunOutput output(call.console, json, request.shows_value);
-    Interrupt interrupt(remote);
+    Interrupt interrupt(remote, context, call.console);
     std::optional<InputPump> input;
     if (call.options.on("stdin")) input.emplace(remote);
     const auto named = [&](const std::string& execution) {

@@ -45,15 +45,18 @@ void ExecutionFollower::reconnect(const http::ClientRequest& post) {
         attempt(again);
     }
     if (!output_.finished() && !output_.unheard()) {
+        const std::string& id = output_.executionId();
         throw Error(ErrorCode::Unavailable, "the connection was lost before the end")
-            .hint("the execution may still run: hearth get execution " + output_.executionId());
+            .hint(id.empty() ? "nothing is known to have begun; see `hearth ls`"
+                             : "the execution may still run: hearth get execution " + id);
     }
 }
 
 void ExecutionFollower::attempt(const http::ClientRequest& request) {
+    bool streaming = false;
     try {
         remote_.events(request, [&](const http::SseEvent& event) {
-            connected_ = true;
+            connected_ = streaming = true;
             last_id_ = event.id;
             if (event.type == "exit" && milestones_.ending) milestones_.ending();
             output_.take(event);
@@ -67,8 +70,10 @@ void ExecutionFollower::attempt(const http::ClientRequest& request) {
         // If the server never answered, fail at once; a lost connection may come back.
         if (e.code() != ErrorCode::Unavailable || !connected_) throw;
     } catch (const RemoteError& e) {
-        // A server that has just started, or is about to lead, cannot serve the stream yet.
-        if (e.status() != kUnavailable || !connected_) throw;
+        // A server that has just started, or is about to lead, cannot serve the stream yet. One
+        // that ends the stream of a claim that waits has refused it.
+        const bool refused = streaming && output_.executionId().empty();
+        if (e.status() != kUnavailable || !connected_ || refused) throw;
     }
 }
 

@@ -7,12 +7,14 @@
 
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "base/Error.h"
 
 namespace hearth::cli {
 
-Interrupt::Interrupt(const Remote& remote) : remote_(remote.another()) {
+Interrupt::Interrupt(const Remote& remote, std::string context, const Console& console)
+    : remote_(remote.another()), context_(std::move(context)), console_(console) {
     sigset_t set;
     ::sigemptyset(&set);
     ::sigaddset(&set, SIGINT);
@@ -38,8 +40,26 @@ void Interrupt::target(const std::string& execution) {
     execution_ = execution;
 }
 
+bool Interrupt::act(int signals, const std::string& execution) {
+    const int gentle = context_.empty() ? 0 : 1;
+    if (execution.empty() || signals > gentle + 1) return false;
+    try {
+        if (signals <= gentle) {
+            remote_.send("POST", "/v1/contexts/" + context_ + "/interrupt");
+            console_.note("hearth: interrupted; once more ends the context, too");
+        } else {
+            remote_.send("DELETE", "/v1/executions/" + execution);
+        }
+    } catch (const RemoteError&) {
+        // It has just ended, or cannot be interrupted: another signal does more.
+    } catch (const std::exception&) {
+        return false;  // the server cannot be reached; the deadline ends the execution
+    }
+    return true;
+}
+
 void Interrupt::watch() {
-    while (true) {
+    for (int signals = 0; true;) {
         std::array<pollfd, 2> fds = {{{signals_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
         if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return;
         if ((fds[1].revents & POLLIN) != 0) return;
@@ -50,12 +70,8 @@ void Interrupt::watch() {
             const MutexLock lock(mutex_);
             execution = execution_;
         }
-        if (happened_.exchange(true) || execution.empty()) ::_exit(kInterrupted);
-        try {
-            remote_.send("DELETE", "/v1/executions/" + execution);
-        } catch (const std::exception&) {
-            ::_exit(kInterrupted);  // the server cannot be reached; the deadline ends the execution
-        }
+        happened_ = true;
+        if (!act(++signals, execution)) ::_exit(kInterrupted);
     }
 }
 

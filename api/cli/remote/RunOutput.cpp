@@ -1,8 +1,10 @@
 #include "api/cli/remote/RunOutput.h"
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "api/command/ExitStatus.h"
 #include "base/Error.h"
@@ -51,6 +53,14 @@ int signalNumber(const std::string& name) {
     return it == kNumbers.end() ? SIGKILL : it->second;
 }
 
+/// True if a result has a form that is saved to a file, so that its text only stands for it.
+bool isPicture(const Json& mime) {
+    const auto& forms = mime.items();
+    return std::any_of(forms.begin(), forms.end(), [](const auto& form) {
+        return form.key().starts_with("image/") || form.key() == "text/html";
+    });
+}
+
 /// Nullopt for a status that only a later server has.
 std::optional<ExecutionStatus> statusOf(const Json& execution) {
     return agent::kExecutionStatuses.find(textAt(execution, "status"));
@@ -91,22 +101,26 @@ void RunOutput::take(const http::SseEvent& event) {
             lost_ = droppedBytesIn(data);  // the reader gets only the document
             return;
         }
-        if (shows_value_) printValue();
+        printResults();
         explainEnd();
     }
 }
 
-void RunOutput::printValue() const {
+/// Prints what the program displayed as text, and the value of its last expression if asked for.
+void RunOutput::printResults() const {
     const auto results = result_.find("results");
     if (results == result_.end() || !results->is_array()) return;
+    bool line_start = at_line_start_;
     for (const Json& result : *results) {
         const auto main = result.find("main");
         const auto mime = result.find("mime");
-        if (main == result.end() || *main != true || mime == result.end()) continue;
+        if (main == result.end() || mime == result.end()) continue;
+        if (*main == true ? !shows_value_ : isPicture(*mime)) continue;
         const std::string text = textAt(*mime, "text/plain");
         if (text.empty()) continue;
-        console_.out << (at_line_start_ ? "" : "\n") << text << '\n' << std::flush;
+        console_.out << (std::exchange(line_start, true) ? "" : "\n") << text << '\n';
     }
+    console_.out << std::flush;
 }
 
 void RunOutput::explainEnd() const {

@@ -35,7 +35,7 @@ public:
     std::uint64_t lostBytes() const { return lost_; }
 
 private:
-    void printValue() const;
+    void printResults() const;
     void explainEnd() const;
 
     const Console& console_;

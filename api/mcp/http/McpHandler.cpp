@@ -181,7 +181,8 @@ std::optional<McpHandler::Session> McpHandler::sessionOf(const api::Request& req
             mcpRefusal(400, id, rpc::kTransport, "Bad request: unsupported MCP-Protocol-Version");
         return std::nullopt;
     }
-    return Session{*named, std::string(facts->version), std::move(facts->client_capabilities)};
+    return Session{*named, std::string(facts->version), std::move(facts->client_capabilities),
+                   facts->expiry};
 }
 
 api::Response McpHandler::legacy(api::Request& request, const controller::Principal& who,
@@ -272,7 +273,7 @@ api::Response McpHandler::endSession(api::Request& request) {
     api::Response refusal;
     const std::optional<Session> session = sessionOf(request, who, {}, refusal);
     if (!session) return refusal;
-    hub_.sessions.revoke(session->id);
+    hub_.sessions.revoke({session->id, who.tenant, session->expiry});
     hub_.notices.endSession(session->id);
     return mcpAnswer(204);
 }

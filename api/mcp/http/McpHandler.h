@@ -24,6 +24,7 @@ private:
         std::string id;
         std::string version;
         Json client_capabilities;
+        WallTime expiry;
     };
 
     api::Response post(api::Request& request);

@@ -65,11 +65,9 @@ std::optional<SessionFacts> SessionIds::check(std::string_view id, std::string_v
     std::uint64_t issued = 0;
     for (std::size_t i = 3; i < 11; ++i)
         issued = issued << 8U | static_cast<unsigned char>(body[i]);
-    if (clock_.wall() > fromUnixMillis(static_cast<std::int64_t>(issued)) + kMaxAge) {
-        return std::nullopt;
-    }
-    if (revocations_.contains(id)) return std::nullopt;
-    SessionFacts facts{kLegacyVersions[place], Json::object()};
+    const WallTime expiry = fromUnixMillis(static_cast<std::int64_t>(issued)) + kMaxAge;
+    if (clock_.wall() > expiry || revocations_.contains(id)) return std::nullopt;
+    SessionFacts facts{kLegacyVersions[place], Json::object(), expiry};
     for (std::size_t i = 0; i < kCapabilities.size(); ++i) {
         if ((static_cast<unsigned char>(body[2]) >> i & 1U) != 0) {
             facts.client_capabilities[kCapabilities[i]] = Json::object();

@@ -15,6 +15,7 @@ namespace hearth::mcp {
 struct SessionFacts {
     std::string_view version;    ///< negotiated
     Json client_capabilities{};  ///< an object: elicitation, sampling, roots, each {} if declared
+    WallTime expiry{};           ///< of the id
 };
 
 /// Makes and checks session ids that describe themselves: layout version, protocol version,
@@ -33,7 +34,7 @@ public:
     /// ended.
     std::optional<SessionFacts> check(std::string_view id, std::string_view owner) const;
     /// Ends a session that check() accepts, as SessionRevocations::add().
-    void revoke(const std::string& id) { revocations_.add(id); }
+    void revoke(const Revocation& session) { revocations_.add(session); }
 
     static constexpr std::chrono::hours kMaxAge{24 * 90};
 

@@ -18,8 +18,8 @@ std::string packagesText(const PackagesView& view) {
         text += "\n";
     }
     if (view.status == PackagesStatus::Running) {
-        return text + "Still running as " + view.execution_id +
-               ". Call packages with check and these names to see whether it is done.";
+        return text +
+               "Still running. Its end, and what failed: run_status run_id=" + view.execution_id;
     }
     if (!view.error.empty()) text += "Failed: " + view.error + "\n";
     if (text.empty()) text = "Nothing is installed.\n";

@@ -1,6 +1,8 @@
 #include "api/rest/streams/ExecutionStream.h"
 
+#include <algorithm>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "api/http/Problem.h"
@@ -12,6 +14,8 @@ namespace hearth::rest {
 namespace {
 
 constexpr std::size_t kPiece = 16U << 10U;
+/// The last place to resume after: `error` and `exit` still get larger ids.
+constexpr std::uint64_t kLastPlace = std::numeric_limits<std::uint64_t>::max() - 2;
 
 }  // namespace
 
@@ -30,6 +34,7 @@ ExecutionStream::ExecutionStream(Key, std::shared_ptr<controller::Execution> exe
       stream_(std::move(stream)),
       options_(std::move(options)),
       answers_(answers) {
+    if (options_.after) options_.after = std::min(*options_.after, kLastPlace);
     found_ = options_.after.value_or(0) == 0;
     started_ = options_.after.has_value();
 }

@@ -46,7 +46,6 @@ std::map<std::string, std::string> PackageMirror::environment() const {
         const std::string index = base_ + "/pypi/simple/";
         env["PIP_INDEX_URL"] = index;
         env["UV_DEFAULT_INDEX"] = index;
-        env["UV_INDEX_URL"] = index;
         // The mirror has the cache: a second copy would only fill the workspace.
         env["PIP_NO_CACHE_DIR"] = "1";
         env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1";

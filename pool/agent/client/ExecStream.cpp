@@ -9,7 +9,7 @@ namespace hearth::agent {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
-/// The credit granted per tick beyond the output limit.
+/// The credit granted per tick beyond the output limit, until the execution has ended.
 constexpr std::size_t kSlowGrant = (1U << 20U) / 10;
 /// The tick if a reader is waited for: grants the window, as far as all paced output may have it.
 constexpr std::chrono::milliseconds kPacedTick{10};
@@ -33,18 +33,14 @@ ExecStream::ExecStream(std::string id, std::uint64_t offset, std::uint64_t resul
       shift_(shift),
       sink_(sink),
       next_offset_(offset),
-      results_(results) {}
+      results_(results),
+      unpaced_(output_limit) {}
 
 bool ExecStream::frame(AgentConnection& from, const FrameHeader& header, std::string_view payload) {
     switch (header.type) {
-        case FrameType::Note: {
-            if (started_) throw ProtocolError("an execution started twice");
-            ExecStart started = decodeStarted(parseObject(payload), id_);
-            started.at = shift_.ours(started.at);
-            started_ = true;
-            if (const auto sink = sink_.lock()) sink->started(started);
+        case FrameType::Note:
+            note(from, header, payload);
             return false;
-        }
         case FrameType::Data:
             data(from, header, payload);
             return false;
@@ -82,6 +78,25 @@ bool ExecStream::frame(AgentConnection& from, const FrameHeader& header, std::st
         default:
             throw ProtocolError("a frame that only a client may send");
     }
+}
+
+void ExecStream::note(AgentConnection& from, const FrameHeader& header, std::string_view payload) {
+    const Json json = parseObject(payload);
+    if (!started_) {
+        ExecStart started = decodeStarted(json, id_);
+        started.at = shift_.ours(started.at);
+        started_ = true;
+        if (const auto sink = sink_.lock()) sink->started(started);
+        return;
+    }
+    if (std::exchange(end_noted_, true) || json != Json{{"ended", true}}) {
+        throw ProtocolError("an execution started or ended twice");
+    }
+    {
+        const MutexLock lock(mutex_);
+        unpaced_ = received_ + output_limit_;  // the agent's log keeps no more
+    }
+    consumed(from, header, 0);
 }
 
 void ExecStream::data(AgentConnection& from, const FrameHeader& header, std::string_view payload) {
@@ -125,7 +140,7 @@ void ExecStream::consumed(AgentConnection& from, const FrameHeader& header, std:
         if (waiting.value_or(0) > output_limit_ / kCaughtUp) {
             owed_ += bytes;
             later = true;
-        } else if (received_ <= output_limit_) {
+        } else if (received_ <= unpaced_) {
             owed_ += bytes;
             if (owed_ >= kInitialCredit / 2) grant = std::exchange(owed_, 0);
         } else if (header.channel == Channel::Results) {
@@ -154,7 +169,7 @@ void ExecStream::tick(AgentConnection& connection, std::uint32_t stream) {
     Steady::time_point next;
     {
         const MutexLock lock(mutex_);
-        const bool within = !waiting && received_ <= output_limit_;
+        const bool within = !waiting && received_ <= unpaced_;
         if (finished_ || owed_ == 0 || (within && owed_ < kInitialCredit / 2)) return;
         if (now >= next_grant_) {  // ticks come for other reasons too
             const bool caught_up = waiting && *waiting <= output_limit_ / kCaughtUp;

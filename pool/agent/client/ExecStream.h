@@ -15,10 +15,10 @@ namespace hearth::agent {
 
 /// The client's end of one execution's stream: checks the order of frames, offsets and credit,
 /// calls the sink, and grants credit as the sink takes the output: at once up to the output limit,
-/// then about 1 MiB/s, so that a flood costs bounded time. If the sink has a reader to wait for,
-/// credit waits for that reader, and beyond the limit the pace is bounded
-/// (AgentConnection::allowPaced). Does not own the sink: if the sink is gone, its output is taken
-/// and dropped. Thread-safe.
+/// then about 1 MiB/s, so that a flood costs bounded time, and at once again for the output that is
+/// left after the end. If the sink has a reader to wait for, credit waits for that reader, and
+/// beyond the limit the pace is bounded (AgentConnection::allowPaced). Does not own the sink: if
+/// the sink is gone, its output is taken and dropped. Thread-safe.
 class ExecStream final : public Stream {
 public:
     /// Output must begin at `offset` or later, results at `results`.
@@ -43,6 +43,7 @@ private:
     void moveGiven(AgentConnection& connection, std::uint32_t stream);
     /// Returns the next piece of the given input, its credit taken; nullopt if there is none now.
     std::optional<std::string_view> nextGiven() HEARTH_REQUIRES(mutex_);
+    void note(AgentConnection& from, const FrameHeader& header, std::string_view payload);
     void data(AgentConnection& from, const FrameHeader& header, std::string_view payload);
     void output(Channel channel, std::uint64_t offset, std::string_view bytes);
     /// Gives credit back for consumed bytes: for results at once, for output as its limit allows.
@@ -60,6 +61,7 @@ private:
     // Owned by the thread that reads the connection.
     bool started_ = false;
     bool ended_ = false;
+    bool end_noted_ = false;
     std::uint64_t next_offset_;
     ResultFeed results_;
 
@@ -69,6 +71,8 @@ private:
     std::size_t window_ HEARTH_GUARDED_BY(mutex_) = kInitialCredit;
     std::size_t owed_ HEARTH_GUARDED_BY(mutex_) = 0;        // bytes consumed, not granted again
     std::uint64_t received_ HEARTH_GUARDED_BY(mutex_) = 0;  // bytes of output
+    /// The number of bytes of output that are granted at once.
+    std::uint64_t unpaced_ HEARTH_GUARDED_BY(mutex_);
     Steady::time_point next_grant_ HEARTH_GUARDED_BY(mutex_){};
     std::size_t input_credit_ HEARTH_GUARDED_BY(mutex_) = kInitialCredit;
     /// The given input; null once it is closed.

@@ -22,17 +22,19 @@ Json FakeRefusal::body() const {
 }
 
 /// Converts "a//b/./c" to "a/b/c", and the root to "".
-std::string FakeFiles::clean(const std::string& path) {
+std::string FakeFiles::clean(const std::string& path, const Json& details) {
     std::string out;
     std::size_t at = 0;
     if (path.starts_with('/') || path.find('\0') != std::string::npos) {
-        throw FakeRefusal{"BAD_PATH", "the path is not relative"};
+        throw FakeRefusal{"BAD_PATH", "the path is not relative", details};
     }
     while (at < path.size()) {
         std::size_t end = path.find('/', at);
         if (end == std::string::npos) end = path.size();
         const std::string part = path.substr(at, end - at);
-        if (part == "..") throw FakeRefusal{"BAD_PATH", "the path leads out of the workspace"};
+        if (part == "..") {
+            throw FakeRefusal{"BAD_PATH", "the path leads out of the workspace", details};
+        }
         if (!part.empty() && part != ".") out += (out.empty() ? "" : "/") + part;
         at = end + 1;
     }
@@ -134,11 +136,13 @@ void FakeFiles::makeDirectory(const std::string& path) {
 
 void FakeFiles::move(const std::string& from, const std::string& to) {
     const std::string source = clean(from);
-    const std::string target = clean(to);
-    if (source.empty() || target.empty() || isBeneath(target, source)) {
-        throw FakeRefusal{"BAD_PATH", "a directory cannot be moved into itself"};
-    }
+    if (source.empty()) throw FakeRefusal{"BAD_PATH", "the workspace itself stays"};
     at(source);
+    const Json field{{"field", "to"}};
+    const std::string target = clean(to, field);
+    if (target.empty() || isBeneath(target, source)) {
+        throw FakeRefusal{"BAD_PATH", "a directory cannot be moved into itself", field};
+    }
     if (source == target) return;
     checkWrite(to);
     makeParents(target);

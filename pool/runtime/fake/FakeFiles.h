@@ -52,7 +52,7 @@ private:
         std::int64_t modified_unix_ms = 0;
     };
 
-    static std::string clean(const std::string& path);
+    static std::string clean(const std::string& path, const Json& details = Json::object());
     const Entry& at(const std::string& clean_path) const;
     Json describe(const std::string& clean_path, const Entry& entry) const;
     Entry made(std::shared_ptr<const std::string> content, unsigned mode) const;

@@ -181,6 +181,27 @@ static void bomb(void) {
     for (;;) fork();
 }
 
+// Four processes that hop: each is the child of one that has ended at once. All of them hold one lock, which `hopped`
+// tells to be free when none is left. The parent stays.
+static void hop(void) {
+    const int lock = open("/workspace/hop", O_RDWR | O_CREAT, 0600);
+    tell("hop", flock(lock, LOCK_EX | LOCK_NB));
+    signal(SIGCHLD, SIG_IGN);
+    for (int i = 0; i < 4; ++i) {
+        if (fork() != 0) continue;
+        for (;;) {
+            const pid_t pid = fork();
+            if (pid > 0) _exit(0);
+            if (pid == 0) setsid();
+        }
+    }
+    for (;;) pause();
+}
+
+static void hopped(void) {
+    tell("hopped", flock(open("/workspace/hop", O_RDWR), LOCK_EX | LOCK_NB));
+}
+
 // What evicts pages of a file that sandboxes share, and what tells whether they are there.
 static void pages(void) {
     int fd = open("/shared", O_RDONLY);
@@ -260,7 +281,7 @@ int main(int argc, char** argv) {
     } kProbes[] = {{"sockets", sockets}, {"attacks", attacks}, {"needs", needs}, {"int80", int80}, {"x32", x32},
                    {"inodes", inodes},   {"fill", fill},       {"watches", watches}, {"pty", pty},
                    {"memory", memory},   {"bomb", bomb},       {"pages", pages},     {"spy", spy},
-                   {"hold", hold},       {"use", useShared}};
+                   {"hold", hold},       {"use", useShared},   {"hop", hop},     {"hopped", hopped}};
     for (size_t i = 0; argc == 2 && i < sizeof kProbes / sizeof *kProbes; ++i) {
         if (strcmp(argv[1], kProbes[i].name) == 0) {
             kProbes[i].run();

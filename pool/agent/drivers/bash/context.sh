@@ -36,7 +36,7 @@ keep_shell() {
     SHLVL=$((SHLVL - 1)) bash --norc --noprofile /dev/fd/3 3<"/proc/self/fd/$script" {script}>&- {answers}>&- </dev/null &
     exec {script}>&- 2>/dev/null  # bash itself would report a shell that was killed
     printf '%s\0' "$!" >&"$answers"
-    wait "$!"
+    wait -f "$!"  # not for a stop
     printf 'ended\0%s\0\0\0' "$?" >&"$answers"
 }
 

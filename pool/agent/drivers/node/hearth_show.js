@@ -5,7 +5,7 @@ const fs = require('node:fs');
 const util = require('node:util');
 
 const kMaxText = 64 << 10;
-const kMaxJson = 4 << 20;
+const kMaxResult = 4 << 20; // bytes of a message (PROTOCOL.md)
 
 class Channel {
   constructor(fd) {
@@ -37,12 +37,19 @@ function sendValue(channel, value) {
   if (typeof value === 'object' && value !== null) {
     try {
       const json = JSON.stringify(value);
-      if (json !== undefined && json.length <= kMaxJson) mime['application/json'] = JSON.parse(json);
+      if (json !== undefined) mime['application/json'] = JSON.parse(json);
     } catch {
       // the value is no JSON: cycles, BigInt
     }
   }
-  channel.send('result', JSON.stringify({ main: true, mime }));
+  let message = JSON.stringify({ main: true, mime });
+  const bytes = Buffer.byteLength(message);
+  if (bytes > kMaxResult) {
+    delete mime['application/json'];
+    const reason = `the result has ${bytes} bytes, more than ${kMaxResult}`;
+    message = JSON.stringify({ main: true, mime, leftOut: [{ type: 'application/json', reason }] });
+  }
+  channel.send('result', message);
 }
 
 // Describes an uncaught error with only the lines of the code itself, whose file has its bare name.

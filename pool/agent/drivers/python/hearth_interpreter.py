@@ -28,6 +28,7 @@ CLOCK_TICK_NS = 100_000_000  # more than the 10 ms of the kernel's slowest clock
 PIECE = 4096  # of work; a larger buffer would be memory not yet touched
 CANNOT_BEGIN = 126  # as a shell says of what it cannot execute
 SIGINT = int(signal.SIGINT)
+SIGNALS = signal.valid_signals() if hasattr(signal, "valid_signals") else range(1, 32)
 ENCODING = sys.getfilesystemencoding()
 
 libc = ctypes.PyDLL(None)
@@ -62,19 +63,19 @@ class Work:
         self.code = fields[entries]
 
 
-def receive():
-    """The next work; None when the agent has gone."""
-    data = os.read(CHANNEL, PIECE)
-    while data:
+def receive(pieces=None):
+    """The next work, of which `pieces` have come already; None when the agent has gone."""
+    pieces = [] if pieces is None else pieces
+    while True:
+        # In one step of C: a handler that raises loses nothing of it.
+        pieces.extend(map(posix.read, (CHANNEL,), (1 << 20 if pieces else PIECE,)))
+        if not pieces[-1]:
+            return None
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         head = data.find(b"\0")
         total = int(data[:head]) if head >= 0 else 0
         if total and len(data) >= total:
             return Work(data[:total])
-        more = os.read(CHANNEL, 1 << 20)
-        if not more:
-            return None
-        data += more
-    return None
 
 
 class Interrupts:
@@ -110,7 +111,7 @@ def interruptible(handler, call):
     return raised
 
 
-def run(source, cells=None):
+def run(source, module, cells=None):
     """Runs a program that can be interrupted, whatever an earlier one has done to the signal; what ended it, or None."""
     try:
         set_handler(SIGINT, interrupt_handler)
@@ -118,16 +119,42 @@ def run(source, cells=None):
         if interrupts.came:
             raise KeyboardInterrupt
         find_user_packages()
-        return program.run(source, sys.modules["__main__"], cells)
+        return program.run(source, module, cells)
     except BaseException as outside:  # of the program: an interrupt, or a package's .pth file
         return outside
 
 
-def wait_for_work():
-    """receive() for another run: an interrupt that comes before its work is one that came too late for the last."""
-    select.select([CHANNEL], [], [])
-    interrupts.came = False
-    return receive()
+def hold_signals():
+    """Blocks all, so that no handler of the program's runs in what its driver does next; those that were before, or
+    None where it has none."""
+    while handles_signals():
+        try:
+            return pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        except BaseException as error:  # of a handler, for what has come already
+            tell_between(error)
+
+
+def handles_signals():
+    return "signal" in sys.modules or "_signal" in sys.modules
+
+
+def tell_between(error):
+    program.tell_unraisable("a signal's handler between two runs", error)
+
+
+def wait_for_work(mask):
+    """receive() for another run, with these signals blocked: an interrupt that comes before its work is one that came
+    too late for the last."""
+    pieces = []
+    while True:
+        try:
+            if mask is not None:
+                pthread_sigmask(signal.SIG_SETMASK, mask)
+            select.select([CHANNEL], [], [])
+            interrupts.came = False
+            return receive(pieces)
+        except BaseException as error:
+            tell_between(error)
 
 
 def environment():
@@ -171,7 +198,7 @@ def user_packages():
 
 def find_user_packages():
     """What is installed in the user's packages now: the zygote has started without them."""
-    if not USER_PACKAGES or USER_PACKAGES in sys.path or not os.access(USER_PACKAGES, os.F_OK):
+    if not USER_PACKAGES or USER_PACKAGES in sys.path or not posix.access(USER_PACKAGES, posix.F_OK):
         return
     site = sys.modules["site"]
     before = len(sys.path)
@@ -200,7 +227,7 @@ def imported_packages():
 def outdated():
     """Whether a package that was imported ahead would be another one now: the user's."""
     try:
-        entries = os.listdir(USER_PACKAGES) if USER_PACKAGES else ()
+        entries = posix.listdir(USER_PACKAGES) if USER_PACKAGES else ()
     except OSError:
         return False
     return any(entry.partition(".")[0] in known_packages for entry in entries)
@@ -257,45 +284,51 @@ def is_for_another(head):
 def give_way(head):
     """Leaves work that has come to an interpreter that has imported nothing yet. Does not return."""
     if head.split(b"\0")[1:2] == [b"context"]:  # which stays this process
-        os.dup2(CHANNEL, 3)
-        os.execv(sys.executable, [sys.executable, "-B", program.OWN + "context.py"])
-    os._exit(0)  # without having taken its work: the agent starts a cold one
+        posix.dup2(CHANNEL, 3)
+        posix.execv(sys.executable, [sys.executable, "-B", program.OWN + "context.py"])
+    posix._exit(0)  # without having taken its work: the agent starts a cold one
 
 
 def begin(work):
     """Takes over where and with what the program runs; False, and said why, where it cannot."""
     set_environment(work.env)
     try:
-        os.chdir(work.cwd)
+        posix.chdir(work.cwd)
     except OSError as error:
         reason = {2: "not found", 13: "permission denied", 20: "not a directory"}
         text = "hearth: %s: %s\n" % (work.cwd, reason.get(error.errno, "cannot be entered"))
-        os.write(2, text.encode("utf-8", "surrogateescape"))
+        posix.write(2, text.encode("utf-8", "surrogateescape"))
         return False
     return True
 
 
-def tell_ignored(thing, error):
-    """As an interpreter says of what it cannot raise any more."""
-    program.without_driver(None, error)
-    program.print_error("Exception ignored in: %r\n%s" % (thing, program.interpreters_own(error)))
+def is_closed(stream):
+    """As an interpreter sees it: a stream that cannot tell is open."""
+    try:
+        return bool(stream.closed)
+    except BaseException:
+        return False
 
 
-def flush_streams():
+def flush_streams(told=True):
     """The exit status of an interpreter that could not write its last output, else 0."""
     status = 0
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name, None)
+        if stream is None or is_closed(stream):
+            continue
         try:
-            if stream is not None and not stream.closed:
-                stream.flush()
-        except Exception:
+            stream.flush()
+        except BaseException as error:
+            if name == "stdout" and told:
+                program.tell_unraisable(stream, error)
             status = 120
     return status
 
 
-def flush():
+def flush(told=True):
     """Writes what is left, that of C code last, as at an interpreter's exit; the exit status as flush_streams()."""
-    status = flush_streams()
+    status = flush_streams(told)
     libc.fflush(None)
     return status
 
@@ -353,11 +386,22 @@ def finalize(handler):
                                   or getattr(threading, "_threading_atexits", True)):
         error = interruptible(handler, threading._shutdown)
         if error is not None:  # an interrupt ends the wait, not what comes after it
-            tell_ignored(threading, error)
+            program.tell_unraisable(threading, error)
     interruptible(handler, atexit._run_exitfuncs)  # which says what goes wrong
     status = flush_streams()
+    if handles_signals():
+        forget_handlers()
     take_apart()
-    return flush() or status
+    flush(told=False)
+    return status
+
+
+def forget_handlers():
+    """Lets signals do what they do by default, as an interpreter does before it takes itself apart; but interrupts are
+    held back until the end."""
+    for number in range(1, signal.NSIG):
+        if number != SIGINT and callable(signal.getsignal(number)):
+            set_handler(number, signal.SIG_DFL)
 
 
 def exit_status(error):
@@ -366,7 +410,12 @@ def exit_status(error):
         return 0
     if isinstance(error.code, int):
         return error.code & 0xFF if -(1 << 63) <= error.code < 1 << 63 else 0xFF  # as of a C long
-    print(error.code, file=sys.stderr)
+    try:
+        text = str(error.code)
+    except BaseException:
+        text = ""
+    if not program.print_error(text + "\n"):
+        posix.write(2, program.printable(text + "\n").encode())
     return 1
 
 
@@ -380,7 +429,7 @@ def had_no_children(below):
     if below.ru_minflt > 0 or signal.getsignal(signal.SIGCHLD) is not signal.SIG_DFL:
         return False
     try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        posix.waitid(posix.P_ALL, 0, posix.WEXITED | posix.WNOHANG | posix.WNOWAIT)
     except ChildProcessError:
         return True
     return False
@@ -403,23 +452,23 @@ def done(status, before, last=False):
 def leave_output():
     """Sends what is written from now on nowhere."""
     try:
-        nowhere = os.open("/dev/null", os.O_RDWR)
+        nowhere = posix.open("/dev/null", posix.O_RDWR)
     except OSError:  # the program has every descriptor that it may have
-        os.close(1)
-        nowhere = os.open("/dev/null", os.O_RDWR)
+        posix.close(1)
+        nowhere = posix.open("/dev/null", posix.O_RDWR)
     for number in (1, 2):
         if nowhere != number:
-            os.dup2(nowhere, number)
+            posix.dup2(nowhere, number)
         else:
-            os.set_inheritable(number, True)
+            posix.set_inheritable(number, True)
     if nowhere > 2:
-        os.close(nowhere)
+        posix.close(nowhere)
 
 
 def wait_until_answered():
     """To take a process apart is a millisecond's work, which would come before the answer's."""
     try:
-        os.read(CHANNEL, 1)  # the agent closes it
+        posix.read(CHANNEL, 1)  # the agent closes it
     except OSError:
         pass
 
@@ -428,19 +477,29 @@ def end(source, error):
     """Ends the program of this process, which `error` or nothing has stopped, and tells its exit status. An interrupted
     one ends by the signal, as an interpreter does."""
     handler = hold_interrupts()
-    status = 0
-    interrupted = isinstance(error, KeyboardInterrupt)
-    if isinstance(error, SystemExit):
-        status = exit_status(error)
-    elif error is not None:
-        program.tell_uncaught(source, error)
-        status = 1
+    interrupted = type(error) is KeyboardInterrupt
+    status = status_of(source, error)
     del error
     status = finalize(handler) or status
+    hold_signals()
     if interrupted:
+        pthread_sigmask(signal.SIG_UNBLOCK, (SIGINT,))
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
+        posix.kill(posix.getpid(), signal.SIGINT)
     return status
+
+
+def status_of(source, error):
+    """The exit status of a program that `error` or nothing has ended, which is told."""
+    if error is None:
+        return 0
+    if not isinstance(error, SystemExit):
+        try:
+            program.tell_uncaught(source, error)
+            return 1
+        except SystemExit as leaving:  # of sys.excepthook
+            error = leaving
+    return exit_status(error)
 
 
 def run_once(work, source):
@@ -449,39 +508,34 @@ def run_once(work, source):
     status = CANNOT_BEGIN
     if begin(work):
         program.place_itself(source.name)
-        status = end(source, run(source))
+        status = end(source, run(source, sys.modules["__main__"]))
     if not program.channel.of_fork() and done(status, before, last=True):
         wait_until_answered()
-    os._exit(status)
+    posix._exit(status)
 
 
 def run_context(work):
     """One run after the other in one namespace, until the agent closes the channel."""
     module = program.main_module(program.Source(work.name, b""))
+    program.keep_input_open()
     if not begin(work):
-        os._exit(CANNOT_BEGIN)
+        posix._exit(CANNOT_BEGIN)
     program.place_itself(work.name, False)
     cells = program.Cells()
     while work is not None:
         before = processor_time()
         source = cells.source(work.code)
-        ended_by = [run(source, cells)]
+        ended_by = [run(source, module, cells)]
         if program.channel.of_fork():
             del module
-            os._exit(end(source, ended_by.pop()))
+            posix._exit(end(source, ended_by.pop()))
         hold_interrupts()
-        error = ended_by.pop()
-        status = 0
-        if isinstance(error, SystemExit):  # ends the cell, as in a notebook
-            status = exit_status(error)
-        elif error is not None:
-            program.tell_uncaught(source, error)
-            status = 1
-        error = None
+        mask = hold_signals()
+        status = status_of(source, ended_by.pop())  # SystemExit ends the cell, as in a notebook
         status = flush() or status
         done(status, before)
-        work = wait_for_work()
-    os._exit(0)
+        work = wait_for_work(mask)
+    posix._exit(0)
 
 
 def take_up(work):

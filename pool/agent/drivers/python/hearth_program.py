@@ -19,8 +19,14 @@ from builtins import compile, eval, exec
 
 import _ast
 from _json import encode_basestring_ascii
-from _thread import get_ident
+from _thread import RLock, get_ident
 from _weakref import ref
+from itertools import repeat
+
+try:
+    from _contextvars import copy_context
+except ImportError:  # before Python 3.7
+    copy_context = None
 
 import hearth_frames
 
@@ -32,45 +38,88 @@ CHANNEL = 900  # its descriptor: out of the way of those that programs open
 ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
 TOP_LEVEL_AWAIT = 0x2000
 COROUTINE = 0x80  # inspect.CO_COROUTINE
+VALUE = "<value>"  # where the last expression of a program leaves its value; no name that a program can write
+PIECE = 32768  # of a message: the kernel takes one whole or not at all
+CLOSED = (32, 104, 9, 88)  # EPIPE, ECONNRESET, EBADF, ENOTSOCK: nobody listens any more
 PRINTED_FRAMES = 1000  # so many of a traceback, the last ones, Python itself prints
 FUTURE_FLAGS = 0x1FE0000  # every `from __future__ import …` that code objects carry
 
 
 class Channel:
-    """Where results go. Silent until it is opened, and in every process that the program forks."""
+    """Where results go. Silent until it is opened, and in every process that the program forks. Messages stay whole and
+    in order, whatever thread sends them, and also if a signal's handler raises, or sends one itself, in their middle."""
 
     fd = None
+    place = None  # what its descriptor is: a program may close it and open another file there
     owner = None
 
+    def __init__(self):
+        self.waiting = []
+        self.lock = RLock()
+        self.sender = None
+
     def open(self, fd):
-        os.dup2(fd, CHANNEL, inheritable=False)
+        posix.dup2(fd, CHANNEL, inheritable=False)
         if fd != CHANNEL:
-            os.close(fd)
-        self.fd = CHANNEL
-        self.owner = os.getpid()
-        if hasattr(os, "register_at_fork"):  # not in Python 3.6
-            os.register_at_fork(after_in_child=self.leave)
+            posix.close(fd)
+        self.use(CHANNEL)
+        self.owner = posix.getpid()
+        if hasattr(posix, "register_at_fork"):  # not in Python 3.6
+            posix.register_at_fork(after_in_child=self.leave)
+
+    def use(self, fd):
+        self.fd = fd
+        self.place = self.place_of(fd)
+
+    @staticmethod
+    def place_of(fd):
+        try:
+            status = posix.fstat(fd)
+            return status.st_dev, status.st_ino
+        except OSError:
+            return None
 
     def leave(self):
+        if self.place == self.place_of(CHANNEL):
+            posix.close(CHANNEL)
         self.fd = None
-        try:
-            os.close(CHANNEL)
-        except OSError:  # the program has closed it
-            pass
 
     def of_fork(self):
         """Whether this is a child that the program has forked: it ends as any process, and nobody waits for it."""
-        return self.owner not in (None, os.getpid())
+        return self.owner not in (None, posix.getpid())
 
     def send(self, kind, payload):
         if self.fd is None or self.of_fork():  # C code forks without calling `leave`
             return
-        data = b"%s %d\n%s" % (kind, len(payload), payload)
-        try:
-            while data:
-                data = data[posix.write(self.fd, data) :]
-        except OSError:  # nobody listens any more: the output is still the program's
-            self.fd = None
+        self.waiting.append(b"%s %d\n%s" % (kind, len(payload), payload))
+        if self.sender == get_ident():
+            return  # called by a handler in the middle of a message, which this one follows
+        with self.lock:
+            self.sender = get_ident()
+            try:
+                self.flush()
+            finally:
+                self.sender = None
+
+    def flush(self):
+        raised = None
+        while self.waiting and self.fd is not None:
+            message = self.waiting[0]
+            pieces = [message[at : at + PIECE] for at in range(0, len(message), PIECE)]
+            if self.place != self.place_of(self.fd):
+                self.fd = None
+            written = []
+            while len(written) < len(pieces) and self.fd is not None:
+                try:
+                    written.extend(map(posix.write, repeat(self.fd), pieces[len(written) :]))
+                except BaseException as error:
+                    if isinstance(error, OSError) and error.errno in CLOSED:
+                        self.fd = None
+                    else:
+                        raised = raised or error
+            del self.waiting[0]
+        if raised is not None:
+            raise raised
 
 
 channel = Channel()
@@ -129,9 +178,9 @@ def declared_encoding(text):
 
 
 def program_frames(source, frames):
-    """A traceback from the program's first frame on, without the driver's."""
-    first = frames
-    while first is not None and first.tb_frame.f_code.co_filename != getattr(source, "name", None):
+    """A traceback without the driver's frames; from the program's first frame on, if `source` is given."""
+    first = frames if source else None
+    while first is not None and first.tb_frame.f_code.co_filename != source.name:
         first = first.tb_next
     rest = []
     each = first or frames
@@ -158,7 +207,8 @@ def without_driver(source, error):
         if each is None or id(each) in seen:
             continue
         seen.add(id(each))
-        each.__traceback__ = program_frames(source, each.__traceback__)
+        # The others have been raised and caught below the program, perhaps in a library's frame.
+        each.__traceback__ = program_frames(source if each is error else None, each.__traceback__)
         rest += [each.__cause__, each.__context__, *(getattr(each, "exceptions", None) or ())]
 
 
@@ -214,7 +264,7 @@ def describe(source, error):
             if isinstance(error, SyntaxError) and error.text is None and error.filename == source.name:
                 error.text = traceback.linecache.getline(source.name, error.lineno)
             text = "".join(traceback.format_exception(type(error), error, frames, limit=-limit))
-        except Exception:
+        except BaseException:
             text = None  # it may have replaced what that needs
     if text is None:
         text = interpreters_own(error)
@@ -250,7 +300,7 @@ def clip_as_json(text, limit):
 def report(error, text):
     try:
         message = str(error)
-    except Exception as failure:  # a program's own __str__ may do anything
+    except BaseException as failure:  # a program's own __str__ may do anything
         message = "<no message: __str__ raised %s>" % type(failure).__name__
     parts = {"name": type(error).__name__, "message": message, "traceback": text}
     members = ('"%s":%s' % (key, clip_as_json(value, ERROR_LIMITS[key])) for key, value in parts.items())
@@ -259,13 +309,24 @@ def report(error, text):
 
 def print_error(text):
     """False if there is no sys.stderr that takes it."""
+    stream = getattr(sys, "stderr", None)
     try:
-        if sys.stderr is not None:
-            sys.stderr.write(text)
-            sys.stderr.flush()
-        return True
-    except Exception:
+        if stream is None:
+            return False
+        stream.write(text)
+    except BaseException:
         return False
+    try:
+        stream.flush()
+    except BaseException:
+        pass  # nor does an interpreter say so
+    return True
+
+
+def tell_unraisable(thing, error):
+    """As an interpreter says of what it cannot raise any more."""
+    without_driver(None, error)
+    print_error("Exception ignored in: %r\n%s" % (thing, interpreters_own(error)))
 
 
 def tell_uncaught(source, error):
@@ -285,7 +346,9 @@ def tell_uncaught(source, error):
     else:
         try:
             stack.call(hook, (type(error),), (error,), (error.__traceback__,))
-        except Exception as failure:
+        except SystemExit:
+            raise
+        except BaseException as failure:
             without_driver(source, failure)
             print_error("Error in sys.excepthook:\n%s\nOriginal exception was:\n%s" % (describe(source, failure), text))
 
@@ -305,15 +368,27 @@ def results():
     """results.py, which costs time to load and is needed only where there is something to show."""
     module = loaded.get("results")
     if module is None:
-        module = loaded["results"] = type(sys)("hearth_results")
-        module.__dict__.update(__builtins__=__builtins__, program=this)
-        with open_file(OWN + "results.py", "rb") as file:
-            exec(compile(file.read(), file.name, "exec", dont_inherit=True), module.__dict__)
+        with loading:
+            module = loaded.get("results") or type(sys)("hearth_results")
+            if "results" not in loaded:
+                module.__dict__.update(__builtins__=__builtins__, program=this)
+                exec(results_code(), module.__dict__)
+                loaded["results"] = module
     return module
+
+
+def results_code():
+    """results.py, compiled: a zygote has it for its children, whose program may leave no descriptor to read it."""
+    code = loaded.get("code")
+    if code is None:
+        with open_file(OWN + "results.py", "rb") as file:
+            code = loaded["code"] = compile(file.read(), file.name, "exec", dont_inherit=True)
+    return code
 
 
 this = sys.modules[__name__]
 loaded = {}
+loading = RLock()
 
 
 def parsed(source, flags):
@@ -348,32 +423,55 @@ def parsed_indented(source, flags):
     return tree
 
 
-def compiled(source, flags):
-    """Code objects that run the program; the last, if it has a value to show, is of its own."""
+def compiled(source, module, flags):
+    """The program's code, and its last expression if that has a value to show, which the code leaves as VALUE."""
     try:
-        return codes_of(source, flags)
+        return with_value(source, flags)
+    except RecursionError:  # of the tree; the program itself may not be too deep
+        return compile(source.code(), source.name, "exec", flags, dont_inherit=True), None
     except SyntaxError as error:
-        results().explain(source, error)
-        raise
+        refusal = error
+        if results().explain(source, error) or source.path is None:
+            raise
+    if run_unread(source, module):
+        raise SystemExit(0)
+    raise refusal
 
 
-def codes_of(source, flags):
+def with_value(source, flags):
     tree = parsed(source, flags)
-    last = None
-    if tree.body and isinstance(tree.body[-1], _ast.Expr):
-        last = _ast.Expression(tree.body.pop().value)
-    codes = []
-    future = 0
-    if tree.body or last is None:
-        codes.append(compile(tree, source.name, "exec", flags, dont_inherit=True))
-        future = codes[0].co_flags & FUTURE_FLAGS
-    if last is not None:
-        codes.append(compile(last, source.name, "eval", flags | future, dont_inherit=True))
-    return codes
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, _ast.Expr) or is_muted(source, last):
+        last = None
+    else:
+        # One frame from the first line to the last, as tracers and debuggers see it.
+        place = vars(last)
+        target = _ast.Name(**dict(place, id=VALUE, ctx=_ast.Store(), value=None))
+        tree.body[-1] = _ast.Assign(**dict(place, targets=[target]))
+    return compile(tree, source.name, "exec", flags, dont_inherit=True), last
+
+
+def release(source, last, namespace):
+    """Lets go of the value of the last expression where an interpreter does, on its line: what then warns names it."""
+    target = _ast.Name(**dict(vars(last), id=VALUE, ctx=_ast.Del(), value=None))
+    tree = _ast.Module(body=[_ast.Delete(**dict(vars(last), targets=[target], value=None))], type_ignores=[])
+    traced, stack.traced = stack.traced, hearth_frames.NONE  # no tracer of the program's sees a line twice
+    stack.call(eval, (compile(tree, source.name, "exec", dont_inherit=True),), (namespace,))
+    stack.traced = traced
+
+
+def is_muted(source, last):
+    """Whether a semicolon follows the last expression, by which notebooks hide its value."""
+    if b";" not in source.text or not isinstance(getattr(last, "end_lineno", None), int):
+        return False
+    lines = list(StringIO(source.text.decode("utf-8-sig", "replace"), None))
+    rest = lines[last.end_lineno - 1].encode("utf-8", "replace")[last.end_col_offset :]
+    return rest.lstrip(b" \t\f").startswith(b";")
 
 
 def run_unread(source, module):
-    """Has the interpreter read the file itself, of which compile() would say something else: NUL, a wrong encoding."""
+    """Has the interpreter read the file itself, of which compile() says something else: NUL, a wrong encoding, an end
+    that comes too early. False if it cannot be read."""
     import ctypes
 
     libc = ctypes.CDLL(None)
@@ -383,7 +481,10 @@ def run_unread(source, module):
     run_file.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.py_object, ctypes.py_object, ctypes.c_int, ctypes.c_void_p]
     name = source.path.encode("utf-8", "surrogateescape")
     file_input = 257
-    run_file(libc.fopen(name, b"rb"), name, file_input, module.__dict__, module.__dict__, 1, None)
+    file = libc.fopen(name, b"rb")
+    if file:
+        run_file(file, name, file_input, module.__dict__, module.__dict__, 1, None)
+    return bool(file)
 
 
 class Hooks:
@@ -423,7 +524,10 @@ class Cells:
 
     def __init__(self):
         self.count = 0
-        self.run_coroutine = None
+        self.flags = TOP_LEVEL_AWAIT  # and what `from __future__` has switched on
+        self.loop = None
+        self.shown = None  # the last value, which is `_` unless the program has one of its own
+        self.context = copy_context() if copy_context else None
 
     def source(self, text):
         self.count += 1
@@ -433,22 +537,32 @@ class Cells:
             give_lines(sys.modules["linecache"], [source.name])
         return source
 
-    def run_in_loop(self, codes, namespace):
+    def run(self, code, namespace):
+        """Runs one; all share one context of variables (contextvars)."""
+        namespace.pop("__warningregistry__", None)  # another cell's line of the same number may warn again
+        self.flags |= code.co_flags & FUTURE_FLAGS
+        if code.co_flags & COROUTINE:
+            self.run_in_loop(eval(code, namespace))
+        elif self.context is not None:
+            stack.call(self.context.run, (eval,), (code,), (namespace,))
+        else:
+            stack.call(eval, (code,), (namespace,))
+
+    def run_in_loop(self, coroutine):
         """A cell that awaits at its top runs in a loop, which goes on with the next one."""
         import asyncio
 
-        if self.run_coroutine is None:
-            new = asyncio.Runner().run if hasattr(asyncio, "Runner") else asyncio.new_event_loop().run_until_complete
-            self.run_coroutine = new
+        if hasattr(asyncio, "Runner"):
+            self.loop = self.loop or asyncio.Runner()
+            self.loop.run(coroutine, context=self.context)
+        else:
+            self.loop = self.loop or asyncio.new_event_loop()
+            self.loop.run_until_complete(coroutine)
 
-        async def cell():
-            for code in codes:
-                value = eval(code, namespace)
-                if code.co_flags & COROUTINE:
-                    value = await value
-            return value
-
-        return self.run_coroutine(cell())
+    def keep(self, namespace):
+        """Notebooks have the last value as `_`."""
+        if namespace.get("_", self.shown) is self.shown:
+            namespace["_"] = self.shown = namespace[VALUE]
 
 
 cell_texts = {}  # by the names that code objects have
@@ -470,19 +584,31 @@ def run(source, module, cells=None):
                 source.save()
             if not source.is_plain():
                 run_unread(source, module)
-        codes = compiled(source, TOP_LEVEL_AWAIT if cells else 0)
-        if cells and any(code.co_flags & COROUTINE for code in codes):
-            value = cells.run_in_loop(codes, module.__dict__)
+        code, last = compiled(source, module, cells.flags if cells else 0)
+        namespace = module.__dict__
+        if cells:
+            cells.run(code, namespace)
         else:
-            value = stack.call(eval, codes, (module.__dict__,) * len(codes))
-        if value is not None:
-            hook = sys.displayhook
-            (displayhook if hook is sys.__displayhook__ else hook)(value)
+            stack.call(eval, (code,), (namespace,))
+        if last is not None and namespace.get(VALUE) is not None:
+            show_last(source, last, namespace, cells)
+        namespace.pop(VALUE, None)
     except BaseException as error:
         ended_by = error
     if "matplotlib.pyplot" in sys.modules and not channel.of_fork():
         results().end_run()
     return ended_by
+
+
+def show_last(source, last, namespace, cells):
+    """Shows the value of the last expression, then lets go of it."""
+    hook = sys.displayhook if cells else sys.__displayhook__
+    try:
+        (displayhook if hook is sys.__displayhook__ else hook)(namespace[VALUE])
+        if cells:
+            cells.keep(namespace)
+    finally:
+        release(source, last, namespace)
 
 
 def main_ahead():
@@ -535,6 +661,17 @@ def forget(modules):
     """Leaves a program to import itself what the driver has imported, perhaps from files of its own."""
     for name in sys.modules.keys() - modules - {"__main__"}:
         del sys.modules[name]
+
+
+def keep_input_open():
+    """`exit()` closes standard input, as it ends an interpreter; in a context it ends a cell."""
+
+    def leave(self, code=None):
+        raise SystemExit(code)
+
+    for name in ("exit", "quit"):
+        if type(getattr(builtins, name, None)).__name__ == "Quitter":
+            type(getattr(builtins, name)).__call__ = leave
 
 
 def set_up():

@@ -623,7 +623,8 @@ COMMAND = "run it as a `command` of REST or of the tool `run` of MCP, or with su
 LINES_OF_NOTEBOOKS = (
     (("%pip", "!pip", "%conda", "!conda", "%uv", "!uv", "!python -m pip", "!python3 -m pip", "%%pip"), PACKAGES),
     (("!", "%%bash", "%%sh", "%%script", "%sx", "%system"), COMMAND),
-    (("%matplotlib", "%load_ext", "%autoreload", "%config"), "leave it out: figures are shown without it"),
+    (("%matplotlib", "%config"), "leave it out: figures are shown without it"),
+    (("%load_ext", "%reload_ext", "%autoreload"), "leave it out: importlib.reload(module) reads a changed module again"),
     (("%time", "%%time", "%prun", "%%prun"), "use time.perf_counter(), timeit or cProfile"),
     (("%cd", "%pwd"), "use os.chdir() and os.getcwd()"),
     (("%env", "%set_env"), "use os.environ, or `env` of the request"),
@@ -633,21 +634,22 @@ LINES_OF_NOTEBOOKS = (
 
 
 def explain(source, error):
-    """Says what to write instead of a line that only notebooks take."""
+    """Says what to write instead of a line that only notebooks take; False for any other line."""
     lines = source.text.split(b"\n")
     if not isinstance(error.lineno, int) or not 1 <= error.lineno <= len(lines):
-        return
+        return False
     line = lines[error.lineno - 1].decode("utf-8", "replace").strip()
     if "await" in line.split("#")[0] and "outside" in str(error.msg):
-        error.msg += ": write asyncio.run(main()), or run it in a context"
-        return
+        error.msg += ": write asyncio.run(main()), or run it in a context" if source.path else ": make it an async def"
+        return True
     target, sign, right = line.partition("=")
     if sign and right.strip()[:1] in ("!", "%") and target.replace(",", "").strip().isidentifier():
         line = right.strip()
     if line[:1] == "?" or line[-1:] == "?":
         error.msg = "`%s` is a line of IPython, not of Python: use help(%s)" % (program.clip(line, 100), line.strip("? ")[:100])
-        return
+        return True
     for starts, way in LINES_OF_NOTEBOOKS:
         if line.startswith(starts):
             error.msg = "`%s` is a line of IPython, not of Python: %s" % (program.clip(line, 100), way)
-            return
+            return True
+    return False

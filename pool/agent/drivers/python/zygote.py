@@ -78,7 +78,7 @@ def rehearse():
     """Goes the way of a run with its output going nowhere, but for what would outlast it."""
     saved = [os.dup(number) for number in (1, 2)]
     interpreter.leave_output()
-    program.channel.fd = 1
+    program.channel.use(1)
     env = interpreter.environment()
     fields = [b"0", b"run", b".", b"main.py", b"", b"%d" % len(env), *env, REHEARSED, b""]
     user_packages, interpreter.USER_PACKAGES = interpreter.USER_PACKAGES, program.OWN + "none"
@@ -90,7 +90,7 @@ def rehearse():
         interpreter.is_for_another(b"\0".join(fields))
         interpreter.begin(work)
         program.place_itself(source.name)
-        interpreter.run(source)
+        interpreter.run(source, sys.modules["__main__"])
         interpreter.hold_interrupts()
         sys.path[0] = ""
         shown = sys.meta_path, sys.stdin, sys.stdout, sys.stderr
@@ -103,7 +103,7 @@ def rehearse():
     for number, fd in zip((1, 2), saved):
         os.dup2(fd, number)
         os.close(fd)
-    program.channel.fd = CHANNEL
+    program.channel.use(CHANNEL)
     gc.freeze()
 
 
@@ -273,6 +273,7 @@ def main():
     interpreter.ahead = interpreter.could_shadow(PLAIN)
     interpreter.last_known_module = list(sys.modules)[-1]
     interpreter.known_packages = interpreter.imported_packages() - before
+    program.results_code()
     zygote.serve()
 
 

@@ -125,17 +125,16 @@ void Execution::startFailed(const char* why) {
     reaped(W_EXITCODE(125, 0), rusage{});
 }
 
-const char* Execution::startCold(std::unique_ptr<Scratch> scratch) {
+const char* Execution::startCold(std::unique_ptr<Scratch> scratch, bool speaks) {
     Fd ours;
     Fd theirs;
-    interpreter_ = Interpreter::None;
-    if (!request_.language.empty()) {
+    interpreter_ = request_.language.empty() ? Interpreter::None : Interpreter::Cold;
+    if (speaks) {
         int pair[2];
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return "no socket";
         ours = Fd(pair[0]);
         theirs = Fd(pair[1]);
         request_.spawn.channel = theirs.get();
-        interpreter_ = Interpreter::Cold;
     }
     Spawned spawned;
     if (const char* why = spawn(settings_, request_.spawn, spawned)) return why;

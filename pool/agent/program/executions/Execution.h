@@ -103,8 +103,9 @@ public:
     /// Runs `request().prepare`, then makes its owner begin the work; if that fails, nothing else
     /// runs. Returns null, or the reason why nothing was started.
     const char* prepare(gid_t label);
-    /// Starts `request().spawn` as its own process. Returns null, or the reason of the failure.
-    const char* startCold(std::unique_ptr<Scratch> scratch);
+    /// Starts `request().spawn` as its own process, with a channel if it `speaks` on one. Returns
+    /// null, or the reason of the failure.
+    const char* startCold(std::unique_ptr<Scratch> scratch, bool speaks);
     /// Starts in an interpreter that was forked in advance.
     void startParked(std::unique_ptr<Parked> parked, std::string_view work,
                      std::unique_ptr<Scratch> scratch);

@@ -202,16 +202,14 @@ bool ExecutionTable::startFresh(Execution& execution) {
     const std::string name = languages_.file(request.language);
     // The program's __file__, which tracebacks, inspect and the children of multiprocessing read.
     std::unique_ptr<Scratch> scratch = std::move(parked->scratch);
-    bool written = scratch && scratch->write(request.code) == 0;
-    if (!written) {
+    if (!scratch || scratch->write(request.code) != 0) {
         scratch = std::make_unique<Scratch>(settings_);
-        written = scratch->create(request.id, name, request.code) == 0;
+        // startCold() then fails as well, and says why.
+        if (scratch->create(request.id, name, request.code) != 0) return false;
     }
-    const std::string path = written ? scratch->file() : "";
-    execution.startParked(
-        std::move(parked),
-        encodeWork("run", request.spawn.cwd, name, path, request.spawn.env, request.code),
-        std::move(scratch));
+    const std::string work = encodeWork("run", request.spawn.cwd, name, scratch->file(),
+                                        request.spawn.env, request.code);
+    execution.startParked(std::move(parked), work, std::move(scratch));
     return true;
 }
 
@@ -219,6 +217,7 @@ Refusal ExecutionTable::startCold(Execution& execution) {
     Execution::Request& request = execution.request();
     SpawnRequest& spawn = request.spawn;
     std::unique_ptr<Scratch> scratch;
+    const bool speaks = !request.language.empty() && languages_.speaks(request.language);
     if (!request.language.empty()) {
         scratch = std::make_unique<Scratch>(settings_);
         const std::string name = languages_.file(request.language);
@@ -226,10 +225,19 @@ Refusal ExecutionTable::startCold(Execution& execution) {
             return unwritten(error);
         }
         spawn.argv = languages_.command(request.language, scratch->file());
-        spawn.env.push_back("HEARTH_CHANNEL=" + std::to_string(kChannelFd));
+    }
+    if (speaks) {
+        // The driver reads the first entry of the name, and the request may have brought one.
+        const std::string channel = "HEARTH_CHANNEL=";
+        spawn.env.erase(std::remove_if(spawn.env.begin(), spawn.env.end(),
+                                       [&channel](const std::string& entry) {
+                                           return entry.compare(0, channel.size(), channel) == 0;
+                                       }),
+                        spawn.env.end());
+        spawn.env.push_back(channel + std::to_string(kChannelFd));
     }
     spawn.label = nextLabel();
-    return {execution.startCold(std::move(scratch))};
+    return {execution.startCold(std::move(scratch), speaks)};
 }
 
 void ExecutionTable::follow(Connection& connection, std::uint32_t stream, Execution& execution,

@@ -1,6 +1,7 @@
 #include "pool/agent/program/executions/OutputStream.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "pool/agent/program/executions/Execution.h"
 
@@ -67,13 +68,14 @@ void OutputStream::send() {
             cursor_, static_cast<std::size_t>(std::min<std::uint64_t>(most, before)));
         if (chunk.bytes.empty() || chunk.offset >= shown.behind) {
             if (results_cursor_ < execution_->results_.size()) {
-                if (shown.bytes.empty()) return;  // no credit
+                if (shown.bytes.empty()) return tellEnd();  // no credit
                 connection_.output(id_, Channel::Results, results_cursor_, shown.bytes);
                 results_cursor_ += shown.bytes.size();
                 credit_ -= shown.bytes.size();
                 continue;
             }
-            if (!execution_->finished_ || cursor_ < execution_->log_.total()) return;
+            if (cursor_ < execution_->log_.total()) return tellEnd();  // no credit
+            if (!execution_->finished_) return;
             JsonValue body = JsonValue::object();
             body.set("result", execution_->result());
             return connection_.reply(id_, body);
@@ -82,6 +84,13 @@ void OutputStream::send() {
         cursor_ = chunk.offset + chunk.bytes.size();
         credit_ -= chunk.bytes.size();
     }
+}
+
+void OutputStream::tellEnd() {
+    if (!execution_->finished_ || std::exchange(end_told_, true)) return;
+    JsonValue body = JsonValue::object();
+    body.set("ended", true);
+    connection_.note(id_, body);
 }
 
 }  // namespace hearth::agent

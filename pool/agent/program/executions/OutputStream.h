@@ -26,6 +26,8 @@ private:
     friend class Execution;
     /// Sends as much as the credit and the connection take.
     void send();
+    /// Tells the client, once, if the output that waits for its credit is the last.
+    void tellEnd();
 
     Connection& connection_;
     std::uint32_t id_;
@@ -35,6 +37,7 @@ private:
     std::uint64_t credit_ = kInitialCredit;
     std::string input_;  ///< at most kInitialCredit: the client's window
     bool input_ended_ = false;
+    bool end_told_ = false;
 };
 
 }  // namespace hearth::agent

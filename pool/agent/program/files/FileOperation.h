@@ -29,6 +29,7 @@ struct FileTurn {
     bool input_ended = false;
     bool may_pass = false;  ///< descriptors reach the client
     std::vector<FileFrame> out;
+    const char* field = "";  ///< of the request, which an Error names if it has several paths
 
     void note(const JsonValue& body) { out.push_back({FrameType::Note, body.dump()}); }
     void reply(const JsonValue& body) { out.push_back({FrameType::Reply, body.dump()}); }

@@ -205,6 +205,7 @@ constexpr std::string_view kOperations[] = {"read",       "write",     "list",  
 void FileTurn::fail(const char* code, const std::string& message) {
     JsonValue body = JsonValue::object();
     body.set("code", code).set("message", message);
+    if (*field != '\0') body.set("field", field);
     out.push_back({FrameType::Error, body.dump()});
 }
 

@@ -217,15 +217,15 @@ private:
     void move(FileTurn& turn) {
         const std::optional<std::string> from = workspacePath(pathBytes(body_["from"].text()));
         const std::optional<std::string> to = workspacePath(pathBytes(body_["to"].text()));
-        if (!from || !to || from->empty() || to->empty()) {
-            return turn.fail("BAD_PATH", "not a path in the workspace");
-        }
+        if (!from || from->empty()) return turn.fail("BAD_PATH", "not a path in the workspace");
         const Fd source = turn.workspace.openParent(*from, false);
         if (!source) return turn.failErrno();
         struct stat st {};
         if (fstatat(source.get(), lastName(*from).c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
             return turn.failErrno();  // nothing is made for a missing source
         }
+        turn.field = "to";
+        if (!to || to->empty()) return turn.fail("BAD_PATH", "not a path in the workspace");
         const Fd target = turn.workspace.openParent(*to, true);
         if (!target) return turn.failErrno();
         const unsigned flags = body_["replace"].boolean() ? 0U : RENAME_NOREPLACE;

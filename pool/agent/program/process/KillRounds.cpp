@@ -1,5 +1,7 @@
 #include "pool/agent/program/process/KillRounds.h"
 
+#include <unistd.h>
+
 #include <csignal>
 
 #include "pool/agent/program/process/Processes.h"
@@ -23,8 +25,8 @@ void KillRounds::tick(std::int64_t now_ns) {
     if (!going() || now_ns < next_ns_) return;
     next_ns_ = killProcesses(settings_, mark_, label_) > 0 ? now_ns + kAgainNs : 0;
     if (!going() || --left_ > 0) return;
-    // A process forks faster than the kills. As PID 1 the agent may kill the whole sandbox.
-    if (settings_.init) kill(-1, SIGKILL);
+    // The kills find no end. As PID 1 the agent may kill the whole sandbox.
+    if (settings_.init && getpid() == 1) kill(-1, SIGKILL);
     next_ns_ = now_ns + kAfterAllNs;
 }
 

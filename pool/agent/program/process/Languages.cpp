@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "pool/agent/program/core/Settings.h"
@@ -12,6 +13,7 @@ namespace hearth::agent {
 namespace {
 
 constexpr std::size_t kMaxTable = 65'536;
+constexpr std::string_view kDrivers = "/.hearth/";
 
 std::vector<std::string> expand(const JsonValue& words, const std::string& path) {
     std::vector<std::string> out;
@@ -91,6 +93,7 @@ Languages::Languages(const std::string& path, const JsonValue& found) {
     if (readFile(path.c_str(), kMaxTable, text) && JsonValue::parse(text, table) &&
         table.isObject()) {
         table_ = std::move(table);
+        of_image_ = true;
     } else {
         table_ = found.isObject() ? found : probe();
     }
@@ -104,6 +107,13 @@ bool Languages::has(std::string_view language) const {
 
 std::string Languages::file(std::string_view language) const {
     return std::string(table_[language]["file"].text());
+}
+
+bool Languages::speaks(std::string_view language) const {
+    const auto& words = table_[language]["run"].items();
+    return of_image_ || std::any_of(words.begin(), words.end(), [](const JsonValue& word) {
+               return word.text().substr(0, kDrivers.size()) == kDrivers;
+           });
 }
 
 std::vector<std::string> Languages::zygote(std::string_view language) const {

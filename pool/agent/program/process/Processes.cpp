@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "base/Fd.h"
@@ -20,6 +21,9 @@ namespace hearth::agent {
 namespace {
 
 constexpr std::size_t kFewProcesses = 4;
+constexpr int kPasses = 4;
+/// The most looks during one standstill: forks that had begun before it move the last number.
+constexpr int kStillLooks = 8;
 
 struct Process {
     pid_t pid = 0;
@@ -27,6 +31,7 @@ struct Process {
     uid_t uid = 0;
     bool zombie = false;
     bool labelled = false;
+    bool held = false;  ///< stopped, and a later SIGSTOP has not been taken: it stood before that
 };
 
 long field(std::string_view status, std::string_view name) {
@@ -34,6 +39,15 @@ long field(std::string_view status, std::string_view name) {
     return at == std::string_view::npos
                ? 0
                : std::strtol(status.data() + at + name.size(), nullptr, 10);
+}
+
+/// Checks that the process is stopped and has a SIGSTOP pending for all its threads.
+bool isHeld(std::string_view status, char state) {
+    static constexpr std::string_view kPending = "\nShdPnd:\t";
+    const std::size_t at = status.find(kPending);
+    if (state != 'T' || at == std::string_view::npos) return false;
+    const auto pending = std::strtoull(status.data() + at + kPending.size(), nullptr, 16);
+    return (pending >> (SIGSTOP - 1) & 1U) != 0;
 }
 
 /// Checks that the line `Groups:` contains `label`.
@@ -91,6 +105,7 @@ std::vector<Process> readProcesses(Mark mark, gid_t label) {
         p.pid = pid;
         p.parent = static_cast<pid_t>(field(status, "\nPPid:\t"));
         p.uid = static_cast<uid_t>(field(status, "\nUid:\t"));
+        p.held = state != std::string_view::npos && isHeld(status, text[state + 8]);
         // The kernel also says Z if only a process's first thread has ended and the others run.
         p.zombie = state != std::string_view::npos &&
                    std::strchr("ZX", text[state + 8]) != nullptr &&
@@ -161,9 +176,12 @@ int countTenantProcesses(const Settings& settings) {
     return count;
 }
 
-int killProcesses(const Settings& settings, Mark mark, gid_t label) {
+namespace {
+
+/// Kills the processes that carry the label, without a proof that it saw all.
+int killVisible(const Settings& settings, Mark mark, gid_t label) {
     std::vector<pid_t> found;
-    for (int pass = 0; pass < 4; ++pass) {
+    for (int pass = 0; pass < kPasses; ++pass) {
         found = livingProcesses(settings, mark, label);
         if (found.empty()) return 0;
         // A stopped process forks no more: a fork bomb is frozen before it is killed, or it would
@@ -185,6 +203,106 @@ int killProcesses(const Settings& settings, Mark mark, gid_t label) {
         sched_yield();
     }
     return static_cast<int>(found.size());
+}
+
+/// Returns the number that the namespace's newest process or thread got; 0 if that is unknown.
+long lastNumber() {
+    const Fd fd(open("/proc/loadavg", O_RDONLY | O_CLOEXEC));
+    char text[128];
+    const ssize_t n = fd ? read(fd.get(), text, sizeof(text) - 1) : 0;
+    if (n <= 0) return 0;
+    text[n] = '\0';
+    const char* last = std::strrchr(text, ' ');
+    return last == nullptr ? 0 : std::strtol(last, nullptr, 10);
+}
+
+/// Ends a standstill for all but those in `held`. The last started come first, so that no parent
+/// that goes on sees a child that still stands.
+void resume(const std::vector<Process>& all, const std::set<pid_t>& held) {
+    std::set<pid_t> groups;  // with one of `held` in them
+    for (const pid_t pid : held) groups.insert(getpgid(pid));
+    for (auto p = all.rbegin(); p != all.rend(); ++p) {
+        if (!p->zombie && held.count(p->pid) == 0) kill(p->pid, SIGCONT);
+    }
+    // A fork on its way takes the stop along: only a signal to many reaches its child.
+    if (held.empty()) {
+        kill(-1, SIGCONT);
+        return;
+    }
+    for (const Process& p : all) {
+        const pid_t group = getpgid(p.pid);
+        if (group > 1 && groups.insert(group).second) kill(-group, SIGCONT);
+    }
+}
+
+/// One look at all processes while they stand still.
+struct StillLook {
+    std::size_t living = 0;  ///< with the label; they have SIGKILL
+    bool complete = false;   ///< no other can carry the label, now or later
+};
+
+/// Stops the whole PID namespace, kills the processes that carry the label, and lets the others go
+/// on. The kernel delivers a signal to many also to the children of forks on their way
+/// (kernel/fork.c, `multiprocess`), so no process can hop from the look by forking.
+StillLook killAtStandstill(Mark mark, gid_t label) {
+    StillLook look;
+    std::vector<Process> all;
+    std::set<pid_t> held;
+    std::set<pid_t> killed;
+    kill(-1, SIGSTOP);
+    for (int pass = 0; pass < kStillLooks && !look.complete; ++pass) {
+        const long last = lastNumber();
+        all = readProcesses(mark, label);
+        look.living = 0;
+        bool fresh = false;
+        for (const Process& p : all) {
+            if (pass == 0 && p.held) held.insert(p.pid);
+            if (!p.labelled) continue;
+            ++look.living;
+            if (!killed.insert(p.pid).second) continue;
+            kill(p.pid, SIGKILL);
+            fresh = true;
+        }
+        // The first look may miss the child of a fork on its way, and a SIGCONT on its way may end
+        // the standstill: a new process has a new number.
+        look.complete = pass > 0 && !fresh && lastNumber() == last;
+    }
+    resume(all, held);
+    return look;
+}
+
+}  // namespace
+
+int killProcesses(const Settings& settings, Mark mark, gid_t label) {
+    // Outside a namespace of its own the agent signals nothing that is not its descendant.
+    if (!settings.init || getpid() != 1) return killVisible(settings, mark, label);
+    std::set<pid_t> killed;
+    std::vector<pid_t> found;
+    bool complete = false;
+    for (int pass = 0; pass < kPasses; ++pass) {
+        const long last = lastNumber();
+        found = livingProcesses(settings, mark, label);
+        bool fresh = false;
+        for (const pid_t pid : found) {
+            if (!killed.insert(pid).second) continue;
+            kill(pid, SIGKILL);
+            fresh = true;
+        }
+        if (found.empty()) {
+            if (complete) return 0;
+            // Two looks without a new process between them miss none. The second finds the child of
+            // a fork that had begun before the first.
+            if (livingProcesses(settings, mark, label).empty() && last > 0 && lastNumber() == last)
+                return 0;
+        }
+        if (!complete && (found.empty() || (fresh && pass > 0))) {
+            const StillLook look = killAtStandstill(mark, label);
+            complete = look.complete;
+            if (complete && look.living == 0) return 0;
+        }
+        sched_yield();
+    }
+    return std::max(static_cast<int>(found.size()), 1);
 }
 
 }  // namespace hearth::agent

@@ -20,8 +20,9 @@ rusage toldUsage(long long user_us, long long system_us, long long peak_kib);
 /// Returns the number of living processes of the tenant.
 int countTenantProcesses(const Settings& settings);
 
-/// Kills what livingProcesses() finds, again while new ones appear, without waiting. Returns how
-/// many the last look still found: 0 means that none is left.
+/// Kills the processes of one execution, without waiting for their ends. Returns how many may be
+/// left: 0 means none. As PID 1 that is proven, against processes that fork faster than a look: if
+/// others appear, it stops the whole sandbox for about a millisecond.
 int killProcesses(const Settings& settings, Mark mark, gid_t label);
 
 }  // namespace hearth::agent

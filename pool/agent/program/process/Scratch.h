@@ -25,10 +25,12 @@ public:
     int write(std::string_view code);
     /// The path of the file; empty if there is none.
     const std::string& file() const noexcept { return file_; }
-    /// Bounded: files that a tenant piled up in the folder may stay.
+    /// Bounded: if a tenant piled up files in the folder, a child of the agent removes them.
     void remove() noexcept;
 
 private:
+    void removeRest() noexcept;
+
     const Settings& settings_;
     std::string name_;
     std::string file_;

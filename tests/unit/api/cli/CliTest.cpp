@@ -106,10 +106,13 @@ TEST_CASE("an exception that nobody printed is shown", "[unit][cli]") {
     CHECK(err.str() == "Traceback: no\n");
 }
 
-TEST_CASE("the value of a last expression is printed as a REPL does", "[unit][cli]") {
+TEST_CASE("displayed text is printed, and the value of a last expression as a REPL does",
+          "[unit][cli]") {
     const std::string exit =
         R"({"id":"e","status":"ok","exitCode":0,"results":[)"
-        R"({"main":false,"mime":{"text/plain":"<Figure>"}},{"main":true,"mime":{"text/plain":"42"}}]})";
+        R"({"main":false,"mime":{"text/plain":"<Figure>","image/png":"aGk="}},)"
+        R"({"main":false,"mime":{"text/plain":"displayed"}},)"
+        R"({"main":true,"mime":{"text/plain":"42"}}]})";
     for (const bool shows : {true, false}) {
         std::ostringstream out;
         std::ostringstream err;
@@ -117,7 +120,7 @@ TEST_CASE("the value of a last expression is printed as a REPL does", "[unit][cl
         RunOutput output(console, false, shows);
         output.take({"1", "stdout", R"({"text":"no line end"})"});
         output.take({"2", "exit", exit});
-        CHECK(out.str() == (shows ? "no line end\n42\n" : "no line end"));
+        CHECK(out.str() == std::string("no line end\ndisplayed\n") + (shows ? "42\n" : ""));
     }
 }
 

@@ -24,7 +24,12 @@ TEST_CASE("a range header means what RFC 9110 says", "[unit][base]") {
         {"bytes=", ByteRange::Kind::Whole, 0, 10},
         {"bytes=-", ByteRange::Kind::Whole, 0, 10},
         {"bytes=a-b", ByteRange::Kind::Whole, 0, 10},
-        {"bytes=99999999999999999999999-", ByteRange::Kind::Whole, 0, 10},
+        {"bytes=18446744073709551615-", ByteRange::Kind::Unsatisfiable, 0, 0},
+        {"bytes=99999999999999999999999-", ByteRange::Kind::Unsatisfiable, 0, 0},
+        {"bytes=99999999999999999999999-5", ByteRange::Kind::Whole, 0, 10},
+        {"bytes=5-99999999999999999999999", ByteRange::Kind::Part, 5, 5},
+        {"bytes=-99999999999999999999999", ByteRange::Kind::Part, 0, 10},
+        {"bytes=99999999999999999999999x-", ByteRange::Kind::Whole, 0, 10},
         {"lines=0-1", ByteRange::Kind::Whole, 0, 10},
     };
     for (const Row& row : rows) {

@@ -238,6 +238,27 @@ TEST_CASE("who waits for what can never be made is told so at once", "[unit][con
     CHECK(q.queue.waiting("p") == 0);
 }
 
+TEST_CASE("claims that wait are refused when creates fail, unless a sandbox may come free",
+          "[unit][controller]") {
+    for (const bool held : {false, true}) {
+        Claimants q;
+        q.pool.spec.max_wait = 1h;
+        if (held) {
+            q.makeReady();
+            q.queue.acquire(q.pool, {"ws_1", "t"});
+        }
+        Threadless claim{q, "t"};
+        REQUIRE(claim.run() == "waits");
+        for (int i = 0; i < 2; ++i) q.breaker.failed("p", "there is no image");
+        q.queue.tellHopeless("p");
+        CHECK_FALSE(claim.wait->due());
+        q.breaker.failed("p", "there is no image");
+        q.queue.tellHopeless("p");
+        CHECK(claim.wait->due() == !held);
+        CHECK(claim.run() == (held ? "waits" : "POOL_DEGRADED"));
+    }
+}
+
 TEST_CASE("a claim stands in line without a thread and is told when it need not wait",
           "[unit][controller]") {
     Claimants q;

@@ -43,6 +43,24 @@ bool holdsSecret(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("a refused move names the path that is bad", "[unit][controller]") {
+    Confidential work;
+    WorkspaceService& service = work.house.workspaces;
+    service.makeDirectory(kTenant, work.workspace, "a");
+    const auto refusal = [&](const std::string& from, const std::string& to) -> std::string {
+        try {
+            service.moveFile(kTenant, work.workspace, from, to);
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "";
+    };
+    CHECK(refusal("../x", "../y") == "from ../x: not a path beneath the workspace");
+    CHECK(refusal("none", "b") == "from none: no such file");
+    CHECK(refusal("a", "../y") == "to ../y: not a path beneath the workspace");
+    CHECK(refusal("a", "b").empty());
+}
+
 TEST_CASE("a workspace's events have the trace ids of the requests that caused them",
           "[unit][controller]") {
     Confidential work;

@@ -130,7 +130,9 @@ TEST_CASE("a session id that was changed, ended or too old is refused", "[unit][
     CHECK_FALSE(ids.check(forged, "a"));
     CHECK_FALSE(ids.check("", "a"));
     const std::string other = ids.issue("a", "2025-11-25");
-    ids.revoke(id);
+    const WallTime expiry = ids.check(id, "a")->expiry;
+    CHECK(expiry == clock.wall() + SessionIds::kMaxAge);
+    ids.revoke({id, "a", expiry});
     CHECK_FALSE(ids.check(id, "a"));
     CHECK_FALSE(SessionIds("secret", revocations, clock).check(id, "a"));  // after a restart
     CHECK(ids.check(other, "a")->version == "2025-11-25");

@@ -142,6 +142,23 @@ TEST_CASE("resuming behind any event gives exactly the rest", "[unit][rest]") {
     }
 }
 
+TEST_CASE("resuming behind an id that is beyond all gives the end, and no smaller ids",
+          "[unit][rest]") {
+    const auto execution = std::make_shared<FakeExecution>();
+    execution->print(1, "one\n");
+    execution->show("text/plain", "shown");
+    execution->state.error = Json{{"name", "E"}, {"message", "m"}};
+    execution->end("failed", 1);
+    for (const std::uint64_t after : {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 2, 1'000'000UL}) {
+        INFO(after);
+        const std::vector<Sent> all = follow(execution, after);
+        REQUIRE(all.size() == 2);
+        CHECK(all[0].name == "error");
+        CHECK(all[1].name == "exit");
+        CHECK(all[1].id == (after == 1'000'000 ? 1'000'002 : UINT64_MAX));
+    }
+}
+
 TEST_CASE("results stand in order with the output and resuming finds every place", "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();
     execution->show("text/plain", "first");

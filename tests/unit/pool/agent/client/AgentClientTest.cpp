@@ -18,6 +18,8 @@ namespace {
 constexpr auto kReply = FrameType::Reply;
 constexpr auto kNote = FrameType::Note;
 
+constexpr std::string_view kEnded = R"({"ended":true})";
+
 struct Case {
     std::string name;
     std::string bytes;
@@ -204,6 +206,7 @@ TEST_CASE("a malformed hello is refused and nobody is told of a loss", "[unit][a
 TEST_CASE("a malformed execution loses the agent and its sink hears it once", "[unit][agent]") {
     const std::string started = frame(kNote, 2, kStarted);
     const std::string end = frame(kReply, 2, kResult);
+    const std::string ended = frame(kNote, 2, kEnded);
     std::string hundred;
     for (std::size_t i = 0; i < kMaxResults; ++i) hundred += entry("{}");
     std::string flood = started;
@@ -218,6 +221,9 @@ TEST_CASE("a malformed execution loses the agent and its sink hears it once", "[
         {"output before the start", output(2, 0, "abc")},
         {"the end before the start", end},
         {"two starts", started + started},
+        {"a note of nothing", started + frame(kNote, 2, R"({"ended":1})")},
+        {"two notes of the end", started + ended + ended},
+        {"an end noted before the start", ended},
         {"a start of another execution", frame(kNote, 2, edited(kStarted, "\"x\"", "\"y\""))},
         {"offsets that go backwards", started + output(2, 10, "abc") + output(2, 12, "abc")},
         {"an offset beyond all", started + output(2, ~0ULL, "abc")},
@@ -386,6 +392,28 @@ TEST_CASE("beyond the output limit credit is given at one MiB a second", "[unit]
     // hello, exec, and three grants of about 105 kB, 100 ms apart
     REQUIRE(eventually([&] { return setup.peer.heard() >= 5; }));
     CHECK(std::chrono::steady_clock::now() - begin >= 290ms);
+    CHECK_FALSE(setup.client.lost());
+}
+
+TEST_CASE("output left after the end gets its credit at once, up to the limit again",
+          "[unit][agent]") {
+    const std::string piece(131'072, 'x');
+    const auto at = [&](std::size_t i) { return output(2, i * piece.size(), piece); };
+    // The second piece passes the limit. The fourth and the fifth need the grant of a whole window;
+    // the fifth passes the limit again.
+    Setup setup({frame(kNote, 2, kStarted) + at(0) + at(1), at(2) + frame(kNote, 2, kEnded),
+                 at(3) + at(4)});
+    const auto sink = std::make_shared<Recorder>();
+    ExecRequest request;
+    request.id = "x";
+    request.command = "echo";
+    request.output_limit = 2 * piece.size() - 1;
+    const auto begin = std::chrono::steady_clock::now();
+    setup.client.exec(request, sink);
+    REQUIRE(eventually([&] { return sink->at(&Recorder::received_) == 5 * piece.size(); }));
+    // hello, exec, three grants at once, and two of the pace
+    REQUIRE(eventually([&] { return setup.peer.heard() >= 7; }));
+    CHECK(std::chrono::steady_clock::now() - begin >= 190ms);
     CHECK_FALSE(setup.client.lost());
 }
 

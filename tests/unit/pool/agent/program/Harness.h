@@ -163,7 +163,7 @@ private:
                 return;
             }
             case FrameType::Note:
-                o.note = parseJson(frame.payload);
+                o.note.update(parseJson(frame.payload));
                 return;
             case FrameType::Credit:
                 credits[stream] +=

@@ -26,6 +26,18 @@ TEST_CASE("code that cannot be written is refused, not started", "[unit][agent][
     CHECK(b.client.ask(exec("e1", "echo ran")).out == "ran\n");
 }
 
+TEST_CASE("a request names no other channel for its code", "[unit][agent][program]") {
+    Bound b;
+    const Outcome o =
+        b.client.ask({{"op", "exec"},
+                      {"id", "e1"},
+                      {"language", "shell"},
+                      {"env", {{"HEARTH_CHANNEL", "1"}, {"HEARTH_CHANNELS", "kept"}}},
+                      {"code", "echo $HEARTH_CHANNELS; printf 'error 2\\n{}' >&$HEARTH_CHANNEL"}});
+    CHECK(o.out == "kept\n");
+    CHECK(o.result()["report"] == "{}");
+}
+
 TEST_CASE("code runs by the image's table and leaves its report", "[unit][agent][program]") {
     Bound b;
     Json run = {{"op", "exec"},

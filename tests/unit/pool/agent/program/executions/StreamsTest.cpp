@@ -51,6 +51,27 @@ TEST_CASE("a flood keeps head and tail and does not grow the agent", "[unit][age
     CHECK(late.gap == 50'000'010 - 65'536);
 }
 
+TEST_CASE("a client whose credit is spent hears of the end before the rest of the output",
+          "[unit][agent][program]") {
+    Bound b;
+    Json run = exec("e", "head -c 1000000 /dev/zero");
+    run["outputLimit"] = 2'000'000;
+    const auto s = b.client.request(run);
+    std::size_t received = 0;
+    Frame f;
+    for (;;) {  // grants nothing
+        REQUIRE(b.client.next(f));
+        if (f.header.type == FrameType::Data) received += f.payload.size() - 8;
+        if (f.header.type == FrameType::Note && f.payload == R"({"ended":true})") break;
+    }
+    CHECK(received == hearth::agent::kInitialCredit);
+    b.client.credit(s, 2'000'000);
+    const Outcome o = b.client.finish(s);
+    CHECK(o.out.size() == 1'000'000 - received);
+    CHECK_FALSE(o.note.contains("ended"));  // it is told once
+    CHECK(b.client.ask(exec("small", "echo hi")).note.contains("started"));
+}
+
 TEST_CASE("a paced program waits for its reader and loses nothing", "[unit][agent][program]") {
     Bound b;
     Json run = exec("e", "head -c 20000000 /dev/zero; touch written; echo end >&2");

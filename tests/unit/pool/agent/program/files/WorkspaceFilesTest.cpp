@@ -94,6 +94,25 @@ TEST_CASE("no path leads out of the workspace", "[unit][agent][program]") {
     CHECK(f.read("abs").out == "mine");
 }
 
+TEST_CASE("a refused move names its second path if that is the bad one", "[unit][agent][program]") {
+    Files f;
+    f.write("a", "1");
+    f.write("b", "2");
+    f.shell("ln -s / out");
+    const auto refusal = [&](const std::string& from, const std::string& to) {
+        const Outcome o = f.data.ask({{"op", "move"}, {"from", from}, {"to", to}});
+        return o.code() + " " + o.body.value("field", "from");
+    };
+    CHECK(refusal("../a", "../b") == "BAD_PATH from");
+    CHECK(refusal("out/a", "c") == "BAD_PATH from");
+    CHECK(refusal("none", "../b") == "NOT_FOUND from");
+    CHECK(refusal("a", "../b") == "BAD_PATH to");
+    CHECK(refusal("a", "") == "BAD_PATH to");
+    CHECK(refusal("a", "out/b") == "BAD_PATH to");
+    CHECK(refusal("a", "b/c") == "NOT_A_DIRECTORY to");
+    CHECK(refusal("a", "b") == "EXISTS to");
+}
+
 TEST_CASE("special files are refused and never block", "[unit][agent][program]") {
     Files f;
     f.shell("mkfifo fifo; mkdir closed; chmod 0 closed; echo x > secret; chmod 0 secret");

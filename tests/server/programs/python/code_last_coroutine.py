@@ -1,0 +1,5 @@
+async def main():
+    print("never")
+
+
+main()

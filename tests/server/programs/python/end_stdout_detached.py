@@ -1,0 +1,5 @@
+import io
+import sys
+
+sys.stdout = io.TextIOWrapper(sys.stdout.detach(), encoding="utf-8")
+print("é")

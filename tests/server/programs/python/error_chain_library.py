@@ -1,0 +1,3 @@
+import lib
+
+lib.call(lambda: 1 / 0)

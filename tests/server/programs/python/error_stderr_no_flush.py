@@ -1,0 +1,10 @@
+import sys
+
+
+class Writer:
+    def write(self, text):
+        sys.__stderr__.write(text)
+
+
+sys.stderr = Writer()
+1 / 0

@@ -1,0 +1,7 @@
+class E(Exception):
+    def __str__(self):
+        raise SystemExit(7)
+
+
+print("out")
+raise E()

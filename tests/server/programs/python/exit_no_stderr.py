@@ -1,0 +1,4 @@
+import sys
+
+sys.stderr = None
+sys.exit("goes to the descriptor")
