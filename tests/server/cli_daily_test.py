@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import BUILD, SLOWER, Server, Shared, main, pool_yaml, wait_for  # noqa: E402
@@ -186,6 +187,15 @@ def files_of_a_run():
         shutil.rmtree(here)
 
 
+def pool_without_image():
+    """who waits for a pool that cannot make sandboxes is told why as soon as that is known, not after maxWait"""
+    with Server(pools=pool_yaml("broken", image="nosuch", max_wait="5m")) as s:
+        began = time.monotonic()
+        refused = hearth(s, "run", "-p", "broken", "--command", "true")
+        assert refused.returncode == 1 and "cannot make sandboxes" in refused.stderr and "nosuch" in refused.stderr, refused
+        assert time.monotonic() - began < 60, refused
+
+
 def pools_change():
     """apply says what changes, a dry run changes nothing, scale changes the warm sandboxes, and -o yaml can be applied"""
     with Server(pools=pool_yaml(warm=1)) as s:
@@ -261,7 +271,7 @@ def ends():
     shared.end()
 
 
-TESTS = [shown_whole, by_name, closed_pipes, long_work, files_of_a_run, watched, mistakes, restarts, pools_change, ends]
+TESTS = [shown_whole, by_name, closed_pipes, long_work, files_of_a_run, watched, mistakes, restarts, pool_without_image, pools_change, ends]
 for test in TESTS:
     test.only = "oci"  # they test parts in front of any runtime
 

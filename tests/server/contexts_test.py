@@ -4,12 +4,14 @@
 import base64
 import json
 import os
+import signal
+import subprocess
 import sys
 import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Shared, main, new_key, pool_yaml, sse_events, wait_for  # noqa: E402
+from harness import BUILD, SLOWER, Shared, main, new_key, pool_yaml, sse_events, wait_for  # noqa: E402
 
 
 def python_pool(name="python", imports="[]", command="[]", **fields):
@@ -248,6 +250,30 @@ def results_of_threads():
         assert main_result(code(s, w, "kept", context=c))["text/plain"] == "1"
 
 
+def ctrl_c_of_a_command():
+    """the first Ctrl-C of `hearth run` in a context interrupts and keeps the variables, a second one ends the context"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        environment = dict(os.environ, HEARTH_URL=s.url, NO_COLOR="1")
+
+        def begun(text):
+            words = [os.path.join(BUILD, "hearth"), "run", "-w", w, "--context", "nb", "-l", "python", "-c", text]
+            return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+        assert begun("x = 5").wait(60 * SLOWER) == 0
+        for text, signals, left in (("", 1, "5\n"), ("import signal; signal.signal(2, signal.SIG_IGN)\n", 2, "None\n")):
+            run = begun(text + "import time; print('begun', flush=True); time.sleep(60)")
+            assert run.stdout.readline() == "begun\n"
+            for _ in range(signals):
+                run.send_signal(signal.SIGINT)
+                assert signals == 2 or "once more ends the context" in run.stderr.readline()
+                time.sleep(0.5)
+            said = run.communicate(timeout=60 * SLOWER)
+            assert run.returncode == 130, (run.returncode, said)
+            kept = begun("print(globals().get('x'))")
+            assert kept.communicate(timeout=60 * SLOWER)[0] == left, (signals, said)
+
+
 def deadline_says_what_it_did():
     """the deadline interrupts the context's run and says whether the state survived"""
     with shared as s:
@@ -441,7 +467,7 @@ def prewarm():
 if __name__ == "__main__":
     try:
         main("server", [prewarm, variables_survive, by_name_and_key, interrupt_keeps_state, interrupts_reach_every_cell, exits_end_the_cell,
-                        cells_as_in_a_notebook, ends_that_raise, results_of_threads,
+                        cells_as_in_a_notebook, ends_that_raise, results_of_threads, ctrl_c_of_a_command,
                         deadline_says_what_it_did, survives_the_server, results, forms_that_do_not_fit, output_between_two_runs, results_stream,
                         contexts_side_by_side, the_end])
     finally:

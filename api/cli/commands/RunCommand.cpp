@@ -57,12 +57,12 @@ CommandSpec runSpec() {
             "  hearth run -- ls -l                an argument vector, no shell\n"
             "  hearth run --file data.csv --out results plot.py\n"
             "  hearth run -w ID --context main -c 'x = 1'   variables stay for the next run\n\n"
-            "With -c the value of a last expression is printed after the output. Exits with\n"
-            "the program's own status; 124 when it timed out, 128 + N when signal N ended it\n"
-            "(137 when it ran out of memory), 5 where it succeeded and some of its output was\n"
-            "lost. Ctrl-C kills it (in a context the first only interrupts). Its output is "
-            "streamed; --output json prints the\n"
-            "execution after its end instead.",
+            "What Python displays is printed after the output, with -c also the value of its\n"
+            "last expression. Exits with the program's own status; 124 when it timed out,\n"
+            "128 + N when signal N ended it (137 when it ran out of memory), 5 where it\n"
+            "succeeded and some of its output was lost. Ctrl-C kills it; in a context the\n"
+            "first one only interrupts, which keeps the variables. Its output is streamed;\n"
+            "--output json prints the execution after its end instead.",
         .flags = withClientFlags(withOutputFlags(std::move(flags), true)),
         .least = 0,
         .most = 1000,

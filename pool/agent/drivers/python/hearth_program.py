@@ -425,14 +425,17 @@ def parsed_indented(source, flags):
 
 def compiled(source, module, flags):
     """The program's code, and its last expression if that has a value to show, which the code leaves as VALUE."""
+    refusal = None
     try:
         return with_value(source, flags)
-    except RecursionError:  # of the tree; the program itself may not be too deep
-        return compile(source.code(), source.name, "exec", flags, dont_inherit=True), None
+    except RecursionError:
+        pass  # of the tree: the program itself may not be too deep
     except SyntaxError as error:
         refusal = error
         if results().explain(source, error) or source.path is None:
             raise
+    if refusal is None:
+        return compile(source.code(), source.name, "exec", flags, dont_inherit=True), None
     if run_unread(source, module):
         raise SystemExit(0)
     raise refusal

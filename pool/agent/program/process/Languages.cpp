@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "pool/agent/program/core/Settings.h"
@@ -13,7 +12,6 @@ namespace hearth::agent {
 namespace {
 
 constexpr std::size_t kMaxTable = 65'536;
-constexpr std::string_view kDrivers = "/.hearth/";
 
 std::vector<std::string> expand(const JsonValue& words, const std::string& path) {
     std::vector<std::string> out;
@@ -93,7 +91,6 @@ Languages::Languages(const std::string& path, const JsonValue& found) {
     if (readFile(path.c_str(), kMaxTable, text) && JsonValue::parse(text, table) &&
         table.isObject()) {
         table_ = std::move(table);
-        of_image_ = true;
     } else {
         table_ = found.isObject() ? found : probe();
     }
@@ -110,10 +107,8 @@ std::string Languages::file(std::string_view language) const {
 }
 
 bool Languages::speaks(std::string_view language) const {
-    const auto& words = table_[language]["run"].items();
-    return of_image_ || std::any_of(words.begin(), words.end(), [](const JsonValue& word) {
-               return word.text().substr(0, kDrivers.size()) == kDrivers;
-           });
+    const JsonValue& how = table_[language];
+    return !how["compile"].items().empty() || how["run"].items().size() > 2;
 }
 
 std::vector<std::string> Languages::zygote(std::string_view language) const {

@@ -22,8 +22,8 @@ public:
     std::string file(std::string_view language) const;
     /// Returns the command for the code in `path`; with a `compile` step, both in one shell.
     std::vector<std::string> command(std::string_view language, const std::string& path) const;
-    /// True if that command may speak on a channel (PROTOCOL.md, Drivers): it is the image's own,
-    /// or begins a driver of ours.
+    /// True if that command may speak on a channel (PROTOCOL.md, Drivers): it has a driver or
+    /// compiles, so it is more than a program and the file.
     bool speaks(std::string_view language) const;
     /// Returns the command that forks fresh interpreters; empty if there is none.
     std::vector<std::string> zygote(std::string_view language) const;
@@ -32,7 +32,6 @@ public:
 
 private:
     JsonValue table_ = JsonValue::object();
-    bool of_image_ = false;
 };
 
 }  // namespace hearth::agent

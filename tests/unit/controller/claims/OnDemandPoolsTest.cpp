@@ -263,7 +263,7 @@ TEST_CASE("claims for images, one after the other, do not stop the collection of
     REQUIRE(eventually([&] { return house.on_demand.remembered() > known; }));
     ground.runtime.letFetch();
     REQUIRE(eventually([&] { return house.on_demand.collect().again.value() > 1s; }));
-    CHECK(ground.runtime.fetches() == 2);  // far:2 waited for the collection
+    CHECK(ground.runtime.fetches() == 2);                // far:2 waited for the collection
     const PoolPtr collected = house.specs.find(unused);  // its reconciler removes it meanwhile
     CHECK((!collected || collected->deleting));
     REQUIRE(eventually([&] {

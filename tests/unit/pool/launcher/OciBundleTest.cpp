@@ -134,7 +134,8 @@ TEST_CASE("a layer is mounted read-only, behind what it lies in, and told to the
     for (const char* option : {"ro", "nosuid", "nodev"}) CHECK(hasOption(*mount, option));
     CHECK(made.at("mounts").back() == *mount);
     const Json& env = made.at("process").at("env");
-    CHECK(std::find(env.begin(), env.end(), "HEARTH_LAYER=/.hearth/layer/site-packages") != env.end());
+    CHECK(std::find(env.begin(), env.end(), "HEARTH_LAYER=/.hearth/layer/site-packages") !=
+          env.end());
 }
 
 TEST_CASE("a bundle has the nodes, mounts, variables and hooks of its GPUs, and no other has",
