@@ -133,6 +133,7 @@ Json languages(const std::string& path) {
         const std::string program = find(probe.program, path);
         if (program.empty()) continue;
         Json how{{"file", probe.file}, {"run", command(program, probe.runner, "{file}")}};
+        if (*probe.runner == '\0') how["channel"] = false;
         if (*probe.zygote != '\0') how["zygote"] = command(program, probe.zygote, "");
         if (*probe.context != '\0') how["context"] = command(program, probe.context, "");
         table[probe.language] = std::move(how);

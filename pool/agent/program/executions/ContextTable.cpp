@@ -1,7 +1,6 @@
 #include "pool/agent/program/executions/ContextTable.h"
 
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -82,10 +81,9 @@ void Context::startParked(std::unique_ptr<Parked> parked) {
 }
 
 const char* Context::startCold(std::vector<std::string> argv, gid_t label) {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return "no socket";
-    Fd ours(pair[0]);
-    const Fd theirs(pair[1]);
+    Fd ours;
+    Fd theirs;
+    if (!DriverChannel::open(ours, theirs)) return "no socket";
     SpawnRequest request;
     request.argv = std::move(argv);
     request.env = facts_.env;

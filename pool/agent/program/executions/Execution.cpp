@@ -1,7 +1,6 @@
 #include "pool/agent/program/executions/Execution.h"
 
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,10 +129,7 @@ const char* Execution::startCold(std::unique_ptr<Scratch> scratch, bool speaks) 
     Fd theirs;
     interpreter_ = request_.language.empty() ? Interpreter::None : Interpreter::Cold;
     if (speaks) {
-        int pair[2];
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return "no socket";
-        ours = Fd(pair[0]);
-        theirs = Fd(pair[1]);
+        if (!DriverChannel::open(ours, theirs)) return "no socket";
         request_.spawn.channel = theirs.get();
     }
     Spawned spawned;

@@ -16,10 +16,17 @@ constexpr int kRounds = 16;
 
 }  // namespace
 
+bool DriverChannel::open(Fd& ours, Fd& theirs) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return false;
+    ours = Fd(pair[0]);
+    theirs = Fd(pair[1]);
+    const int on = 1;
+    return setsockopt(ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0;
+}
+
 DriverChannel::DriverChannel(EventLoop& loop, DriverListener& listener, Fd socket)
     : loop_(loop), listener_(&listener), socket_(std::move(socket)) {
-    const int on = 1;
-    setsockopt(socket_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
     loop_.add(socket_.get(), EPOLLIN, *this);
 }
 

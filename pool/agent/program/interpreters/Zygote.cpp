@@ -1,7 +1,6 @@
 #include "pool/agent/program/interpreters/Zygote.h"
 
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -76,10 +75,9 @@ void Zygote::bury(std::unique_ptr<DriverChannel>& channel) {
 
 void Zygote::start() {
     if (pid_ > 0 || start_at_ns_ > 0 || hopeless()) return;
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return;
-    Fd ours(pair[0]);
-    const Fd theirs(pair[1]);
+    Fd ours;
+    Fd theirs;
+    if (!DriverChannel::open(ours, theirs)) return;
     SpawnRequest request;
     request.argv = argv_;
     request.argv.insert(request.argv.end(), imports_.begin(), imports_.end());
@@ -153,10 +151,9 @@ void Zygote::refillSoon(std::int64_t now_ns) {
 }
 
 bool Zygote::fork(std::int64_t now_ns) {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return false;
-    Fd ours(pair[0]);
-    const Fd channel(pair[1]);
+    Fd ours;
+    Fd channel;
+    if (!DriverChannel::open(ours, channel)) return false;
     auto parked = std::make_unique<Parked>();
     Fd in;
     Fd out;

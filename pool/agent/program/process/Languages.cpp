@@ -76,6 +76,7 @@ JsonValue probe() {
             how.set(key, std::move(words));
         };
         set("run", each.runner, "{file}");
+        if (*each.runner == '\0') how.set("channel", false);
         set("zygote", each.zygote, "");
         set("context", each.context, "");
         table.set(each.language, std::move(how));
@@ -107,8 +108,7 @@ std::string Languages::file(std::string_view language) const {
 }
 
 bool Languages::speaks(std::string_view language) const {
-    const JsonValue& how = table_[language];
-    return !how["compile"].items().empty() || how["run"].items().size() > 2;
+    return table_[language]["channel"].boolean(true);
 }
 
 std::vector<std::string> Languages::zygote(std::string_view language) const {

@@ -22,8 +22,8 @@ public:
     std::string file(std::string_view language) const;
     /// Returns the command for the code in `path`; with a `compile` step, both in one shell.
     std::vector<std::string> command(std::string_view language, const std::string& path) const;
-    /// True if that command may speak on a channel (PROTOCOL.md, Drivers): it has a driver or
-    /// compiles, so it is more than a program and the file.
+    /// True unless the table says that the command never speaks on its channel (PROTOCOL.md,
+    /// Drivers).
     bool speaks(std::string_view language) const;
     /// Returns the command that forks fresh interpreters; empty if there is none.
     std::vector<std::string> zygote(std::string_view language) const;

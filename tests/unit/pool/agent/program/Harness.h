@@ -223,6 +223,7 @@ public:
         std::filesystem::create_directories(base_ + "/run");
         std::ofstream(base_ + "/languages.json")
             << R"({"shell":{"file":"main.sh","run":["sh","{file}"]},)"
+            << R"("silent":{"file":"main.sh","run":["sh","{file}"],"channel":false},)"
             << R"("built":{"file":"it's.in","compile":["cp","{file}","{file}.out"],"run":["sh","{file}.out"]},)"
             << R"("python":{"file":"main.py","run":["python3","-B",")" << drivers()
             << R"(/python/run.py","{file}"],"zygote":["python3","-B",")" << drivers()

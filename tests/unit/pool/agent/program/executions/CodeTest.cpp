@@ -26,6 +26,17 @@ TEST_CASE("code that cannot be written is refused, not started", "[unit][agent][
     CHECK(b.client.ask(exec("e1", "echo ran")).out == "ran\n");
 }
 
+TEST_CASE("a language without a channel has neither its variable nor its descriptor",
+          "[unit][agent][program]") {
+    Bound b;
+    const Outcome o = b.client.ask({{"op", "exec"},
+                                    {"id", "e1"},
+                                    {"language", "silent"},
+                                    {"code", "env | grep -c CHANNEL; [ ! -e /proc/$$/fd/3 ]"}});
+    CHECK(o.out == "0\n");
+    CHECK(o.result()["exitCode"] == 0);
+}
+
 TEST_CASE("a request names no other channel for its code", "[unit][agent][program]") {
     Bound b;
     const Outcome o =
