@@ -29,8 +29,8 @@ protected:
 /// The agent's end of a driver's channel.
 class DriverChannel final : public Source {
 public:
-    /// Makes both ends of a channel. The driver may speak as soon as it has its end, so from here on
-    /// the kernel notes who does. False if there is no socket.
+    /// Makes both ends of a channel. The driver may speak as soon as it has its end, so from here
+    /// on the kernel notes who does. False if there is no socket.
     static bool open(Fd& ours, Fd& theirs);
 
     /// `socket` is our end, of open().
