@@ -207,7 +207,8 @@ public:
     virtual void signal(const Principal& who, const std::string& id, std::string_view name) = 0;
     virtual void resize(const Principal& who, const std::string& id, unsigned columns,
                         unsigned rows) = 0;
-    /// Error(Conflict) unless it was started with stdin_open (or a PTY) and runs.
+    /// Error(Conflict) unless it was started with stdin_open (or a PTY) and runs; but only to close
+    /// the input of one that has ended does nothing.
     virtual void writeStdin(const Principal& who, const std::string& id, std::string_view bytes,
                             bool close) = 0;
     /// Kills the whole tree; idempotent.

@@ -176,13 +176,19 @@ std::shared_ptr<Execution> ExecutionService::listed(const Principal& who, const 
     }
 }
 
-std::shared_ptr<LiveExecution> ExecutionService::running(const Principal& who,
-                                                         const std::string& id) {
+std::shared_ptr<LiveExecution> ExecutionService::runningOrNull(const Principal& who,
+                                                               const std::string& id) {
     if (std::shared_ptr<LiveExecution> live = live_.find(id);
         live && opens(who, live->workspace()->facts().tenant) && !live->finished()) {
         return live;
     }
     find(who, id);  // throws NotFound
+    return nullptr;
+}
+
+std::shared_ptr<LiveExecution> ExecutionService::running(const Principal& who,
+                                                         const std::string& id) {
+    if (std::shared_ptr<LiveExecution> live = runningOrNull(who, id)) return live;
     throw Error(ErrorCode::Conflict, "execution " + id + " has ended");
 }
 
@@ -214,7 +220,10 @@ void ExecutionService::resize(const Principal& who, const std::string& id, unsig
 
 void ExecutionService::writeStdin(const Principal& who, const std::string& id,
                                   std::string_view bytes, bool close) {
-    const std::shared_ptr<LiveExecution> execution = running(who, id);
+    // A program may end with the bytes before: then there is nothing left to close.
+    const std::shared_ptr<LiveExecution> execution =
+        bytes.empty() && close ? runningOrNull(who, id) : running(who, id);
+    if (!execution) return;
     const std::shared_ptr<agent::ExecHandle> handle = execution->handle();
     if (!handle || !execution->facts().stdin_open) {
         throw Error(ErrorCode::Conflict, "execution " + id + " takes no input")

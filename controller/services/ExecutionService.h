@@ -39,6 +39,8 @@ public:
 private:
     template <typename Call>
     void ask(const LiveExecution& execution, Call call);
+    /// Throws Error(NotFound); running() also Error(Conflict) if it has ended.
+    std::shared_ptr<LiveExecution> runningOrNull(const Principal& who, const std::string& id);
     std::shared_ptr<LiveExecution> running(const Principal& who, const std::string& id);
     std::shared_ptr<Execution> stored(const ExecutionRecord& record) const;
     std::shared_ptr<Execution> replay(const Principal& who, const std::string& id,

@@ -322,7 +322,9 @@ Operations startOperations(const Services& services, StreamedJson& answers, Clai
 Operation stdinOperation(const Services& services) {
     Operation op = executionOperation("POST", "/v1/executions/{execution}/stdin", "writeStdin",
                                       "Send bytes to standard input");
-    op.description = "The raw body. 409 unless the execution runs and its input is open.";
+    op.description =
+        "The raw body. 409 unless the execution runs and its input is open; only to close it is no "
+        "error when it has ended.";
     op.body_kind = Body::Raw;
     op.parameters = {queryParameter("close", Schema::boolean().fallback(false),
                                     "Closes standard input after these bytes")};

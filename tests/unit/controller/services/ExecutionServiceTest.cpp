@@ -92,6 +92,10 @@ TEST_CASE("a running execution keeps its workspace and takes input", "[unit][con
     house.executions.writeStdin(house.who, execution->id(), "", true);
     REQUIRE(house.settleUntil([&] { return execution->finished(); }));
     CHECK(execution->view().stdout_bytes == "input");
+    // A client's close may come after the end that its bytes have brought about.
+    CHECK_NOTHROW(house.executions.writeStdin(house.who, execution->id(), "", true));
+    CHECK(codeOf([&] { house.executions.writeStdin(house.who, execution->id(), "more", true); }) ==
+          ErrorCode::Conflict);
     CHECK(house.settleUntil([&] {
         return house.workspaces.get(house.who, open.workspace).idle_expires_at.has_value();
     }));
