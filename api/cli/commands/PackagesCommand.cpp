@@ -40,8 +40,8 @@ Json packagesRequestOf(const Options& options) {
 }
 
 /// Follows work that the server's answer did not wait for. Returns the last answer.
-Json finished(const Invocation& call, Remote& remote, const std::string& target, const Json& body,
-              Json view) {
+Json lastAnswer(const Invocation& call, Remote& remote, const std::string& target, const Json& body,
+                Json view) {
     if (view.value("status", "") != "running") return view;
     const std::string execution = view.value("executionId", "");
     call.console.note("still running, as " + execution);
@@ -69,7 +69,8 @@ int packages(const Invocation& call) {
     const std::string target = "/v1/workspaces/" +
                                percentEncode(workspaceId(remote, options.positional()[1])) +
                                "/packages";
-    const Json view = finished(call, remote, target, body, remote.send("POST", target, body).body);
+    const Json view =
+        lastAnswer(call, remote, target, body, remote.send("POST", target, body).body);
     if (json) {
         call.console.out << jsonText(view) << '\n';
     } else {

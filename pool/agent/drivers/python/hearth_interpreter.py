@@ -310,7 +310,7 @@ def is_closed(stream):
         return False
 
 
-def flush_streams(told=True):
+def flush_streams(silent=False):
     """The exit status of an interpreter that could not write its last output, else 0."""
     status = 0
     for name in ("stdout", "stderr"):
@@ -320,15 +320,15 @@ def flush_streams(told=True):
         try:
             stream.flush()
         except BaseException as error:
-            if name == "stdout" and told:
+            if name == "stdout" and not silent:
                 program.tell_unraisable(stream, error)
             status = 120
     return status
 
 
-def flush(told=True):
+def flush(silent=False):
     """Writes what is left, that of C code last, as at an interpreter's exit; the exit status as flush_streams()."""
-    status = flush_streams(told)
+    status = flush_streams(silent)
     libc.fflush(None)
     return status
 
@@ -392,7 +392,7 @@ def finalize(handler):
     if handles_signals():
         forget_handlers()
     take_apart()
-    flush(told=False)
+    flush(silent=True)
     return status
 
 
