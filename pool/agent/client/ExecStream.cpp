@@ -137,17 +137,14 @@ void ExecStream::consumed(AgentConnection& from, const FrameHeader& header, std:
     const std::optional<std::uint64_t> waiting = unread();
     {
         const MutexLock lock(mutex_);
-        if (waiting.value_or(0) > output_limit_ / kCaughtUp) {
-            owed_ += bytes;
-            later = true;
-        } else if (received_ <= unpaced_) {
-            owed_ += bytes;
-            if (owed_ >= kInitialCredit / 2) grant = std::exchange(owed_, 0);
-        } else if (header.channel == Channel::Results) {
+        const bool behind = waiting.value_or(0) > output_limit_ / kCaughtUp;
+        const bool unpaced = !behind && received_ <= unpaced_;
+        if (!behind && !unpaced && header.channel == Channel::Results) {
             grant = bytes;  // a flood of output does not delay results
         } else {
             owed_ += bytes;
-            later = true;
+            later = !unpaced;
+            if (unpaced && owed_ >= kInitialCredit / 2) grant = std::exchange(owed_, 0);
         }
         window_ += grant;
     }

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <ranges>
 #include <set>
 #include <string_view>
 
@@ -222,8 +221,8 @@ long lastNumber() {
 void resume(const std::vector<Process>& all, const std::set<pid_t>& held) {
     std::set<pid_t> groups;  // with one of `held` in them
     for (const pid_t pid : held) groups.insert(getpgid(pid));
-    for (const Process& p : std::ranges::reverse_view(all)) {
-        if (!p.zombie && held.count(p.pid) == 0) kill(p.pid, SIGCONT);
+    for (std::size_t i = all.size(); i-- > 0;) {
+        if (!all[i].zombie && held.count(all[i].pid) == 0) kill(all[i].pid, SIGCONT);
     }
     // A fork on its way takes the stop along: only a signal to many reaches its child.
     if (held.empty()) {
