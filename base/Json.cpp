@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/Error.h"
+#include "base/Units.h"
 
 namespace hearth {
 namespace {
@@ -188,8 +189,8 @@ std::size_t sequenceLength(std::string_view s) {
 
 Json parseJson(std::string_view text, const JsonLimits& limits) {
     if (text.size() > limits.bytes) {
-        throw Error(ErrorCode::PayloadTooLarge,
-                    "the JSON document is larger than " + std::to_string(limits.bytes) + " bytes");
+        throw Error(ErrorCode::PayloadTooLarge, "the JSON document is larger than " +
+                                                    formatSize(static_cast<double>(limits.bytes)));
     }
     // The parser would take a NUL for the end and never see the rest.
     if (text.find('\0') != std::string_view::npos) {

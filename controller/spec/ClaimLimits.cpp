@@ -25,8 +25,7 @@ void addFields(Error& error, const pool::SandboxLimits& has, const ClaimLimits& 
         error.field(kCpu, what + formatMilliCpu(has.milli_cpu));
     }
     if (asked.memory_bytes && *asked.memory_bytes > has.memory_bytes) {
-        error.field(kMemory, what + std::to_string(has.memory_bytes) + " (" +
-                                 formatBytes(has.memory_bytes) + ")");
+        error.field(kMemory, what + formatBytes(has.memory_bytes));
     }
     if (asked.pids && *asked.pids > has.pids) error.field(kPids, what + std::to_string(has.pids));
 }

@@ -248,6 +248,7 @@ def mistakes():
                     ("run -l pyton -c 1", 1, ["pyton", "available languages: sh"]), ("run note.txt", 2, ["note.txt", "-l LANGUAGE"]),
                     ("run gone.py", 2, ["no file gone.py"]), ("run ls", 2, ["hearth run -- ls"]), ("run ls /tmp", 2, ["hearth run -- ls"]),
                     ("run --memory 1gb -c 1", 2, ["1gb", "256Mi"]), ("run --memory 1Ti -c true", 1, ["128Mi", "shell"]),
+                    ("open --memory 5", 2, ["--memory must be between 32 MiB and 16 TiB"]), ("open -p Shell!", 2, ["--pool must be"]),
                     ("run --time-out 3 -c 1", 2, ["did you mean --timeout"]), ("cp note.txt mine", 2, ["WORKSPACE:PATH"]),
                     ("delete mine", 2, ["workspace"]), ("delete ws nosuch", 3, ["no workspace nosuch"]), ("images", 2, ["hearth image list"]), ("get ws -l foo", 2, ["foo", "K=V"]),
                     ("ls --watch", 2, ["hearth get workspaces --watch"]), ("ps -w", 2, ["hearth get executions --watch"]),

@@ -114,7 +114,7 @@ public:
     std::shared_ptr<FakeExecution> at(const std::string& id) {
         const std::lock_guard lock(mutex_);
         const auto found = all_.find(id);
-        if (found == all_.end()) throw Error(ErrorCode::NotFound, "no such execution: " + id);
+        if (found == all_.end()) throw Error(ErrorCode::NotFound, "no execution " + id);
         return found->second;
     }
     void endAll(const std::string& status, int exit_code) {

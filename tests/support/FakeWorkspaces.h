@@ -240,7 +240,7 @@ private:
         out.etag = "e" + std::to_string(version_);
         if (path == "." || path == "dir") return out;
         const auto found = entry.files.find(path);
-        if (found == entry.files.end()) throw Error(ErrorCode::NotFound, "no such file: " + path);
+        if (found == entry.files.end()) throw Error(ErrorCode::NotFound, path + ": no such file");
         out.type = agent::FileType::File;
         out.size = found->second.size();
         return out;
@@ -248,7 +248,7 @@ private:
     Entry& find(const Principal& who, const std::string& id) {
         const auto found = entries_.find(id);
         if (found == entries_.end() || (!only_ && found->second.view.tenant != who.tenant)) {
-            if (!gone_.contains(id)) throw Error(ErrorCode::NotFound, "no such workspace: " + id);
+            if (!gone_.contains(id)) throw Error(ErrorCode::NotFound, "no workspace " + id);
             throw Error(ErrorCode::Gone, "the workspace has ended")
                 .ended("deleted", "2026-01-01T00:00:00.000Z");
         }

@@ -24,6 +24,7 @@ http::HttpClient clientAt(const std::string& url, const http::ClientOptions& opt
 }  // namespace
 
 int exitStatusOf(const RemoteError& error) noexcept {
+    if (error.code() == errorCodeName(ErrorCode::InvalidArgument)) return kUsage;
     return error.status() == 404 || error.status() == 410 ? kNotFound : kFailure;
 }
 

@@ -6,6 +6,7 @@
 #include "base/Digest.h"
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "base/Units.h"
 
 namespace hearth::api {
 namespace {
@@ -67,7 +68,7 @@ std::optional<std::uint64_t> Exchange::contentLength() const {
 std::string Exchange::readBody(std::size_t limit) {
     const auto refuse = [limit] {
         throw Error(ErrorCode::PayloadTooLarge,
-                    "the request body is larger than " + std::to_string(limit) + " bytes");
+                    "the request body is larger than " + formatSize(static_cast<double>(limit)));
     };
     limit = std::min(limit, std::string().max_size() - 1);
     std::string body;

@@ -7,6 +7,7 @@
 #include "api/auth/Audited.h"
 #include "api/http/RequestFacts.h"
 #include "api/mcp/http/ReplyAssembler.h"
+#include "base/Units.h"
 
 namespace hearth::mcp {
 
@@ -37,8 +38,9 @@ std::variant<Json, api::Response> postedJson(api::Request& request, std::size_t 
         return parseJson(request.readBody(max_bytes), limits);
     } catch (const Error& error) {
         if (error.code() == ErrorCode::PayloadTooLarge) {
-            return mcpRefusal(413, {}, rpc::kTransport,
-                              "The message is larger than " + std::to_string(max_bytes) + " bytes");
+            return mcpRefusal(
+                413, {}, rpc::kTransport,
+                "The message is larger than " + formatSize(static_cast<double>(max_bytes)));
         }
         if (error.code() != ErrorCode::InvalidArgument) throw;
         return mcpRefusal(400, {}, rpc::kParseError, std::string("Parse error: ") + error.what());

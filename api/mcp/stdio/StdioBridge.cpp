@@ -292,7 +292,7 @@ Json StdioBridge::answerHere(http::HttpClient& client, const Message& message) {
                                  .message());
     } catch (const Error& error) {
         client.close();
-        return resultMessage(message.id, errorResult(error).message());
+        return resultMessage(message.id, errorResult(withNextStep(error)).message());
     }
 }
 

@@ -1,6 +1,7 @@
 #include "api/mcp/tools/Content.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/Ids.h"
 
@@ -18,6 +19,18 @@ std::string_view suffixOf(std::string_view bytes, std::size_t size) {
 }
 
 constexpr std::size_t kRoomForWords = 200;
+
+/// The words of an error by which the services say that a thing is unknown, and the next step.
+struct NextStep {
+    std::string_view words;
+    std::string_view step;
+};
+constexpr std::array<NextStep, 4> kNextSteps{{
+    {"no workspace ", "workspace_list shows your workspaces, and workspace_open opens a new one."},
+    {"no execution ", "Take the run_id from the result of run or packages."},
+    {"no context ", "run makes a context when its name is used for the first time."},
+    {"no such file", "file_get with path \".\" lists the workspace's files."},
+}};
 
 /// Returns the size as JSON. Base64 is not serialized, because nothing in it is escaped.
 std::size_t sizeOf(const Json& value) {
@@ -111,6 +124,17 @@ ToolResult errorResult(const Error& error) {
     result.is_error = true;
     result.failure = error.code();
     return result;
+}
+
+Error withNextStep(Error error) {
+    if (error.code() != ErrorCode::NotFound || !error.hint().empty()) return error;
+    const std::string_view text = error.what();
+    for (const NextStep& one : kNextSteps) {
+        if (text.find(one.words) == std::string_view::npos) continue;
+        error.hint(std::string(one.step));
+        break;
+    }
+    return error;
 }
 
 Clipped clip(std::string_view bytes, std::size_t cap) {

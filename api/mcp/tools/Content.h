@@ -51,6 +51,9 @@ struct ToolResult {
 ToolResult textResult(std::string_view text);
 /// Returns a failure in words that tell the model what to do next.
 ToolResult errorResult(const Error& error);
+/// Returns the error with the next step as its hint, if it is NOT_FOUND and has none. Names
+/// Hearth's own tools.
+Error withNextStep(Error error);
 
 /// Text cut to `cap` bytes, head and tail kept; valid UTF-8 for any bytes.
 struct Clipped {

@@ -150,8 +150,8 @@ ToolOutcome fileGet(const Services& services, const CallContext& call, const Arg
                       ", too large to show here. " +
                       (image ? "Scale it below 500 kB with run, then get that file; or fetch"
                              : "Look at it with run; or fetch") +
-                      " pages with encoding=base64 and offset, or all of it over REST: GET "
-                      "/v1/workspaces/" +
+                      " pages with encoding=base64 and offset, or all of it with save_to if this "
+                      "tool has it here, else over REST: GET /v1/workspaces/" +
                       id + "/files/" + percentEncode(path, true));
 }
 

@@ -105,7 +105,8 @@ ToolOutcome Toolbox::call(const Tool& tool, const CallContext& context, const Js
     try {
         return tool.handler(context, Arguments(std::move(arguments)));
     } catch (const Error& error) {
-        return errorResult(error);
+        // The steps name Hearth's own tools; the seeds have others.
+        return errorResult(find("workspace_list") == nullptr ? error : withNextStep(error));
     }
 }
 

@@ -102,7 +102,7 @@ Schema claimLimitsSchema() {
         "chooses";
     return Schema::object()
         .optional("cpu", Schema::number(0.01, 1000).describe("Processors; to a thousandth"))
-        .optional("memoryBytes", Schema::integer(32 * kMiB, (16 * kMiB) * kMiB))
+        .optional("memoryBytes", Schema::bytes(32 * kMiB, (16 * kMiB) * kMiB))
         .optional("pids", Schema::integer(8, 32'768).describe("Processes and threads"))
         .fixed("workspaceBytes", disk)
         .fixed("tmpBytes", disk)
@@ -261,9 +261,9 @@ Schema executionFields() {
                 "it: true for a background or PTY execution that was given no `stdin`"))
         .optional("timeoutSeconds",
                   seconds(0.001, kLongestRun, "Kills the whole process tree").fallback(60))
-        .optional("outputLimitBytes", Schema::integer(1024, 16 << 20)
-                                          .describe("Kept output: head and tail")
-                                          .fallback(1 << 20))
+        .optional(
+            "outputLimitBytes",
+            Schema::bytes(1024, 16 << 20).describe("Kept output: head and tail").fallback(1 << 20))
         .optional("background", Schema::boolean().describe("Answers 202 at once").fallback(false))
         .optional(
             "paced",

@@ -111,8 +111,7 @@ const Format kEnvName{"env-name",
                       "NAME",
                       255};
 const Format kEnvValue{
-    "env-value", "",   "must be at most 32768 bytes without NUL", controller::isEnvValue,
-    "value",     32768};
+    "env-value", "", "must be at most 32 KiB without NUL", controller::isEnvValue, "value", 32768};
 const Format kLabelKey{
     "label-key",
     "^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
@@ -134,7 +133,7 @@ const Format kLanguage{"language",
                        "python",
                        32};
 const Format kPath{"path", "", "must be 1 to 4096 bytes without NUL", isPath, "a.txt", 4096};
-const Format kArgument{"argument", "",     "must be less than 131072 bytes without NUL",
+const Format kArgument{"argument", "",     "must be less than 128 KiB without NUL",
                        isArgument, "true", 131071};
 const Format kBase64{"base64", "",     "must be base64 (standard alphabet, with padding)",
                      isBase64, "aGk=", kLargestJson};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/Units.h"
+
 namespace hearth::rest {
 namespace {
 
@@ -162,6 +164,11 @@ Schema Schema::integer(std::int64_t least, std::int64_t most) {
     Schema schema(Kind::Integer);
     schema.least_ = static_cast<double>(least);
     schema.most_ = static_cast<double>(most);
+    return schema;
+}
+Schema Schema::bytes(std::int64_t least, std::int64_t most) {
+    Schema schema = integer(least, most);
+    schema.bounds_are_sizes_ = true;
     return schema;
 }
 Schema Schema::number() {
@@ -376,8 +383,9 @@ void Schema::checkString(const std::string& value, const std::string& pointer,
 void Schema::checkNumber(const Json& value, const std::string& pointer, Faults& faults) const {
     const double number = value.get<double>();
     if (least_ && most_ && (number < *least_ || number > *most_)) {
+        const auto shown = bounds_are_sizes_ ? formatSize : shortNumber;
         faults.invalid.push_back(
-            {pointer, "must be between " + shortNumber(*least_) + " and " + shortNumber(*most_)});
+            {pointer, "must be between " + shown(*least_) + " and " + shown(*most_)});
     }
 }
 

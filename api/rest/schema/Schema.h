@@ -63,6 +63,8 @@ public:
     static Schema string();
     static Schema string(const Format& format);
     static Schema integer(std::int64_t least, std::int64_t most);
+    /// An integer that counts bytes: its faults show the bounds as sizes.
+    static Schema bytes(std::int64_t least, std::int64_t most);
     static Schema number(double least, double most);
     static Schema number();
     static Schema integer();
@@ -152,6 +154,7 @@ private:
     std::optional<std::size_t> most_size_;
     std::optional<double> least_;
     std::optional<double> most_;
+    bool bounds_are_sizes_ = false;
 };
 
 /// Returns the `type` of JSON Schema; "value" for Any.

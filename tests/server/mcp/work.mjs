@@ -54,6 +54,19 @@ for (const [kind, make] of Object.entries(everyKind)) {
         await good(c, 'workspace_close', {workspace_id: id});
         check((await call(c, 'file_get', {workspace_id: id, path: '.'})).isError, 'read a closed workspace');
     });
+    await client('who names an unknown thing is told the tool to use next', async (c) => {
+        const id = await open(c);
+        const unknown = '0'.repeat(32);
+        for (const [tool, given, step] of [
+            ['file_get', {workspace_id: `ws_${unknown}`, path: '.'}, 'workspace_list shows'],
+            ['file_get', {workspace_id: id, path: 'none'}, 'file_get with path'],
+            ['run_status', {run_id: `ex_${unknown}`}, 'Take the run_id'],
+        ]) {
+            const refused = await call(c, tool, given);
+            check(refused.isError && text(refused).includes(step), text(refused));
+        }
+        await good(c, 'workspace_close', {workspace_id: id});
+    });
     await client('resources are listed and read', async (c) => {
         const id = await open(c);
         await good(c, 'run', {workspace_id: id, command: 'echo said; echo kept > f.txt'});

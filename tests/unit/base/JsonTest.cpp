@@ -52,6 +52,7 @@ TEST_CASE("each limit holds at its edge", "[unit][base]") {
     limits.bytes = 5;
     CHECK_FALSE(refusal("[1,2]", limits));
     CHECK(refusal("[1,22]", limits) == ErrorCode::PayloadTooLarge);
+    CHECK_THROWS_WITH(parseJson("[1,22]", limits), "the JSON document is larger than 5 B");
     limits = {};
     limits.depth = 3;
     CHECK_FALSE(refusal("[[{}]]", limits));

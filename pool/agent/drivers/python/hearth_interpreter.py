@@ -135,7 +135,8 @@ def hold_signals():
 
 
 def handles_signals():
-    return "signal" in sys.modules or "_signal" in sys.modules
+    """Whether the program, or a library, may have set a handler: `_signal` is in every interpreter, and nobody's."""
+    return "signal" in sys.modules
 
 
 def tell_between(error):

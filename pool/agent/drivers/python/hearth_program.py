@@ -38,6 +38,7 @@ CHANNEL = 900  # its descriptor: out of the way of those that programs open
 ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
 TOP_LEVEL_AWAIT = 0x2000
 COROUTINE = 0x80  # inspect.CO_COROUTINE
+STORE = _ast.Store()
 VALUE = "<value>"  # where the last expression of a program leaves its value; no name that a program can write
 PIECE = 32768  # of a message: the kernel takes one whole or not at all
 CLOSED = (32, 104, 9, 88)  # EPIPE, ECONNRESET, EBADF, ENOTSOCK: nobody listens any more
@@ -105,7 +106,9 @@ class Channel:
         raised = None
         while self.waiting and self.fd is not None:
             message = self.waiting[0]
-            pieces = [message[at : at + PIECE] for at in range(0, len(message), PIECE)]
+            pieces = [message]
+            if len(message) > PIECE:
+                pieces = [message[at : at + PIECE] for at in range(0, len(message), PIECE)]
             if self.place != self.place_of(self.fd):
                 self.fd = None
             written = []
@@ -135,11 +138,14 @@ class Source:
         self.path = path
         self.name = path or title  # that code objects have
         self.text = text
-        self.encoding = declared_encoding(text) or "utf-8"
+        self.encoding = path and (declared_encoding(text) or "utf-8")
 
     def code(self):
         """For compile(): a cell is text already, whatever encoding a comment names."""
-        return self.text if self.path else self.text.decode("utf-8-sig")
+        if self.path:
+            return self.text
+        text = self.text.decode()
+        return text[1:] if text[:1] == "\ufeff" else text
 
     def save(self):
         """Makes a comment true that names another encoding than UTF-8, in which the text came."""
@@ -448,9 +454,10 @@ def with_value(source, flags):
         last = None
     else:
         # One frame from the first line to the last, as tracers and debuggers see it.
-        place = vars(last)
-        target = _ast.Name(**dict(place, id=VALUE, ctx=_ast.Store(), value=None))
-        tree.body[-1] = _ast.Assign(**dict(place, targets=[target]))
+        target = _ast.Name(VALUE, STORE)
+        vars(target).update(vars(last), value=None)
+        tree.body[-1] = _ast.Assign([target])
+        vars(tree.body[-1]).update(vars(last))
     return compile(tree, source.name, "exec", flags, dont_inherit=True), last
 
 

@@ -310,6 +310,19 @@ TEST_CASE("problem details become one message and one hint", "[unit][cli]") {
           std::string::npos);
 }
 
+TEST_CASE("a value that the server finds not valid is a wrong use, other refusals are failures",
+          "[unit][cli]") {
+    const auto statusFor = [](int status, const std::string& code) {
+        return exitStatusOf(remoteError(status, R"({"errorCode":")" + code + "\"}"));
+    };
+    CHECK(statusFor(400, "INVALID_ARGUMENT") == kUsage);
+    CHECK(statusFor(404, "NOT_FOUND") == kNotFound);
+    CHECK(statusFor(410, "GONE") == kNotFound);
+    CHECK(statusFor(422, "INVALID_SPEC") == kFailure);
+    CHECK(statusFor(429, "POOL_EXHAUSTED") == kFailure);
+    CHECK(exitStatusOf(remoteError(400, "<html>")) == kFailure);  // perhaps a proxy's page
+}
+
 TEST_CASE("wrong calls exit with 2, say why and suggest", "[unit][cli]") {
     const Outcome outcome = call({"rnu"});
     CHECK(outcome.status == kUsage);

@@ -85,7 +85,7 @@ TEST_CASE("a named pool that has less is refused with its figures", "[unit][cont
     CHECK(std::string(error.what()) == "pool p has 1 cpu, 128Mi memory and 64 processes");
     CHECK(pointers(error) ==
           std::vector<std::string>{"/limits/cpu", "/limits/memoryBytes", "/limits/pids"});
-    CHECK(error.fields()[1].reason == "is more than the pool has: 134217728 (128Mi)");
+    CHECK(error.fields()[1].reason == "is more than the pool has: 128Mi");
     CHECK(house.warm.counts("p").ready == 1);
     CHECK(house.workspaces.create(house.who, asking({1000, 128 * kMiB, 64}, "p")).pool == "p");
 }

@@ -112,6 +112,7 @@ TEST_CASE("a body past the limit is 413 and never read whole", "[unit][http]") {
     Raw raw(served);
     const Answer declared = raw.ask(kPost + "Content-Length: 9\r\n\r\n123456789");
     CHECK(declared.status == 413);
+    CHECK(declared.body.find("the request body is larger than 8 B\"") != std::string::npos);
     CHECK(raw.ask(kPost + "Content-Length: 8\r\n\r\n12345678").body == "12345678");
     const Answer counted =
         raw.ask(kPost + "Transfer-Encoding: chunked\r\n\r\n9\r\n123456789\r\n0\r\n\r\n");

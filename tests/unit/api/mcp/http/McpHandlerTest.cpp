@@ -30,7 +30,10 @@ TEST_CASE("HTTP rules of the transport are kept", "[unit][mcp]") {
     CHECK(scene.send("PUT", "").status == 405);
     CHECK(scene.send("PUT", "").headers.has("Allow"));
     CHECK(scene.send("POST", "{").status == 400);
-    CHECK(scene.send("POST", std::string(5U << 20U, ' ')).status == 413);
+    const api::Response large = scene.send("POST", std::string(5U << 20U, ' '));
+    CHECK(large.status == 413);
+    CHECK(std::get<std::string>(large.body).find("The message is larger than 4 MiB") !=
+          std::string::npos);
     scene.set("Accept", "text/html");
     CHECK(scene.post(message("ping", 1)).status == 406);
     scene.set("Accept", "application/json");

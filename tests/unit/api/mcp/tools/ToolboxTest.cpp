@@ -225,6 +225,31 @@ TEST_CASE("a service error tells the model what to do next", "[unit][mcp]") {
           "Try again after 3 s.");
 }
 
+TEST_CASE("who names an unknown thing is told the tool to use next", "[unit][mcp]") {
+    House house;
+    const std::string id = openIn(house);
+    const std::string none = "ws_" + std::string(32, '0');
+    CHECK(textOf(use(house, "file_get", {{"workspace_id", none}, {"path", "."}})) ==
+          "Error NOT_FOUND: no workspace " + none +
+              ".\nworkspace_list shows your workspaces, and workspace_open opens a new one.");
+    CHECK(textOf(use(house, "run_status", {{"run_id", "ex_none"}})) ==
+          "Error NOT_FOUND: no execution ex_none.\n"
+          "Take the run_id from the result of run or packages.");
+    CHECK(textOf(use(house, "file_get", {{"workspace_id", id}, {"path", "none"}})) ==
+          "Error NOT_FOUND: none: no such file.\n"
+          "file_get with path \".\" lists the workspace's files.");
+    CHECK(withNextStep(Error(ErrorCode::NotFound, "no context cx_1")).hint() ==
+          "run makes a context when its name is used for the first time.");
+    Error hinted(ErrorCode::NotFound, "no workspace ws_1");
+    hinted.hint("look again");
+    CHECK(withNextStep(hinted).hint() == "look again");
+    // Tools of other names are not sent to Hearth's.
+    const Toolbox other(house.services, fileTools(house.services));
+    const ToolOutcome outcome =
+        other.call(*other.find("file_get"), callOf(house), {{"workspace_id", none}, {"path", "."}});
+    CHECK(textOf(std::get<ToolResult>(outcome)) == "Error NOT_FOUND: no workspace " + none + ".");
+}
+
 TEST_CASE("closing a workspace twice is no error", "[unit][mcp]") {
     House house;
     const std::string id = openIn(house);
@@ -359,7 +384,10 @@ TEST_CASE("file_get shows text, pictures, binaries and directories each in its w
     CHECK(picture["mimeType"] == "image/png");
     CHECK(picture["data"] == base64Encode(png));
     CHECK(get("c.bin").content.back()["resource"]["blob"] == base64Encode({"\0\x01", 2}));
-    CHECK(textOf(get("d.bin")).find("too large to show") != std::string::npos);
+    const std::string large = textOf(get("d.bin"));
+    CHECK(large.find("too large to show") != std::string::npos);
+    CHECK(large.find("with save_to if this tool has it here, else over REST: GET /v1/") !=
+          std::string::npos);
     CHECK(textOf(get("e.txt")).find("more: offset=") != std::string::npos);
     CHECK(textOf(get("e.txt")).size() <= kTextCap);
     CHECK_FALSE(get("empty").is_error);

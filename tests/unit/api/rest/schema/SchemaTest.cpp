@@ -23,3 +23,15 @@ TEST_CASE("null for an optional field is the same as leaving it out", "[unit][re
           Json::parse(R"({"name": null})"));
     CHECK(schema.withoutNulls(Json(nullptr)).is_null());
 }
+
+TEST_CASE("the bounds of bytes are shown as sizes, those of other numbers as they are",
+          "[unit][rest]") {
+    Faults faults;
+    Schema::bytes(32LL << 20, 1LL << 40).check(Json(5), "/memory", faults);
+    Schema::integer(8, 32'768).check(Json(7), "/pids", faults);
+    REQUIRE(faults.invalid.size() == 2);
+    CHECK(faults.invalid[0].reason == "must be between 32 MiB and 1 TiB");
+    CHECK(faults.invalid[1].reason == "must be between 8 and 32768");
+    CHECK(kEnvValue.expectation == "must be at most 32 KiB without NUL");
+    CHECK(kArgument.expectation == "must be less than 128 KiB without NUL");
+}
