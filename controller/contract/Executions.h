@@ -96,6 +96,7 @@ struct ExecutionView {
     std::string stderr_bytes;
     std::uint64_t kept_bytes = 0;  ///< bytes of output kept, over both channels
     std::uint64_t output_end = 0;  ///< the offset after the last byte of output
+    std::uint64_t gap_stderr = 0;  ///< bytes of stderr in the gap between head and tail
     std::size_t result_count = 0;
     std::uint64_t result_bytes = 0;  ///< size of their documents
     bool withheld = false;           ///< output and results are not in this view: too long
@@ -129,7 +130,8 @@ struct ExecutionView {
 struct OutputChunk {
     std::uint64_t offset = 0;
     int channel = 1;  ///< 1 stdout, 2 stderr
-    std::string bytes;
+    std::string bytes{};
+    std::uint64_t gap_stderr = 0;  ///< bytes of stderr among those dropped directly before it
 };
 
 /// One execution, running or ended; shared by everyone who looks at it. Thread-safe.

@@ -59,11 +59,6 @@ std::vector<std::string> patternsIn(const Json& note) {
     return patterns;
 }
 
-std::optional<OutputChunk> pieceOf(const agent::OutputLog::Chunk& chunk) {
-    if (chunk.bytes.empty()) return std::nullopt;
-    return OutputChunk{chunk.offset, static_cast<int>(chunk.channel), std::string(chunk.bytes)};
-}
-
 }  // namespace
 
 LiveExecution::LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, const Clock& clock)
@@ -186,6 +181,7 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     view.started_at = formatRfc3339(started_at_);
     view.output_end = results_.showable(log_.total());
     view.dropped_bytes = agent::OutputCut(log_).dropped(view.output_end);
+    view.gap_stderr = agent::OutputCut(log_).droppedStderr();
     view.kept_bytes = view.output_end - view.dropped_bytes;
     view.results = results_.all();
     view.result_count = view.results.size();
@@ -193,7 +189,7 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     view.withheld = view.kept_bytes + view.result_bytes > most;
     OutputTexts texts(view);
     for (std::uint64_t at = 0; !view.withheld;) {
-        const auto chunk = pieceOf(outputUpTo(view.output_end, at, SIZE_MAX));
+        const auto chunk = outputUpTo(view.output_end, at, SIZE_MAX);
         if (!chunk) break;
         texts.add(*chunk);
         at = chunk->offset + chunk->bytes.size();
@@ -319,13 +315,17 @@ std::optional<OutputChunk> LiveExecution::read(std::uint64_t offset, std::size_t
         return kept->read(offset, most);
     }
     read_to_ = std::max(read_to_, std::min(offset, log_.total()));  // the reader has all before it
-    return pieceOf(outputUpTo(results_.showable(log_.total()), offset, most));
+    return outputUpTo(results_.showable(log_.total()), offset, most);
 }
 
-agent::OutputLog::Chunk LiveExecution::outputUpTo(std::uint64_t end, std::uint64_t offset,
-                                                  std::size_t most) const {
-    agent::OutputLog::Chunk chunk = agent::OutputCut(log_).read(offset, most);
-    chunk.bytes = chunk.bytes.substr(0, end - std::min(chunk.offset, end));
+std::optional<OutputChunk> LiveExecution::outputUpTo(std::uint64_t end, std::uint64_t offset,
+                                                     std::size_t most) const {
+    const agent::OutputLog::Chunk found = agent::OutputCut(log_).read(offset, most);
+    const std::string_view bytes = found.bytes.substr(0, end - std::min(found.offset, end));
+    if (bytes.empty()) return std::nullopt;
+    OutputChunk chunk{found.offset, static_cast<int>(found.channel), std::string(bytes), 0};
+    if (found.offset > offset)
+        chunk.gap_stderr = log_.stderrBefore(found.offset) - log_.stderrBefore(offset);
     return chunk;
 }
 
@@ -413,10 +413,15 @@ void LiveExecution::output(int channel, std::uint64_t offset, std::string_view b
         const MutexLock lock(mutex_);
         if (finished_ || offset < log_.total()) return;
         if (first_output_ == TimePoint{}) first_output_ = clock_.now();
-        log_.skipTo(offset);
+        log_.skipTo(offset, 0);  // an agent from before 2026-11-30 has not told of the gap
         log_.append(channel == 2 ? agent::Channel::Stderr : agent::Channel::Stdout, bytes);
     }
     subscribers_.notify();
+}
+
+void LiveExecution::gap(const agent::OutputGap& gap) {
+    const MutexLock lock(mutex_);
+    if (!finished_) log_.skipTo(gap.end, gap.stderr_before);
 }
 
 void LiveExecution::exited(const agent::ExecResult& result) {

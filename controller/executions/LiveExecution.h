@@ -134,6 +134,7 @@ public:
 
     void started(const agent::ExecStart& start) override;
     void output(int channel, std::uint64_t offset, std::string_view bytes) override;
+    void gap(const agent::OutputGap& gap) override;
     std::optional<std::uint64_t> unread() const override;
     void result(std::string_view json) override;
     void exited(const agent::ExecResult& result) override;
@@ -150,8 +151,8 @@ private:
     /// Called after all results are read: collects its artifacts, if any are wanted.
     void wrapUp();
     /// Returns the next piece of output before `end`.
-    agent::OutputLog::Chunk outputUpTo(std::uint64_t end, std::uint64_t offset,
-                                       std::size_t most) const HEARTH_REQUIRES(mutex_);
+    std::optional<OutputChunk> outputUpTo(std::uint64_t end, std::uint64_t offset,
+                                          std::size_t most) const HEARTH_REQUIRES(mutex_);
     /// Called when its artifacts are known: reports the end, now or after a look.
     void conclude();
     void tellEnd();

@@ -58,13 +58,6 @@ std::optional<Entry> unpack(std::string_view packed, std::size_t& at) {
     return entry;
 }
 
-/// Returns the part of an entry at or after `offset`.
-OutputChunk part(const Entry& entry, std::uint64_t offset, std::size_t most) {
-    const std::uint64_t from = std::max(offset, entry.offset);
-    return {from, entry.channel,
-            std::string(entry.bytes.substr(static_cast<std::size_t>(from - entry.offset), most))};
-}
-
 class Ended : public Execution {
 public:
     explicit Ended(ExecutionView view) : view_(std::move(view)) {}
@@ -89,6 +82,14 @@ public:
     }
 
 protected:
+    /// Returns the part of an entry at or after `offset`.
+    OutputChunk part(const Entry& entry, std::uint64_t offset, std::size_t most) const {
+        const std::uint64_t from = std::max(offset, entry.offset);
+        return {from, entry.channel,
+                std::string(entry.bytes.substr(static_cast<std::size_t>(from - entry.offset), most)),
+                from > offset ? view_.gap_stderr : 0};
+    }
+
     ExecutionView view_;  ///< without output and results; constant once made
 };
 
@@ -244,6 +245,7 @@ std::string executionDocument(const ExecutionView& view) {
                 {"peakMemory", view.peak_memory_bytes},
                 {"interpreter", view.interpreter},
                 {"background", view.background}};
+    if (view.gap_stderr > 0) out["gapStderr"] = view.gap_stderr;
     if (view.dropped_results > 0) out["droppedResults"] = view.dropped_results;
     if (view.context) out["context"] = *view.context;
     if (view.context_kept) out["contextKept"] = *view.context_kept;
@@ -298,6 +300,7 @@ std::shared_ptr<Execution> storedExecution(const ExecutionRecord& record, Journa
     view.peak_memory_bytes = in.at("peakMemory").get<std::uint64_t>();
     view.interpreter = in.at("interpreter").get<std::string>();
     view.background = in.at("background").get<bool>();
+    view.gap_stderr = in.value("gapStderr", std::uint64_t{0});
     view.dropped_results = in.value("droppedResults", std::uint64_t{0});
     if (in.contains("context")) view.context = in["context"].get<std::string>();
     if (in.contains("contextKept")) view.context_kept = in["contextKept"].get<bool>();

@@ -125,6 +125,8 @@ def flood():
         assert growth.most() < ALLOWED, growth.most()
         out = ended(s, execution)
         assert out["status"] == "timeout" and out["truncated"], out["status"]
+        for channel in ("stdout", "stderr"):
+            assert sum(map(int, MARK.findall(out[channel]))) == missing_from(out[channel]), channel
         kept = sum(len(part) for channel in ("stdout", "stderr") for part in kept_of(out[channel]))
         missing = missing_from(out["stdout"]) + missing_from(out["stderr"])
         assert MIB - 2 * LINES_CUT < kept <= MIB and out["droppedBytes"] == missing > MIB, (kept, missing, out["droppedBytes"])

@@ -68,7 +68,7 @@ void ExecutionPieces::tellOutput(std::string& out) {
         if (!chunk || chunk->bytes.empty() || chunk->offset >= view_.output_end) {
             tellText(out, bytes, true);
             offset_ = 0;
-            text_ = controller::ChannelText(2, view_.output_end);
+            text_ = controller::ChannelText(2);
             if (stage_ == Stage::Stdout) {
                 out.append(kStderr);
                 stage_ = Stage::Stderr;

@@ -48,7 +48,7 @@ private:
     Stage stage_ = Stage::Head;
     std::uint64_t offset_ = 0;  ///< the offset after the last byte read, over both channels
     std::uint64_t told_ = 0;    ///< bytes of output written
-    controller::ChannelText text_{1, view_.output_end};
+    controller::ChannelText text_{1};
     std::string held_;         ///< the beginning of a character
     std::size_t results_ = 0;  ///< results written, or begun
     controller::ResultPtr result_;

@@ -89,6 +89,7 @@ void ExecStream::note(AgentConnection& from, const FrameHeader& header, std::str
         if (const auto sink = sink_.lock()) sink->started(started);
         return;
     }
+    if (const auto found = json.find("gap"); found != json.end()) return gap(*found);
     if (std::exchange(end_noted_, true) || json != Json{{"ended", true}}) {
         throw ProtocolError("an execution started or ended twice");
     }
@@ -97,6 +98,13 @@ void ExecStream::note(AgentConnection& from, const FrameHeader& header, std::str
         unpaced_ = received_ + output_limit_;  // the agent's log keeps no more
     }
     consumed(from, header, 0);
+}
+
+void ExecStream::gap(const Json& json) {
+    const OutputGap gap = decodeGap(json);
+    if (ended_ || gap.end <= next_offset_) throw ProtocolError("a gap in output that was sent");
+    next_offset_ = gap.end;
+    if (const auto sink = sink_.lock()) sink->gap(gap);
 }
 
 void ExecStream::data(AgentConnection& from, const FrameHeader& header, std::string_view payload) {

@@ -44,6 +44,7 @@ private:
     /// Returns the next piece of the given input, its credit taken; nullopt if there is none now.
     std::optional<std::string_view> nextGiven() HEARTH_REQUIRES(mutex_);
     void note(AgentConnection& from, const FrameHeader& header, std::string_view payload);
+    void gap(const Json& json);
     void data(AgentConnection& from, const FrameHeader& header, std::string_view payload);
     void output(Channel channel, std::uint64_t offset, std::string_view bytes);
     /// Gives credit back for consumed bytes: for results at once, for output as its limit allows.

@@ -348,6 +348,12 @@ ExecStart decodeStarted(const Json& json, const std::string& id) {
     return started;
 }
 
+OutputGap decodeGap(const Json& json) {
+    Fields fields = fieldsOf(json);
+    const std::uint64_t end = numberOf(fields, "to");
+    return {end, numberOf(fields, "stderr", end)};
+}
+
 ExecResult decodeResult(const Json& json, const std::string& id) {
     Fields fields = fieldsOf(json).object("result");
     if (*fields.text("id", kMaxId) != id) fields.complain("id", "is wrong");

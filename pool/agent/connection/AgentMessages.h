@@ -44,6 +44,8 @@ PrewarmReply decodePrewarm(const Json& json, const PrewarmRequest& request);
 
 /// `id` is the execution that was asked for.
 ExecStart decodeStarted(const Json& json, const std::string& id);
+/// Decodes the value of `{gap}`.
+OutputGap decodeGap(const Json& json);
 ExecResult decodeResult(const Json& json, const std::string& id);
 
 /// Decodes `{stat}`.

@@ -239,6 +239,12 @@ struct PrewarmReply {
     std::map<std::string, std::string> failed;  ///< language to reason; untrusted text
 };
 
+/// Output that was not kept, up to `end`: a place as in ExecSink::output().
+struct OutputGap {
+    std::uint64_t end = 0;
+    std::uint64_t stderr_before = 0;  ///< bytes of stderr before the end
+};
+
 /// Receives one execution. Called from whichever thread reads the connection, one call at a time,
 /// never while a lock of the client is held; must not block and must not ask the same client
 /// (std::logic_error). `lost` and `exited` are the last call; a sink that still exists gets exactly
@@ -249,6 +255,8 @@ public:
     virtual void started(const ExecStart& start) = 0;
     /// `offset` is the place of `bytes` in the one sequence over both channels. `channel`: 1, 2.
     virtual void output(int channel, std::uint64_t offset, std::string_view bytes) = 0;
+    /// Output that the agent did not keep. Comes before the output that follows it.
+    virtual void gap(const OutputGap& /*gap*/) {}
     /// The bytes that its reader has not read, if the agent waits for that reader; else nullopt.
     virtual std::optional<std::uint64_t> unread() const { return std::nullopt; }
     /// One result that the code shows: untrusted text that should be a JSON object, at most

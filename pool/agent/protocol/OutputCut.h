@@ -36,6 +36,13 @@ public:
         return std::min(among, gap.end) - std::min(among, gap.begin);
     }
 
+    /// Returns how many of the bytes that are not shown are Stderr's.
+    std::uint64_t droppedStderr() const {
+        if (tail_ == head_) return 0;
+        const Gap gap = shown();
+        return log_.stderrBefore(gap.end) - log_.stderrBefore(gap.begin);
+    }
+
 private:
     struct Gap {
         std::uint64_t begin = 0;

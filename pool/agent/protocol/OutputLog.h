@@ -37,6 +37,7 @@ public:
             put(channel, bytes.substr(0, static_cast<std::size_t>(head_room)));
             bytes.remove_prefix(static_cast<std::size_t>(head_room));
             total_ += bytes.size() - head_;
+            if (channel == Channel::Stderr) stderr_total_ += bytes.size() - head_;
             bytes.remove_prefix(bytes.size() - head_);
             reach(limit_);  // the ring is full from here on
         }
@@ -44,9 +45,11 @@ public:
     }
 
     /// Continues a copy of another log at `offset`: that log has dropped the bytes in between.
-    void skipTo(std::uint64_t offset) {
+    /// `stderr_before`: stderrBefore(offset) there.
+    void skipTo(std::uint64_t offset, std::uint64_t stderr_before) {
         if (offset <= total_) return;
         reach(limit_);
+        stderr_total_ = std::clamp(stderr_before, stderr_total_, stderr_total_ + offset - total_);
         total_ = offset;
         skipped_to_ = offset;
     }
@@ -67,6 +70,12 @@ public:
 
     /// Returns how many bytes were ever written: the offset of the next one.
     std::uint64_t total() const noexcept { return total_; }
+    /// Returns how many of the bytes before `offset` were Stderr's. A dropped byte counts as one
+    /// before its gap's end.
+    std::uint64_t stderrBefore(std::uint64_t offset) const {
+        if (offset <= head_) return stderrIn(0, std::min(offset, total_));
+        return stderr_total_ - stderrIn(std::max(std::min(offset, total_), tailBegin()), total_);
+    }
     /// Returns how many of the written bytes, or of the first `among`, are no longer kept.
     std::uint64_t dropped(std::uint64_t among = UINT64_MAX) const noexcept {
         const std::uint64_t end = std::min(among, total_);
@@ -103,8 +112,25 @@ private:
             bytes.copy(bytes_.data() + at, count);
             mark(at, count, channel == Channel::Stderr);
             total_ += count;
+            if (channel == Channel::Stderr) stderr_total_ += count;
             bytes.remove_prefix(count);
         }
+    }
+
+    /// Returns how many of the kept bytes from `from` to `to` are Stderr's.
+    std::uint64_t stderrIn(std::uint64_t from, std::uint64_t to) const {
+        std::uint64_t count = 0;
+        while (from < to) {
+            const std::size_t at = position(from);
+            const std::size_t end = from < head_ ? head_ : limit_;
+            const auto n = static_cast<std::size_t>(
+                std::min<std::uint64_t>({to - from, end - at, 64 - at % 64}));
+            const std::uint64_t word = stderr_[at / 64] >> (at % 64);
+            count += static_cast<std::uint64_t>(
+                std::popcount(n == 64 ? word : word & ((1ULL << n) - 1)));
+            from += n;
+        }
+        return count;
     }
 
     bool bit(std::size_t at) const { return ((stderr_[at / 64] >> (at % 64)) & 1U) != 0; }
@@ -141,6 +167,7 @@ private:
     std::size_t head_;
     std::size_t limit_;
     std::uint64_t total_ = 0;
+    std::uint64_t stderr_total_ = 0;
     std::uint64_t skipped_to_ = 0;  ///< end of the last gap that skipTo() made
     std::string bytes_;
     std::vector<std::uint64_t> stderr_;  ///< one bit for each byte

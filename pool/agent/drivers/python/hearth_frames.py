@@ -8,15 +8,16 @@ import builtins
 import sys
 from _functools import partial
 from _weakref import ref
+from itertools import cycle, repeat
 from sys import getprofile, gettrace, setprofile, settrace
 
 try:
     from _operator import call
 except ImportError:  # before Python 3.11
     call = None
-GET, SET = (gettrace, getprofile), (settrace, setprofile)
+SET = settrace, setprofile
 CLEAR = partial(settrace, None), partial(setprofile, None)
-NONE = [None, None]
+NONE = None, None
 
 __builtins__ = dict(vars(builtins))  # of its own: a program may replace any of them
 
@@ -34,7 +35,7 @@ class Stack:
 
     def __init__(self):
         self.layout = None
-        self.traced = NONE
+        self.traced = []  # the tracer and the profiler that the call before has left on
         layout = LAYOUTS.get(sys.version_info[:2])
         usual = sys.implementation.name == "cpython" and sys.maxsize > 1 << 32 and not getattr(sys, "abiflags", "")
         if layout is None or not usual:
@@ -49,15 +50,32 @@ class Stack:
         self.thread = thread()
         place, left, limit, self.code, self.below = layout
         first = self.pointer.from_address(self.thread + place[0])
-        self.holder, self.offset, self.fixed = (first, place[1], None) if len(place) > 1 else (None, 0, first)
+        self.holder, self.offset, self.place = (first, place[1], None) if len(place) > 1 else (None, 0, first)
+        self.address = None
         self.left = self.number.from_address(self.thread + left)
         self.limit = self.number.from_address(self.thread + limit)
         if self.limit.value == sys.getrecursionlimit() and 0 < self.left.value <= self.limit.value and self.is_found():
             self.layout = layout
+            self.prepare()
+
+    def prepare(self):
+        """Makes what hides a frame and what shows it again, from endless iterators: so a call has little to make."""
+        self.places, self.frames = [], []
+        place, name = iter(self.places.pop, None), repeat("value")
+        self.hide = partial(next, map(setattr, place, name, repeat(None)))
+        put_back = map(setattr, place, name, iter(self.frames.pop, None))
+        note = map(self.traced.append, zip(map(call, repeat(gettrace)), map(call, repeat(getprofile))))
+        # `next` ends at the first that gives a value.
+        steps = cycle((partial(next, put_back), partial(next, note), *CLEAR, partial(bool, 1)))
+        self.show = partial(next, filter(None, map(call, steps)))
 
     def lowest(self):
         """The place with the address of the frame that runs."""
-        return self.pointer.from_address(self.holder.value + self.offset) if self.holder else self.fixed
+        if self.holder is not None:
+            address = self.holder.value + self.offset
+            if address != self.address:
+                self.address, self.place = address, self.pointer.from_address(address)
+        return self.place
 
     def is_found(self):
         """Whether the frame there runs this very function."""
@@ -67,20 +85,23 @@ class Stack:
         """The last value of map(function, *columns), with nothing below what it calls. Tracers and profilers that a
         program leaves on go on with the next call."""
         values = []
-        steps = [partial(values.extend, map(function, *columns))]
+        step = partial(values.extend, map(function, *columns))
         if self.layout is None:
-            steps[0]()
+            step()
             return values[-1]
         frame = self.lowest()
         depth = self.limit.value - self.left.value
-        traced, self.traced = self.traced, []
+        self.places += frame, frame
+        self.frames.append(frame.value)
         # All that is done while the frame is away is done in C, which no tracer of the program sees: first what `any`
-        # calls, and, as soon as it has returned or raised and lets go of its arguments, what `after` has.
-        after = (partial(setattr, frame, "value", frame.value), partial(self.traced.extend, map(call, GET)), *CLEAR)
-        end = ref(steps[0], partial(next, filter(None, map(call, after))))
-        steps.insert(0, partial(setattr, frame, "value", None))
+        # calls, and, as soon as it has returned or raised and lets go of its arguments, what `show` does.
+        end = ref(step, self.show)
+        steps = [self.hide, step]
+        del step
+        traced = self.traced.pop() if self.traced else NONE
         if traced != NONE:
             steps[:0] = map(partial, SET, traced)
+        del traced
         calls = [map(call, steps)]
         del steps
         self.left.value = self.limit.value - self.below

@@ -465,9 +465,10 @@ def release(source, last, namespace):
     """Lets go of the value of the last expression where an interpreter does, on its line: what then warns names it."""
     target = _ast.Name(**dict(vars(last), id=VALUE, ctx=_ast.Del(), value=None))
     tree = _ast.Module(body=[_ast.Delete(**dict(vars(last), targets=[target], value=None))], type_ignores=[])
-    traced, stack.traced = stack.traced, hearth_frames.NONE  # no tracer of the program's sees a line twice
+    traced = [*stack.traced]
+    stack.traced.clear()  # no tracer of the program's sees a line twice
     stack.call(eval, (compile(tree, source.name, "exec", dont_inherit=True),), (namespace,))
-    stack.traced = traced
+    stack.traced[:] = traced
 
 
 def is_muted(source, last):

@@ -80,10 +80,20 @@ void OutputStream::send() {
             body.set("result", execution_->result());
             return connection_.reply(id_, body);
         }
+        if (chunk.offset > cursor_) tellGap(chunk.offset);
         connection_.output(id_, chunk.channel, chunk.offset, chunk.bytes);
         cursor_ = chunk.offset + chunk.bytes.size();
         credit_ -= chunk.bytes.size();
     }
+}
+
+void OutputStream::tellGap(std::uint64_t end) {
+    JsonValue gap = JsonValue::object();
+    gap.set("to", static_cast<std::int64_t>(end));
+    gap.set("stderr", static_cast<std::int64_t>(execution_->log_.stderrBefore(end)));
+    JsonValue body = JsonValue::object();
+    body.set("gap", std::move(gap));
+    connection_.note(id_, body);
 }
 
 void OutputStream::tellEnd() {

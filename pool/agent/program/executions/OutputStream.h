@@ -26,6 +26,8 @@ private:
     friend class Execution;
     /// Sends as much as the credit and the connection take.
     void send();
+    /// Tells the client that the output up to `end` was not kept, and whose it was.
+    void tellGap(std::uint64_t end);
     /// Tells the client, once, if the output that waits for its credit is the last.
     void tellEnd();
 

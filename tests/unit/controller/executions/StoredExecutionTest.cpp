@@ -34,7 +34,8 @@ public:
             const std::uint64_t from = std::max(offset, chunk.offset);
             return OutputChunk{
                 from, chunk.channel,
-                chunk.bytes.substr(static_cast<std::size_t>(from - chunk.offset), most)};
+                chunk.bytes.substr(static_cast<std::size_t>(from - chunk.offset), most),
+                from > offset ? state.gap_stderr : 0};
         }
         return std::nullopt;
     }
@@ -119,12 +120,13 @@ TEST_CASE("little output stands in the record", "[unit][controller]") {
     const auto kept = std::make_shared<Kept>();
     kept->print(1, "out");
     kept->print(2, "err", 10);
+    kept->state.gap_stderr = 4;
     kept->results.push_back(readResult("{\"main\":true,\"mime\":{\"text/plain\":\"1\"}}", 3));
     CHECK_FALSE(keepsApart(kept->viewUpTo(0)));
     const auto stored = executions.store(kept);
     compare(*stored, *kept);
-    CHECK(stored->view().stdout_bytes == "out\n[… 10 bytes were not kept …]\n");
-    CHECK(stored->view().stderr_bytes == "[… 10 bytes were not kept …]\nerr");
+    CHECK(stored->view().stdout_bytes == "out\n[… 6 bytes were not kept …]\n");
+    CHECK(stored->view().stderr_bytes == "[… 4 bytes were not kept …]\nerr");
     CHECK(stored->view().results.size() == 1);
     CHECK_FALSE(stored->readsDisk());
 }
@@ -138,6 +140,7 @@ TEST_CASE("much output is read back from the journal as it was, from any place",
                     i == 20 ? 1'000'000 : 0);
     }
     for (int i = 0; i < 3'000; ++i) kept->print(1 + i % 2, "x");
+    kept->state.gap_stderr = 400'000;
     kept->results.push_back(readResult("{\"main\":true,\"mime\":{\"text/plain\":\"1\"}}", 3));
     kept->results.push_back(readResult(
         "{\"main\": false, \"mime\": {\"text/html\": \"" + std::string(200'000, 'h') + "\"}}", 9));
@@ -145,7 +148,7 @@ TEST_CASE("much output is read back from the journal as it was, from any place",
     compare(*stored, *kept);
     CHECK(stored->viewUpTo(1000).withheld);
     CHECK(stored->readsDisk());
-    const std::string_view mark = "\n[… 1000000 bytes were not kept …]\n";  // in each channel
+    const std::string_view mark = "\n[… 600000 bytes were not kept …]\n";  // in each channel
     CHECK(stored->view().stdout_bytes.size() + stored->view().stderr_bytes.size() ==
           kept->viewUpTo(0).kept_bytes + 2 * mark.size());
 }

@@ -93,6 +93,7 @@ TEST_CASE("each channel is cut where its own line ends", "[unit][agent]") {
     const Parts parts = partsOf(log);
     CHECK(parts.head == "a line\nandwarning: a");
     CHECK(parts.tail == "last line\nend\n");
+    CHECK(OutputCut(log).droppedStderr() == 11);  // " long story"
 }
 
 TEST_CASE("a reader that keeps up loses nothing by the cut", "[unit][agent]") {

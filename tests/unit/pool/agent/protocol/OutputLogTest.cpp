@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
 #include <string>
@@ -102,5 +103,26 @@ TEST_CASE("the log agrees with a plain string for random writes and limits", "[u
             expected = from = c.offset + c.bytes.size();
         }
         REQUIRE(from == bytes.size());
+        for (int i = 0; i < 20; ++i) {
+            std::uint64_t at = random() % (bytes.size() + 1);
+            const std::uint64_t before = log.stderrBefore(at);
+            if (at > half && at < tail) at = tail;
+            const std::string upto = channels.substr(0, at);
+            REQUIRE(before == static_cast<std::uint64_t>(std::ranges::count(upto, 'e')));
+        }
     }
+}
+
+TEST_CASE("a copy that has missed a part knows how much of it was stderr's", "[unit][agent]") {
+    OutputLog copy(10);
+    copy.append(Channel::Stderr, "ab");
+    copy.append(Channel::Stdout, "cde");
+    copy.skipTo(1'000, 302);
+    copy.append(Channel::Stderr, "xyz");
+    copy.append(Channel::Stdout, "12345678");  // nothing of "xyz" stays
+    CHECK(copy.stderrBefore(5) == 2);
+    CHECK(copy.stderrBefore(1'006) == 305);
+    CHECK(copy.stderrBefore(copy.total()) == 305);
+    copy.skipTo(2'000, 5'000);  // more than there can be
+    CHECK(copy.stderrBefore(2'000) == 305 + 989);
 }
