@@ -401,6 +401,7 @@ constexpr std::array kRefused = std::to_array<Refused>({
 constexpr std::uint32_t kSelf = 0;
 constexpr std::uint32_t kAgent = 1;       // its pid in every sandbox
 constexpr std::uint32_t kFileLocks = 10;  // RLIMIT_LOCKS
+constexpr unsigned kNewLimit = 2;         // the argument of prlimit64 by which it changes a limit
 constexpr std::uint32_t kOfUser = 2;      // PRIO_USER
 constexpr std::uint32_t kIoOfUser = 3;    // IOPRIO_WHO_USER
 constexpr std::array kRefusedBesideAgent = std::to_array<Refused>({
@@ -419,8 +420,9 @@ constexpr std::array kRefusedBesideAgent = std::to_array<Refused>({
     {"ioprio_set", 1, kAgent},
 });
 constexpr std::array kRefusedOfMark = std::to_array<Refused>({
-    {"prlimit64", 0, kSelf, kDifferent},
-    {"prlimit64", 1, kFileLocks},
+    // To read limits is allowed.
+    {"prlimit64", 0, kSelf, kDifferent, EPERM, {}, kNewLimit},
+    {"prlimit64", 1, kFileLocks, kEqual, EPERM, {}, kNewLimit},
     {"setrlimit", 0, kFileLocks},
     // The last filter that can be installed is this one, which refuses any further filter.
     {"seccomp", 0, kSetModeFilter},

@@ -47,6 +47,8 @@ struct Refused {
     int error = EPERM;  ///< 0: answered as a success, without effect
     /// If set, the argument before it must also have this value.
     std::optional<std::uint32_t> before = {};
+    /// If set, this argument, a pointer, must not be null either.
+    std::optional<unsigned> pointer = {};
 };
 std::span<const Refused> refused();
 /// Refused in addition if tenants have the agent's uid: signals to the agent (which the kernel

@@ -106,17 +106,26 @@ std::vector<sock_filter> refusals(std::span<const Refused> all) {
             return static_cast<std::uint32_t>(offsetof(seccomp_data, args) +
                                               argument * sizeof(std::uint64_t));
         };
-        const std::size_t rest = rule.before ? 5 : 3;
+        const auto high_half = [&](unsigned argument) { return low_half(argument) + 4; };
+        const std::size_t null = rule.pointer ? 4 : 0;  // the length of the look for a null pointer
+        const std::size_t rest = (rule.before ? 5 : 3) + null;
         rules.push_back(statement(kLoad, offsetof(seccomp_data, nr)));
         rules.push_back(jump(kIfEqual, static_cast<std::uint32_t>(callNumber(rule.name)), 0, rest));
         if (rule.before) {
             rules.push_back(statement(kLoad, low_half(rule.argument - 1)));
-            rules.push_back(jump(kIfEqual, *rule.before, 0, 3));
+            rules.push_back(jump(kIfEqual, *rule.before, 0, 3 + null));
         }
         rules.push_back(statement(kLoad, low_half(rule.argument)));
         const bool different = rule.where == Refused::Where::Different;
         const unsigned compare = rule.where == Refused::Where::AnyBit ? kIfAnyBit : kIfEqual;
-        rules.push_back(jump(compare, rule.value, different ? 1 : 0, different ? 0 : 1));
+        const std::size_t past = 1 + null;
+        rules.push_back(jump(compare, rule.value, different ? past : 0, different ? 0 : past));
+        if (rule.pointer) {
+            rules.push_back(statement(kLoad, low_half(*rule.pointer)));
+            rules.push_back(jump(kIfEqual, 0, 0, 2));
+            rules.push_back(statement(kLoad, high_half(*rule.pointer)));
+            rules.push_back(jump(kIfEqual, 0, 1, 0));
+        }
         rules.push_back(statement(BPF_RET | BPF_K, errnoAction(rule.error)));
     }
     return rules;

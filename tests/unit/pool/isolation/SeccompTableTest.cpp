@@ -332,10 +332,16 @@ TEST_CASE("beside an agent of its own uid a tenant cannot reach the agent or its
     }
     CHECK(answer("kill", {~0ULL, 9}) == kAllow);  // to all processes except process 1
     CHECK(answer("prlimit64", {0, 7}) == kAllow);
-    CHECK(answer("prlimit64", {1, 7}) == kEperm);
-    CHECK(answer("prlimit64", {12, 7}) == kEperm);
-    CHECK(answer("prlimit64", {kHigh, 10}) == kEperm);
-    CHECK(answer("prlimit64", {0, 10}) == kEperm);
+    for (const std::uint64_t limit : {kHigh, kHigh | 8, 8UL}) {  // a pointer, all of which counts
+        CHECK(answer("prlimit64", {0, 7, limit}) == kAllow);
+        CHECK(answer("prlimit64", {1, 7, limit}) == kEperm);
+        CHECK(answer("prlimit64", {12, 7, limit}) == kEperm);
+        CHECK(answer("prlimit64", {kHigh, 10, limit}) == kEperm);
+        CHECK(answer("prlimit64", {0, 10, limit}) == kEperm);
+        CHECK(answer("prlimit64", {0, kHigh | 10, limit}) == kEperm);
+    }
+    CHECK(answer("prlimit64", {12, 7}) == kAllow);  // reads
+    CHECK(answer("prlimit64", {0, 10}) == kAllow);
     CHECK(answer("setrlimit", {10}) == kEperm);
     CHECK(answer("setrlimit", {7}) == kAllow);
     CHECK(answer("setpriority", {0, 0, 5}) == kAllow);
@@ -363,10 +369,11 @@ TEST_CASE("a mark stays on where tenants run, and only a zygote's filter lets on
                 return decide(program, static_cast<std::uint32_t>(number(name)), args,
                               AUDIT_ARCH_X86_64);
             };
-            CHECK(decided("prlimit64", {0, 10}) == answer);
+            CHECK(decided("prlimit64", {0, 10, 8}) == answer);
             CHECK(decided("setrlimit", {10}) == answer);
-            CHECK(decided("prlimit64", {12, 10}) == answer);
-            CHECK(decided("prlimit64", {0, 7}) == kAllow);
+            CHECK(decided("prlimit64", {12, 10, 8}) == answer);
+            CHECK(decided("prlimit64", {0, 7, 8}) == kAllow);
+            CHECK(decided("prlimit64", {12, 10}) == kAllow);
             CHECK(decided("read", {0}) == kAllow);
         }
     }
