@@ -8,7 +8,7 @@ import builtins
 import sys
 from _functools import partial
 from _weakref import ref
-from itertools import cycle, repeat
+from itertools import cycle, repeat, starmap
 from sys import getprofile, gettrace, setprofile, settrace
 
 try:
@@ -24,7 +24,7 @@ __builtins__ = dict(vars(builtins))  # of its own: a program may replace any of 
 # By version: where a thread state leads to its lowest frame's place (through a pointer, or not), its recursion left and
 # its limit; where a frame has its code; how many calls lie below a program that an interpreter runs itself.
 LAYOUTS = {
-    (3, 11): ((56, 8), 32, 36, 32, -4),
+    (3, 11): ((56, 8), 32, 36, 32, -1),
     (3, 12): ((56, 0), 28, 32, 0, 0),
     (3, 13): ((72,), 44, 48, 0, 0),
 }
@@ -59,11 +59,9 @@ class Stack:
             self.prepare()
 
     def prepare(self):
-        """Makes what hides a frame and what shows it again, from endless iterators: so a call has little to make."""
-        self.places, self.frames = [], []
-        place, name = iter(self.places.pop, None), repeat("value")
-        self.hide = partial(next, map(setattr, place, name, repeat(None)))
-        put_back = map(setattr, place, name, iter(self.frames.pop, None))
+        """Makes what shows a frame again, from endless iterators: so a call has little to make."""
+        self.hidden = []
+        put_back = starmap(setattr, iter(self.hidden.pop, None))
         note = map(self.traced.append, zip(map(call, repeat(gettrace)), map(call, repeat(getprofile))))
         # `next` ends at the first that gives a value.
         steps = cycle((partial(next, put_back), partial(next, note), *CLEAR, partial(bool, 1)))
@@ -81,34 +79,26 @@ class Stack:
         """Whether the frame there runs this very function."""
         return self.pointer.from_address(self.lowest().value + self.code).value == id(Stack.is_found.__code__)
 
-    def call(self, function, *columns):
-        """The last value of map(function, *columns), with nothing below what it calls. Tracers and profilers that a
-        program leaves on go on with the next call."""
-        values = []
-        step = partial(values.extend, map(function, *columns))
+    def call(self, function, *arguments):
+        """Calls it with nothing below. Tracers and profilers that a program leaves on go on with the next call."""
         if self.layout is None:
-            step()
-            return values[-1]
+            return function(*arguments)
+        # All that is done while the frame is away is done in C, which no tracer of the program sees: what `before` has,
+        # the call, and, as soon as it has returned or raised and lets go of what was called, what `show` does.
+        calls = [partial(function, *arguments)]
+        end = ref(calls[0], self.show)
         frame = self.lowest()
-        depth = self.limit.value - self.left.value
-        self.places += frame, frame
-        self.frames.append(frame.value)
-        # All that is done while the frame is away is done in C, which no tracer of the program sees: first what `any`
-        # calls, and, as soon as it has returned or raised and lets go of its arguments, what `show` does.
-        end = ref(step, self.show)
-        steps = [self.hide, step]
-        del step
+        self.hidden.append((frame, "value", frame.value))
+        before = [partial(setattr, frame, "value", None)]
         traced = self.traced.pop() if self.traced else NONE
         if traced != NONE:
-            steps[:0] = map(partial, SET, traced)
-        del traced
-        calls = [map(call, steps)]
-        del steps
+            before[:0] = map(partial, SET, traced)
+        before = filter(None, map(call, before))
+        depth = self.limit.value - self.left.value
         self.left.value = self.limit.value - self.below
         try:
-            any(calls.pop())
+            return calls.pop()(*before)
         finally:
             # However low the program has set the limit, what comes after it has room.
             self.left.value = max(self.limit.value, 1000) - depth
             del end
-        return values[-1]

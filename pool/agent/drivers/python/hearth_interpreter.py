@@ -12,6 +12,7 @@ import select
 import sys
 import time
 from _signal import pthread_sigmask, signal as set_handler  # without the enums of `signal`
+from _thread import _count as count_threads
 from _weakref import ref
 
 import _imp
@@ -363,7 +364,7 @@ def take_apart():
     if hasattr(sys, "last_type"):
         sys.last_type = sys.last_value = sys.last_traceback = sys.last_exc = None
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
-    alone = len(sys._current_frames()) == 1  # another thread goes on, as in no interpreter that ends
+    alone = count_threads() == 0  # another thread goes on, as in no interpreter that ends
     if alone:
         sys.meta_path = None
     left = []

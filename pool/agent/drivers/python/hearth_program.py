@@ -351,7 +351,7 @@ def tell_uncaught(source, error):
         print_error("sys.excepthook is missing\n" + text)
     else:
         try:
-            stack.call(hook, (type(error),), (error,), (error.__traceback__,))
+            stack.call(hook, type(error), error, error.__traceback__)
         except SystemExit:
             raise
         except BaseException as failure:
@@ -467,7 +467,7 @@ def release(source, last, namespace):
     tree = _ast.Module(body=[_ast.Delete(**dict(vars(last), targets=[target], value=None))], type_ignores=[])
     traced = [*stack.traced]
     stack.traced.clear()  # no tracer of the program's sees a line twice
-    stack.call(eval, (compile(tree, source.name, "exec", dont_inherit=True),), (namespace,))
+    stack.call(eval, compile(tree, source.name, "exec", dont_inherit=True), namespace)
     stack.traced[:] = traced
 
 
@@ -555,9 +555,9 @@ class Cells:
         if code.co_flags & COROUTINE:
             self.run_in_loop(eval(code, namespace))
         elif self.context is not None:
-            stack.call(self.context.run, (eval,), (code,), (namespace,))
+            stack.call(self.context.run, eval, code, namespace)
         else:
-            stack.call(eval, (code,), (namespace,))
+            stack.call(eval, code, namespace)
 
     def run_in_loop(self, coroutine):
         """A cell that awaits at its top runs in a loop, which goes on with the next one."""
@@ -600,7 +600,7 @@ def run(source, module, cells=None):
         if cells:
             cells.run(code, namespace)
         else:
-            stack.call(eval, (code,), (namespace,))
+            stack.call(eval, code, namespace)
         if last is not None and namespace.get(VALUE) is not None:
             show_last(source, last, namespace, cells)
         namespace.pop(VALUE, None)

@@ -1,0 +1,3 @@
+numbers = iter([1])
+print(next(numbers))
+print(next(numbers))
