@@ -63,6 +63,16 @@ def code_that_is_a_module_runs_as_one():
         assert out(s, w, "const {v} = await import('./esm.mjs'); console.log(v)") == "6\n"
         assert out(s, w, "console.log(import.meta.url.startsWith('file:///'))") == "true\n"
         assert out(s, w, "console.log(typeof require, 'import x from y; await')") == "function import x from y; await\n"
+        for language in ("javascript", "typescript"):
+            for text, said in (("console.log(await Promise.all([1, 2]))", "[ 1, 2 ]\n"), ("console.log(`${await 5}`)", "5\n"),
+                               ("const n = (await import('node:os')).EOL.length; console.log(n)", "1\n"),
+                               ("console.log(await f()); async function f() { return 3 }", "3\n"),
+                               ("const o = {a: await 1, b: [await 2]}; if (await 1) console.log(o)", "{ a: 1, b: [ 2 ] }\n"),
+                               ("#!/usr/bin/env node\nimport u from './util.js'; console.log(u.u, await 6)", "5 6\n")):
+                assert out(s, w, text, language) == said, text
+        assert out(s, w, "var await = 6; console.log(await, 010, typeof require)") == "6 8 function\n", "a script stays one"
+        neither = run(s, w, "console.log(await 1); let z = ;")
+        assert neither["exitCode"] == 1 and neither["error"]["message"] == "missing ) after argument list", neither
         assert out(s, w, "console.log(this)", "mjs") == "undefined\n"
         assert out(s, w, "import u from './util.js'; console.log(u.u)", "mjs") == "5\n"
         unsettled = run(s, w, "await new Promise(() => {})", "mjs")
@@ -132,6 +142,8 @@ def cells_share_their_names():
         assert cell("({x: 1}).x + require('./util').u") == "6"
         assert cell("import('./esm.mjs').then(m => m.default)") == "7"
         assert cell("this === globalThis && !Object.keys(globalThis).some(k => k.includes('hearth'))") == "true"
+        assert cell("{a: 1, b: await 2}") == "{ a: 1, b: 2 }" and cell("{a: 1} // alone") == "{ a: 1 }"
+        assert cell("{ let inner = 4; inner }") == "4" and cell("{a: 1};") == "1", "blocks stay blocks"
         assert cell("10n ** 20n") == "100000000000000000000n"
         large = run(s, w, "({s: 'é'.repeat(3_000_000)})", context=c)
         assert large["status"] == "ok" and large["results"][0]["leftOut"][0]["type"] == "application/json", large["status"]
@@ -147,6 +159,10 @@ def cells_end_with_their_errors():
         assert wrong["error"]["traceback"].split("\n")[1:] == ["    at g (cell-1:2:8)", "    at cell-1:4:1"], wrong
         wrong = run(s, w, "let y = 3;\nlet z = [1,\n2;\n", context=c)
         assert wrong["error"]["traceback"] == "cell-2:3\n2;\n ^\n\nSyntaxError: Unexpected token ';'", wrong
+        wrong = run(s, w, "import p from 'pkg'\nlet z = [1;\n", context=c)
+        assert wrong["error"]["traceback"].startswith("cell-3:2\nlet z = [1;\n          ^\n"), wrong
+        wrong = run(s, w, "import p from 'pkg'; JSON.parse('{')", context=c)
+        assert "    at JSON.parse" in wrong["error"]["traceback"], wrong
         assert run(s, w, "await 1; throw 5", context=c)["error"]["message"] == "5"
         assert run(s, w, "JSON.parse('{')", context=c)["error"]["name"] == "SyntaxError"
         assert run(s, w, "await new Promise((_, no) => setTimeout(no, 10, new Error('late')))", context=c)["error"]["message"] == "late"
@@ -162,9 +178,35 @@ def cells_end_with_their_errors():
         assert value(run(s, w, "var y = 4; y", context=c)) == "4"
 
 
+def names_keep_their_keyword():
+    """a name declared again with another keyword is an error that says what to do; nothing of the cell has run"""
+    with shared as s:
+        w = workspace(s)
+        c = make(s, w)
+        assert value(run(s, w, "let a = 1; const b = 2; var d = 3; a", context=c)) == "1"
+        for text, name in (("console.log(1); const a = 4", "a"), ("var b = 4", "b"), ("function a() {}", "a"), ("class d {}", "d"), ("import a from 'pkg'", "a")):
+            wrong = run(s, w, text, context=c)
+            told = f"Identifier '{name}' has already been declared by an earlier cell, with another keyword: assign to it, or use the same keyword"
+            assert wrong["error"]["message"].startswith(told) and told in wrong["stderr"] and wrong["stdout"] == "", (text, wrong)
+        for text in ("let q; let q", "eval('let q; let q')", "throw new SyntaxError(\"Identifier 'q' has already been declared\")"):
+            assert run(s, w, text, context=c)["error"]["message"] == "Identifier 'q' has already been declared", text
+        assert value(run(s, w, "import b from 'pkg'\nclass a {}; function d() {}; b", context=c)) == "'pkg'"
+
+
+def a_cell_that_exits_says_so():
+    """process.exit ends the context with its status; one other than 0 is told"""
+    with shared as s:
+        w = workspace(s)
+        for text, status in (("process.exit(3); console.log('never')", 3), ("setTimeout(() => process.exit(4), 5); await new Promise(() => {})", 4),
+                             ("try { process.exit() } catch { console.log('never') }", 0)):
+            ended = run(s, w, text, context=make(s, w))
+            told = f"hearth: the process of this context ended with status {status}, and the context with it\n" if status else ""
+            assert (ended["exitCode"], ended["stdout"], ended["stderr"], ended["contextKept"]) == (status, "", told, False), ended
+
+
 if __name__ == "__main__":
     try:
         main("server", [code_is_a_file_of_the_workspace, code_that_is_a_module_runs_as_one, typescript_finds_typescript, cells_share_their_names,
-                        cells_end_with_their_errors, the_end])
+                        cells_end_with_their_errors, names_keep_their_keyword, a_cell_that_exits_says_so, the_end])
     finally:
         shared.clean_up()

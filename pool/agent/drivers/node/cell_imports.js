@@ -50,11 +50,11 @@ function calls(code, call) {
   return out + code.slice(copied);
 }
 
-/** The code with `call` in place of what imports; unchanged where it does not parse. */
+/** The code with `call` in place of what imports. Of code that does not parse only declarations change: the error is not theirs. */
 function withoutImports(code, call) {
   if (!/\bimport\b/.test(code)) return code;
   const declared = parses(code) ? code : declarations(code, call);
-  return parses(declared) ? calls(declared, call) : code;
+  return parses(declared) ? calls(declared, call) : declared;
 }
 
 module.exports = { parses, withoutImports };

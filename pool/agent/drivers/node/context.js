@@ -1,7 +1,7 @@
 'use strict';
 // A Node that stays: runs one piece of code after another in one global scope. Its channel is descriptor 3 (PROTOCOL.md,
 // Drivers). A piece is evaluated as the consoles of browsers do it (replMode of V8's inspector): `await` may stand at the top,
-// and names may be declared again.
+// and names may be declared again with the same keyword.
 
 const fs = require('node:fs');
 const { Session } = require('node:inspector');
@@ -28,6 +28,9 @@ process.on('SIGINT', () => {
 });
 process.on('uncaughtException', outside);
 process.on('unhandledRejection', outside);
+process.on('exit', (status) => {
+  if (Number(status) !== 0) fs.writeSync(2, `hearth: the process of this context ended with status ${status}, and the context with it\n`);
+});
 
 // An error of a timer between two pieces belongs to none of them, but is told.
 function outside(error) {
@@ -87,10 +90,27 @@ function syntaxError(error, { lineNumber, columnNumber }, code, name) {
   return error;
 }
 
+// The code itself parses, so a name in it is one of an earlier piece.
+function isConflict({ message }, script) {
+  return /^Identifier '.*' has already been declared$/.test(message) && parses(script);
+}
+
+function conflict({ message }) {
+  const advice = 'assign to it, or use the same keyword (import counts as const, function as var, class as let)';
+  return new SyntaxError(`${message} by an earlier cell, with another keyword: ${advice}`);
+}
+
+// As in Node's REPL: what begins with a brace and can be an object is one, not a block.
+function withObject(code) {
+  const object = `(${code}\n)`;
+  return /^\s*\{/.test(code) && !/;\s*$/.test(code) && parses(object) ? object : code;
+}
+
 // Gives the piece's value or error to one of the two; an interrupt of a loop is thrown.
 function evaluate(code, name, resolve, reject) {
+  const script = withoutImports(withObject(code), '__hearth.import');
   const parameters = {
-    expression: `${withoutImports(code, '__hearth.import')}\n//# sourceURL=${name}`,
+    expression: `${script}\n//# sourceURL=${name}`,
     replMode: true, awaitPromise: true, objectGroup: 'cell',
   };
   const answered = (error, answer) => {
@@ -99,10 +119,14 @@ function evaluate(code, name, resolve, reject) {
     const value = valueOf(thrown ? thrown.exception : result);
     session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
     if (!thrown) return resolve(value);
-    const early = value instanceof SyntaxError && !parses(code); // else the code itself made it
-    return reject(early ? syntaxError(value, thrown, code, name) : value);
+    if (!refusal || !(value instanceof SyntaxError)) return reject(value);
+    return reject(isConflict(value, script) ? conflict(value) : syntaxError(value, thrown, code, name));
   };
-  own.work = () => session.post('Runtime.evaluate', parameters, answered);
+  let refusal = true; // V8 answers before post() returns if it refuses to run the code
+  own.work = () => {
+    session.post('Runtime.evaluate', parameters, answered);
+    refusal = false;
+  };
   interruptible.runInThisContext({ breakOnSigint: true });
 }
 

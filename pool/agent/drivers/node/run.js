@@ -61,16 +61,16 @@ function syntaxError(code) {
   return null;
 }
 
-// Only a module can say it: the parser's errors tell, as in Node 22 (--experimental-detect-module).
+// The parser's errors at a word that only a module can say, as in Node 22 (--experimental-detect-module).
 const kModuleErrors = /^(Cannot use import statement outside a module|Unexpected token 'export'|Cannot use 'import\.meta' outside a module)/;
-const kAwaitError = /^(await is only valid in async functions|Unexpected reserved word)/;
 
+// Code that is no script, but parses where `await` is allowed. Errors cannot tell: those at an `await` have many texts.
 function isModule(code) {
-  const error = syntaxError(Module.wrap(code));
+  const text = code.replace(/^#!.*/, '');
+  const error = syntaxError(Module.wrap(text));
   if (error === null) return false;
   if (kModuleErrors.test(error)) return true;
-  if (!kAwaitError.test(error)) return false;
-  const inside = syntaxError(`(async () => {${code}\n})`);
+  const inside = syntaxError(`(async () => {'use strict';${text}\n})`);
   return inside === null || kModuleErrors.test(inside);
 }
 
