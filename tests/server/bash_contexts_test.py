@@ -65,15 +65,76 @@ def tracing_shows_the_code_only():
         assert cell(s, w, c, "echo two\necho three")["stderr"] == "++ echo two\n++ echo three\n"
         assert cell(s, w, c, "set +x")["stderr"] == "++ set +x\n"
         assert cell(s, w, c, "set -v\necho a")["stderr"] == "echo a\n"
-        assert cell(s, w, c, "set +v")["stderr"] == ""
+        assert cell(s, w, c, "set +v")["stderr"] == "set +v\n"
         assert cell(s, w, c, "trap 'echo D $BASH_COMMAND' DEBUG; echo x")["stdout"] == "D echo x\nx\n"
         assert cell(s, w, c, "echo y; trap - DEBUG")["stdout"] == "D echo y\ny\nD trap - DEBUG\n"
         assert cell(s, w, c, "echo z")["stdout"] == "z\n"
         wrong = cell(s, w, c, "true\nno_such_command\nfalse")
         assert wrong["stderr"].endswith(": line 2: no_such_command: command not found\n") and wrong["exitCode"] == 1, wrong
+        stray = cell(s, w, c, "echo a; )")
+        assert stray["stderr"].endswith(": line 1: `echo a; )'\n") and stray["exitCode"] == 2, stray
         unclosed = cell(s, w, c, "echo 'unclosed")
         assert unclosed["exitCode"] == 2 and unclosed["contextKept"], unclosed
         assert out(s, w, c, "echo still here") == "still here\n"
+
+
+def traps_see_the_code_only():
+    """traps on ERR, DEBUG, RETURN and EXIT run as in a script of all cells, and no trap is listed but the code's own"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        for cells, outputs in (
+            (("trap; trap -p", "trap -p INT", "trap 'echo a\n:' INT; trap -p; trap - INT", "trap"), ("", "", "trap -- 'echo a\n:' SIGINT\n", "")),
+            (("trap 'echo ERR $LINENO' ERR", "false", "true\nfalse", "trap - ERR; false"), ("", "ERR 1\n", "ERR 2\n", "")),
+            (("trap 'echo D' DEBUG; trap 'echo ERR' ERR", "false"), ("D\n", "D\nD\nERR\n")),
+            (("trap 'echo RET' RETURN", "f() { :; }; f; . /dev/null", "trap -p"), ("", "RET\n", "trap -- 'echo RET' RETURN\n")),
+            (("set -T; trap 'echo RET' RETURN", "f() { :; }; f", "f; echo $-"), ("", "RET\n", "RET\nhBT\n")),
+            (("set -E; trap 'echo ERR' ERR", "f() { false; true; }; f; echo $-"), ("", "ERR\nhBE\n")),
+            (("trap 'echo E\necho F' ERR", "false\necho $LINENO"), ("", "E\nF\n2\n")),
+            (("set -e; trap 'echo ERR' ERR", "false && true", "echo $?"), ("", "", "1\n")),
+            (("trap 'echo BYE' EXIT", "(exit 3)", "echo $?"), ("", "", "3\n")),
+        ):
+            c = make(s, w)
+            assert [out(s, w, c, text) for text in cells] == list(outputs), cells
+            s.call("DELETE", f"/v1/contexts/{c}")
+        c = make(s, w)
+        cell(s, w, c, "trap 'echo BYE' EXIT; trap 'echo ERR' ERR; set -e")
+        result = cell(s, w, c, "false")
+        assert (result["stdout"], result["exitCode"], result["contextKept"]) == ("ERR\nBYE\n", 1, False), result
+
+
+def a_status_lasts():
+    """$?, PIPESTATUS, $_ and $! are in the next cell what they were in the last, whatever is traced or trapped"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        c = make(s, w)
+        for text, output in (
+            ("echo $?", "0\n"), ("(exit 5)", ""), ("echo $? ${PIPESTATUS[@]}", "5 5\n"), ("false | (exit 3) | true", ""),
+            ("echo $? ${PIPESTATUS[@]}", "0 1 3 0\n"), ("set -o pipefail; IFS=; false | true", ""), ("echo $? ${PIPESTATUS[@]}", "1 1 0\n"),
+            ("set +o pipefail; : 'a  b'", ""), ("echo \"$_\"", "a  b\n"), ("(exit 7) & p=$!", ""), ("wait $!; echo $? $((p == $!))", "7 1\n"),
+            ("trap 'echo E' ERR; (exit 6)", "E\n"), ("echo $?; trap - ERR", "6\n"), ("trap 'echo D' DEBUG; (exit 6)", ""),
+            ("echo $?; trap - DEBUG", "D\n6\nD\n"), ("set -x; { (exit 6); } 2>/dev/null", ""), ("echo $?", "6\n++ echo 6\n"), ("set +x", "++ set +x\n"),
+            ("cat <<E\nopen; exit 9", "open; exit 9\n"), ("echo 'a\\' b \\", "a\\ b\n"), ("false # c", ""), ("echo $?", "1\n"), ("return 3", ""), ("echo $?", "3\n"),
+        ):
+            got = cell(s, w, c, text)
+            stderr = "" if "here-document" in got["stderr"] else got["stderr"]
+            assert got["contextKept"] and got["stdout"] + stderr == output, (text, got)
+
+
+def nothing_hangs():
+    """a cell that would leave the shell unable to answer is refused, or ends the context with words"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        c = make(s, w)
+        for text in ("set -n", "x=1; set -e -n\necho NOT", "set -o noexec", "enable -n builtin", "enable -n echo printf; echo NOT", "function builtin { :; }"):
+            result = cell(s, w, c, text, timeoutSeconds=20)
+            assert result["exitCode"] == 2 and "without a context" in result["stderr"] and result["contextKept"] and not result["stdout"], (text, result)
+        assert out(s, w, c, "(set -n; echo NOT); set -- -n; enable -n echo; echo 'set -n' $1 ${x-none}") == "set -n -n none\n"
+        for text in ("eval 'set -'n", "b=builtin; enable -n $b", "echo 'builtin() { :; }' >lib; . ./lib", "set -r"):
+            c = make(s, w)
+            result = cell(s, w, c, text, timeoutSeconds=20)
+            assert (result["status"], result["exitCode"], result["contextKept"]) == ("failed", 2, False), (text, result)
+            assert "a context cannot go on after this cell" in result["stderr"], result
+            s.call("DELETE", f"/v1/contexts/{c}")
 
 
 def interrupts_skip_the_rest():
@@ -89,7 +150,7 @@ def interrupts_skip_the_rest():
             assert s.post(f"/v1/contexts/{c}/interrupt").status == 204
             ended = wait_for("its end", lambda: (x := s.get(f"/v1/executions/{begun}").json)["status"] != "running" and x)
             assert (ended["stdout"], ended["exitCode"], ended["contextKept"]) == ("on\n", 130, True), (text, ended)
-        assert out(s, w, c, "echo $x; jobs; shopt -q extdebug || echo plain").startswith("7\n")
+        assert out(s, w, c, "echo $? $x; jobs; shopt -q extdebug || echo plain").startswith("130 7\n")
         text = "trap 'echo mine' INT; echo on; sleep 1; echo after; trap - INT"
         begun = s.post(f"/v1/workspaces/{w}/executions", {"code": text, "context": c, "background": True}).json["id"]
         wait_for("its start", lambda: s.get(f"/v1/executions/{begun}").json["stdout"])
@@ -128,7 +189,7 @@ def as_its_environment_says():
 
 if __name__ == "__main__":
     try:
-        main("server", [state_is_the_codes_own, tracing_shows_the_code_only, interrupts_skip_the_rest, an_end_is_told,
-                        as_its_environment_says, the_end])
+        main("server", [state_is_the_codes_own, tracing_shows_the_code_only, traps_see_the_code_only, a_status_lasts, nothing_hangs,
+                        interrupts_skip_the_rest, an_end_is_told, as_its_environment_says, the_end])
     finally:
         shared.clean_up()

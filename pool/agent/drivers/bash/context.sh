@@ -3,18 +3,31 @@
 # The shell's script is a pipe. It brings one line for each cell, which sources the cell's text from another pipe.
 
 exec {script}<> <(:) {answers}<> <(:)
+own=/proc/$BASHPID/fd
 
 # An interrupt skips the rest of a cell: while DEBUG's trap answers 2, bash returns from every function and from the sourced
 # text. `return` in the trap itself would leave one function, and bash then tells wrong names of jobs.
 skip='((${#BASH_SOURCE[@]} < 2)) || builtin test 1 2 3 2>/dev/null'
-interrupt="trap 'builtin shopt -s extdebug; builtin trap \"${skip//\$/\\$}\" DEBUG' INT"
+interrupt="builtin trap 'builtin shopt -s extdebug; builtin trap \"${skip//\$/\\$}\" DEBUG' INT"
 
-# The shell's answer after each cell, kept for the next one: status, options, traps. A trap on DEBUG may print, so all else is mute.
-answer='{ builtin printf "%s\0%s\0" "$?" "$-" >>FILE; builtin trap -p INT >>FILE; builtin printf "\0" >>FILE; '
-answer+='builtin trap -p DEBUG >>FILE; builtin printf "\0" >>FILE; '
-answer+='builtin set +vx; builtin trap - DEBUG; builtin shopt -u extdebug; } >/dev/null 2>&1'
+# The answer after a cell: statuses, options and `$_`, then the traps, kept for the next cell. A trap on DEBUG may print, so all
+# else is mute. The text's own end answers, before any trap or option sees it; the script answers for a text that did not end so.
+to=">>$own/$answers"
+traps="builtin set +evx; builtin printf '\0' $to; builtin trap -p DEBUG $to; builtin trap - DEBUG"
+for name in RETURN ERR INT; do traps+="; builtin printf '\0' $to; builtin trap -p $name $to"; done
+traps+="; builtin printf '\0' $to; builtin trap - RETURN ERR"
+text_answer="{ builtin printf '%s ' \"\$?\" \"-\$-\" \"\${PIPESTATUS[@]}\" \"; \$_\" $to; $traps; } >/dev/null 2>&1"
+answer="{ builtin printf '\0%d -%s %d ; ' \"\$?\" \"\$-\" \"\$?\" $to && "
+answer+="{ $traps; builtin printf '.\0' $to; builtin read -r _ <$own/$script; }; } >/dev/null 2>&1"
+# The answer takes this line away; a shell that cannot answer ends at it.
+guard=') hearth: a context cannot go on after this cell, which turned off commands that it needs'
 
+start=$'(^|[\n;&|{])[ \t]*'
 defines_builtin=$'(^|[ \t\n;&|({])(builtin[ \t]*\\(|function[ \t]+builtin)'
+turns_off="${start}(set[ "$'\t'"]+(-[a-zA-Z]+ +)*-([a-zA-Z]*n|[a-zA-Z]*o +noexec)"
+turns_off+=$'|enable +-n[^\n;&|]* (builtin|[.]|printf|read|set|shopt|test|trap))($|[ \t\n;&|}])'
+lists_traps=$'(^|[ \t\n;&|({])trap([ \t]+-p([^\n;&|)]*INT)?)?[ \t]*($|[\n;&|)}<>])'
+shows_lines=$'set +-[^\n;&|]*v'
 
 say() {
     printf '%s %d\n%s' "$1" "${#2}" "$2" >&3
@@ -37,13 +50,54 @@ keep_shell() {
     exec {script}>&- 2>/dev/null  # bash itself would report a shell that was killed
     printf '%s\0' "$!" >&"$answers"
     wait -f "$!"  # not for a stop
-    printf 'ended\0%s\0\0\0' "$?" >&"$answers"
+    printf '\0ended\0%s\0.\0' "$?" >&"$answers"
 }
 
 # The context is over: the shell ran `exit` or `exec`, was killed, or failed under `set -e` or `set -u`.
 shell_ended() {
     (($1 == 0)) || printf 'hearth: the shell of this context ended with status %d, and the context with it\n' "$1" >&2
     exit "$1"
+}
+
+refuse() {
+    printf 'hearth: %s; run this code without a context\n' "$1" >&2
+    say 'done' '2 0 0'
+}
+
+# Sets `before`: what makes the shell as the last cell left it. Newlines in traps would change the numbers of the code's lines.
+prepare() {
+    local statuses=$statuses flags=${options//[^evxET]/} trap
+    before=$interrupt
+    [[ ! $text =~ $lists_traps ]] || before='builtin trap - INT'  # Hearth's own would be listed
+    [[ ! $interrupted ]] || before="builtin shopt -u extdebug; $before"  # it takes -E and -T along
+    for trap in "$on_interrupt" "$on_return" "$on_error" "$on_debug"; do
+        [[ ! $trap ]] || before+="; builtin ${trap//$'\n'/"'\$'\\n''"}"
+    done
+    [[ ! $flags ]] || before+="; builtin set -$flags"
+    [[ $traced || ! $last ]] || before+="; builtin : ${last@Q}"
+    [[ " $statuses " == *" $status "* ]] || statuses=$status
+    [[ $statuses == 0 ]] || before+="; (exit ${statuses// /) | (exit })"
+    before="{ $before; } >/dev/null 2>&1"
+    ((status == 0)) || before+=' && :'  # a failure that is over: neither ERR nor `set -e` may see it
+}
+
+# Whether the text ends where it should, so that lines after it are commands. `set -v` would show them.
+is_whole() {
+    [[ $options != *v* && ! $1 =~ $shows_lines && ! $(shopt -s extglob; eval $'builtin set -n\n'"$1" 2>&1) ]]
+}
+
+# Reads the answers to one cell. The text's, if it came to its end, stands before the script's.
+receive_answer() {
+    local texts=() each trace=${options//[^ET]/}
+    while receive "$answers" each && [[ $each != . ]]; do texts+=("$each"); done
+    [[ ${texts[-2]} != ended ]] || shell_ended "${texts[-1]}"
+    ((${#texts[@]} == 11)) || texts=("${texts[@]: -5}")
+    read -r status options statuses <<<"${texts[0]%%;*}"
+    last=${texts[0]#*; } last=${last% }
+    on_debug=${texts[1]%$'\n'} on_return=${texts[2]%$'\n'} on_error=${texts[3]%$'\n'} on_interrupt=${texts[4]%$'\n'}
+    [[ $on_interrupt != *"builtin shopt -s extdebug; builtin trap "* ]] || on_interrupt=''
+    interrupted=''
+    [[ $on_debug != *"$skip"* ]] || interrupted=yes status=130 statuses=130 on_debug='' options=${options//[ET]/}$trace
 }
 
 set -m
@@ -53,29 +107,22 @@ receive "$answers" shell
 trap 'kill -INT -- "-$shell"' INT
 printf 'exec 3<&-; BASH_ARGV0=bash\n' >&"$script"
 
-own=/proc/$BASHPID/fd
-answer=${answer//FILE/$own/$answers}
-options='' on_interrupt='' on_debug=''
+status=0 statuses=0 options='' last='' interrupted='' on_debug='' on_return='' on_error='' on_interrupt=''
 while receive 3 length kind cwd name file entries; do
     for ((; entries > 0; --entries)); do receive 3 entry; done  # the shell has begun with these
     receive 3 text
     say begun ''
-    if [[ $text =~ $defines_builtin ]]; then
-        printf 'hearth: a context cannot have a function named builtin; run this code without a context\n' >&2
-        say 'done' '2 0 0'
-        continue
-    fi
-    # On the first line, so that the code's lines keep their numbers.
-    before=${on_interrupt:-$interrupt}
-    [[ ! $on_debug ]] || before+="; $on_debug"
-    [[ $options != *v* ]] || before+='; builtin set -v'
-    [[ $options != *x* ]] || before+='; builtin set -x'
-    exec {cell}< <(printf '%s; %s\n' "$before" "$text")
-    printf 'builtin . %s; %s\n' "$own/$cell" "$answer" >&"$script"
-    receive "$answers" status options on_interrupt on_debug
+    if [[ $text =~ $defines_builtin ]]; then refuse 'a context cannot have a function named builtin'; continue; fi
+    if [[ $text =~ $turns_off ]]; then refuse 'a context cannot go on after `set -n`, nor without its builtins'; continue; fi
+    traced=$on_error$on_debug
+    [[ $options != *x* ]] || traced=x
+    prepare
+    ! is_whole "$text" || text+=$'\n\n'$text_answer
+    # What would see the sourcing itself is set in the text, on its first line, so that the code's lines keep their numbers.
+    [[ ! $traced ]] || text="$before; $text" before=:
+    exec {cell}< <(printf '%s\n' "$text")
+    printf '%s; builtin . %s; %s\n%s\n' "$before" "$own/$cell" "$answer" "$guard" >&"$script"
+    receive_answer
     exec {cell}<&-
-    [[ $status != ended ]] || shell_ended "$options"
-    on_interrupt=${on_interrupt%$'\n'} on_debug=${on_debug%$'\n'}
-    [[ $on_debug != *"$skip"* ]] || status=130 on_debug=''
     say 'done' "$status 0 0"
 done
