@@ -203,6 +203,11 @@ def cells_as_in_a_notebook():
         cell("def f(x: Nowhere): pass")
         for text in ("import warnings; warnings.warn('w')", "pass; warnings.warn('w')"):
             assert "UserWarning: w" in cell(text)["stderr"], text
+        shown("async def k(): pass\nk()")
+        assert cell("2")["stderr"].startswith("sys:1: RuntimeWarning: coroutine 'k' was never awaited\n")
+        for text in ("import sys; sys.path.clear(); sys.meta_path.clear()\n1 / 0", "1 / 0"):
+            assert f"line {text.count(chr(10)) + 1}, in <module>\n    1 / 0\n    ~~^~~\n" in code(s, w, text, context=c)["stderr"], text
+        assert shown("5") == "5"
         for leave in ("exit()", "quit()"):
             cell(leave)
             assert shown("import sys; sys.stdin.closed") == "False", leave
@@ -373,7 +378,7 @@ def forms_that_do_not_fit():
 
 
 def output_between_two_runs():
-    """what threads and jobs of a context print between two runs comes with the second one, or is counted"""
+    """what threads and jobs of a context print and show between two runs comes with the second one, or is counted"""
     with shared as s:
         w = s.open_workspace(pool="python")["id"]
         c = make(s, w)
@@ -387,6 +392,9 @@ def output_between_two_runs():
         out = late("def tell():\n    print('late', flush=True)\n    open('there', 'w').close()\n"
                    "_ = threading.Timer(0.3, tell).start()")
         assert (out["stdout"], out["droppedBytes"]) == ("late\nnow\n", 0), out
+        out = late("def show():\n    display(42)\n    display('two')\n    open('there', 'w').close()\n"
+                   "_ = threading.Timer(0.3, show).start()")
+        assert [r["mime"]["text/plain"] for r in out["results"]] == ["42", "'two'"], out
         out = late("_ = subprocess.Popen(['sh', '-c', 'sleep 0.3; echo job >&2; touch there'])")
         assert (out["stdout"], out["stderr"]) == ("now\n", "job\n"), out
         assert code(s, w, "print('again')", context=c)["stdout"] == "again\n"

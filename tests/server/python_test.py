@@ -83,7 +83,7 @@ PROGRAMS = {
 }
 # A file of each of these names lies in the workspace: the program takes it where python3 does.
 NAMES = ("json token traceback re linecache importlib enum types functools random os numpy socket select signal warnings _json"
-         " decimal multiprocessing hearth_program").split()
+         " decimal multiprocessing threading hearth_program").split()
 SHADOWED = [
     "import sys\nimport NAME\nprint(getattr(NAME, 'MINE', None))\n{'a': 1}",
     "import inspect, logging, warnings\nwarnings.warn('x')\n1 / 0",
@@ -197,8 +197,9 @@ def shadows():
             context = s.post(f"/v1/workspaces/{w}/contexts", {"language": "python"}).json["id"]
             cell = run(s, w, f"import {name}\nprint(getattr({name}, 'MINE', None))\n[1]", context=context)
             assert cell["stdout"] == said(plain(s, w, SHADOWED[0].replace("NAME", name)))["stdout"], (name, cell)
-            failed = run(s, w, "1 / 0", context=context)
+            failed = run(s, w, "x = 1\nx = 1 / 0", context=context)
             assert failed["contextKept"] and failed["error"]["name"] == "ZeroDivisionError", (name, failed)
+            assert "\n    x = 1 / 0\n        ~~^~~\n" in failed["stderr"], (name, failed)
             assert cell["results"][0]["mime"]["application/json"] == [1], (name, cell)
             s.call("DELETE", f"/v1/workspaces/{w}")
         w = s.open_workspace(pool="python")["id"]

@@ -2,18 +2,21 @@
 as a context. PROTOCOL.md (Drivers) has the form of the messages.
 """
 
-import atexit
 import ctypes
-import gc
 import os
 import posix
 import resource
-import select
 import sys
 import time
+from _functools import partial
+from _operator import methodcaller
 from _signal import pthread_sigmask, signal as set_handler  # without the enums of `signal`
-from _thread import _count as count_threads
 from _weakref import ref
+from atexit import _ncallbacks as count_exit_functions, _run_exitfuncs as run_exit_functions
+from gc import collect
+from resource import getrusage
+from select import select
+from sys import _current_frames as frames_of_threads
 
 import _imp
 import _signal as signal  # whose Python around it needs the builtins that a program may replace
@@ -152,7 +155,7 @@ def wait_for_work(mask):
         try:
             if mask is not None:
                 pthread_sigmask(signal.SIG_SETMASK, mask)
-            select.select([CHANNEL], [], [])
+            select([CHANNEL], [], [])
             interrupts.came = False
             return receive(pieces)
         except BaseException as error:
@@ -341,10 +344,6 @@ def is_own(module):
     return file.startswith(OWN_MODULES) and not file.startswith(USER_PACKAGES or "\0")
 
 
-# Warnings give "sys:1" as the place of the code that asks for it, as those of an interpreter's end do.
-collect = eval(compile("lambda: collect()", "sys", "eval"), {"collect": gc.collect})
-
-
 def own_modules():
     """The names of the program's modules, in the order of import. Names of others are not looked at: that would write
     to memory that is shared with the zygote."""
@@ -358,42 +357,55 @@ def own_modules():
 
 
 def take_apart():
-    """Lets go of what the program held, in the order of an interpreter's end. Libraries stay: to free them takes time,
-    and the process ends anyway. Nothing new can be imported afterwards."""
-    collect()
-    if hasattr(sys, "last_type"):
-        sys.last_type = sys.last_value = sys.last_traceback = sys.last_exc = None
-    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
-    alone = count_threads() == 0  # another thread goes on, as in no interpreter that ends
+    """The steps that let go of what the program held, in the order of an interpreter's end. Libraries stay: to free them
+    takes time, and the process ends anyway. Nothing new can be imported afterwards."""
+    yield collect
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        if hasattr(sys, name):
+            yield partial(setattr, sys, name, None)
+    for name in ("stdin", "stdout", "stderr"):
+        yield partial(setattr, sys, name, getattr(sys, "__%s__" % name))
+    alone = len(frames_of_threads()) == 1  # another thread goes on, as in no interpreter that ends
     if alone:
         sys.meta_path = None
     left = []
-    for name in own_modules():
+    names = own_modules()
+    for name in names:
         if isinstance(sys.modules[name], type(sys)):
             left.append(ref(sys.modules[name]))
-        sys.modules[name] = None
-    collect()
+        yield partial(sys.modules.__setitem__, name, None)
+    for name in names:
+        yield partial(sys.modules.pop, name, None)
+    yield collect
     for found in reversed(left if alone else []):
         namespace = getattr(found(), "__dict__", {})
         for name in list(namespace):
             if name != "__builtins__":
-                namespace[name] = None
+                yield partial(namespace.__setitem__, name, None)
+
+
+def has_threads(threading):
+    """Whether an interpreter's end has something to do there; also if it is another module, which it takes for that one."""
+    try:
+        return count_exit_functions() or threading.active_count() > 1 or getattr(threading, "_threading_atexits", True)
+    except BaseException:
+        return True
 
 
 def finalize(handler):
     """Does the work of an interpreter's end, so that files are written and objects closed. Returns the exit status if a
     part of it fails, else 0."""
     threading = sys.modules.get("threading")
-    if threading is not None and (atexit._ncallbacks() or threading.active_count() > 1
-                                  or getattr(threading, "_threading_atexits", True)):
-        error = interruptible(handler, threading._shutdown)
+    if threading is not None and has_threads(threading):
+        error = interruptible(handler, partial(program.stack.call, methodcaller("_shutdown"), threading))
         if error is not None:  # an interrupt ends the wait, not what comes after it
             program.tell_unraisable(threading, error)
-    interruptible(handler, atexit._run_exitfuncs)  # which says what goes wrong
+    if count_exit_functions():
+        interruptible(handler, partial(program.stack.call, run_exit_functions))  # which says what goes wrong
     status = flush_streams()
     if handles_signals():
         forget_handlers()
-    take_apart()
+    program.stack.each(take_apart())
     flush(silent=True)
     return status
 
@@ -422,7 +434,7 @@ def exit_status(error):
 
 
 def processor_time():
-    used = resource.getrusage(resource.RUSAGE_SELF)
+    used = getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
@@ -440,8 +452,8 @@ def had_no_children(below):
 def done(status, before, last=False):
     """Says how a run ended, the `last` one of this process or not. Only then it matters who else has
     the output open."""
-    now = resource.getrusage(resource.RUSAGE_SELF)
-    below = resource.getrusage(resource.RUSAGE_CHILDREN)
+    now = getrusage(resource.RUSAGE_SELF)
+    below = getrusage(resource.RUSAGE_CHILDREN)
     used = now.ru_utime + now.ru_stime + below.ru_utime + below.ru_stime - before
     peak = max(now.ru_maxrss, below.ru_maxrss)
     alone = last and had_no_children(below)
@@ -526,6 +538,7 @@ def run_context(work):
     cells = program.Cells()
     while work is not None:
         before = processor_time()
+        program.channel.release_results()
         source = cells.source(work.code)
         ended_by = [run(source, module, cells)]
         if program.channel.of_fork():
@@ -535,6 +548,7 @@ def run_context(work):
         mask = hold_signals()
         status = status_of(source, ended_by.pop())  # SystemExit ends the cell, as in a notebook
         status = flush() or status
+        program.channel.hold_results()
         done(status, before)
         work = wait_for_work(mask)
     posix._exit(0)

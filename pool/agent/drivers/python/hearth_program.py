@@ -18,6 +18,7 @@ from _io import open as open_file
 from builtins import compile, eval, exec
 
 import _ast
+from _functools import partial
 from _json import encode_basestring_ascii
 from _thread import RLock, get_ident
 from _weakref import ref
@@ -33,6 +34,9 @@ import hearth_frames
 __builtins__ = dict(vars(builtins))
 
 OWN = __file__.rpartition("/")[0] + "/"
+LIBRARY = os.__file__.rpartition("/")[0]
+FINDERS = [*sys.meta_path]
+MARKS = "_extract_caret_anchors_from_line_segment"  # of traceback: finds which part of a line it underlines
 ERROR_LIMITS = {"name": 200, "message": 2000, "traceback": 8000}  # with what JSON makes of them below 64 KiB
 CHANNEL = 900  # its descriptor: out of the way of those that programs open
 ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
@@ -42,6 +46,7 @@ STORE = _ast.Store()
 VALUE = "<value>"  # where the last expression of a program leaves its value; no name that a program can write
 PIECE = 32768  # of a message: the kernel takes one whole or not at all
 CLOSED = (32, 104, 9, 88)  # EPIPE, ECONNRESET, EBADF, ENOTSOCK: nobody listens any more
+MOST_RESULTS = 1000  # that wait: the agent counts those that it does not keep
 PRINTED_FRAMES = 1000  # so many of a traceback, the last ones, Python itself prints
 FUTURE_FLAGS = 0x1FE0000  # every `from __future__ import …` that code objects carry
 
@@ -55,6 +60,7 @@ class Channel:
     owner = None
 
     def __init__(self):
+        self.results = None  # those that come between two runs of a context, for the second
         self.waiting = []
         self.lock = RLock()
         self.sender = None
@@ -92,6 +98,10 @@ class Channel:
     def send(self, kind, payload):
         if self.fd is None or self.of_fork():  # C code forks without calling `leave`
             return
+        if kind == b"result" and self.results is not None:
+            if len(self.results) < MOST_RESULTS:
+                self.results.append(payload)
+            return
         self.waiting.append(b"%s %d\n%s" % (kind, len(payload), payload))
         if self.sender == get_ident():
             return  # called by a handler in the middle of a message, which this one follows
@@ -101,6 +111,14 @@ class Channel:
                 self.flush()
             finally:
                 self.sender = None
+
+    def hold_results(self):
+        self.results = []
+
+    def release_results(self):
+        results, self.results = self.results or (), None
+        for each in results:
+            self.send(b"result", each)
 
     def flush(self):
         raised = None
@@ -258,12 +276,68 @@ def last_frames(frames, count):
     return frames
 
 
+class OwnImports:
+    """While it is entered, imports find the standard library, whatever files and modules the program has instead. The
+    program's modules are the same before and after."""
+
+    def __init__(self):
+        self.own = {}
+        self.modules = None
+
+    def __enter__(self):
+        self.paths = sys.path, sys.meta_path
+        self.modules = sys.modules.copy()
+        sys.path, sys.meta_path = [LIBRARY, LIBRARY + "/lib-dynload"], FINDERS
+        standard = {entry.partition(".")[0] for entry in posix.listdir(LIBRARY)}
+        for name, module in self.modules.items():
+            if name.partition(".")[0] in standard and not is_standard(module):
+                del sys.modules[name]
+        sys.modules.update(self.own)
+
+    def __exit__(self, *_):
+        sys.path, sys.meta_path = self.paths
+        self.own.update((name, sys.modules[name]) for name in sys.modules.keys() - self.modules.keys())
+        sys.modules.update(self.modules)
+        forget(self.modules.keys())
+        self.modules = None  # lets go of the program's
+
+
+own_imports = OwnImports()
+
+
+def with_own_imports(function):
+    def call(*arguments):
+        with own_imports:
+            return function(*arguments)
+
+    return call
+
+
+def is_standard(module):
+    return str(getattr(module, "__file__", "")).startswith(LIBRARY + "/")
+
+
+def own_traceback():
+    """The module of this name, which quotes cells, and the lines of code that libraries make."""
+    if "traceback" not in loaded:
+        with own_imports:
+            import traceback
+        if hasattr(traceback, MARKS):  # imports `ast` each time
+            setattr(traceback, MARKS, with_own_imports(getattr(traceback, MARKS)))
+        loaded["traceback"] = traceback
+    lines = loaded["traceback"].linecache
+    cache = getattr(sys.modules.get("linecache"), "cache", None)
+    if isinstance(cache, dict):
+        lines.cache = cache
+    give_lines(lines, cell_texts.keys() - lines.cache.keys())
+    return loaded["traceback"]
+
+
 def describe(source, error):
     text = None
     if source.path is None:  # cells have no file for the interpreter to read
         try:
-            import traceback
-
+            traceback = own_traceback()
             limit = getattr(sys, "tracebacklimit", PRINTED_FRAMES)
             limit = max(limit, 0) if isinstance(limit, int) else PRINTED_FRAMES
             frames = last_frames(error.__traceback__, limit)
@@ -378,7 +452,8 @@ def results():
             module = loaded.get("results") or type(sys)("hearth_results")
             if "results" not in loaded:
                 module.__dict__.update(__builtins__=__builtins__, program=this)
-                exec(results_code(), module.__dict__)
+                with own_imports:
+                    exec(results_code(), module.__dict__)
                 loaded["results"] = module
     return module
 
@@ -465,10 +540,7 @@ def release(source, last, namespace):
     """Lets go of the value of the last expression where an interpreter does, on its line: what then warns names it."""
     target = _ast.Name(**dict(vars(last), id=VALUE, ctx=_ast.Del(), value=None))
     tree = _ast.Module(body=[_ast.Delete(**dict(vars(last), targets=[target], value=None))], type_ignores=[])
-    traced = [*stack.traced]
-    stack.traced.clear()  # no tracer of the program's sees a line twice
-    stack.call(eval, compile(tree, source.name, "exec", dont_inherit=True), namespace)
-    stack.traced[:] = traced
+    stack.each([partial(eval, compile(tree, source.name, "exec", dont_inherit=True), namespace)])
 
 
 def is_muted(source, last):
@@ -501,8 +573,9 @@ def run_unread(source, module):
 class Hooks:
     """Finds what can show something when the program imports it, so that showing makes a result."""
 
-    NAMES = frozenset(("linecache", "matplotlib.pyplot", "PIL.Image", "webbrowser", "plotly.io._renderers",
-                       "plotly.basedatatypes", "altair", "IPython.core.display_functions"))
+    NAMES = frozenset(("linecache", "matplotlib.pyplot", "PIL.ImageShow", "webbrowser", "plotly.io._renderers",
+                       "plotly.basedatatypes", "plotly.offline.offline", "altair", "bokeh.io.notebook",
+                       "IPython.core.display_functions"))
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.NAMES or name == "linecache" and not cell_texts:
@@ -571,9 +644,10 @@ class Cells:
             self.loop.run_until_complete(coroutine)
 
     def keep(self, namespace):
-        """Notebooks have the last value as `_`."""
+        """Notebooks have the last value as `_`. What the one before it warns of when it goes names no file of Hearth's."""
         if namespace.get("_", self.shown) is self.shown:
-            namespace["_"] = self.shown = namespace[VALUE]
+            value = namespace[VALUE]
+            stack.each([partial(setattr, self, "shown", value), partial(namespace.__setitem__, "_", value)])
 
 
 cell_texts = {}  # by the names that code objects have
@@ -583,7 +657,10 @@ def give_lines(linecache, names):
     """Cells are in no file, but tracebacks and inspect quote them. Lines end where they end for the interpreter."""
     for name in names:
         text = cell_texts[name].decode("utf-8", "replace")
-        linecache.cache[name] = (len(text), None, list(StringIO(text, None)), name)
+        lines = list(StringIO(text, None))
+        if lines and not lines[-1].endswith("\n"):
+            lines[-1] += "\n"  # as linecache has those of files
+        linecache.cache[name] = (len(text), None, lines, name)
 
 
 def run(source, module, cells=None):

@@ -14,9 +14,8 @@ from binascii import a2b_base64, b2a_base64
 if "program" not in globals():  # hearth_program gives itself
     import hearth_program as program
 
-LIMITS = {"text/plain": 64 << 10, "text/html": 256 << 10}
-OTHER_LIMIT = 4 << 20
-RESULT_LIMIT = (4 << 20) - 4096  # of all that one result says together: the agent takes 4 MiB
+MOST_TEXT = 64 << 10  # characters of text/plain, which is shortened
+RESULT_LIMIT = (4 << 20) - 4096  # of all forms of one result together: the agent takes 4 MiB
 MOST_TYPES = 16
 TEXTS = ("text/plain", "text/html", "text/markdown", "text/latex", "text/csv", "image/svg+xml")
 BINARIES = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -150,7 +149,7 @@ def as_sent(kind, value):
         value = bytes(value).decode("utf-8", "backslashreplace")
     if not isinstance(value, str):
         raise Unfit("its value is no text")
-    return program.quoted(value)
+    return program.quoted(program.clip(value, MOST_TEXT) if kind == "text/plain" else value)
 
 
 def base64_of(value):
@@ -169,38 +168,22 @@ def base64_of(value):
 
 
 def send(forms, main=False):
-    """One result, which says what of it does not fit. What is too large is said in results of their own, and counted."""
+    """One result, which says what of it does not fit. The plain text always does."""
     kept = {}
     unfit = []
-    notes = []
-    left_out = 0
     for kind, value in forms.items():
-        limit = LIMITS.get(kind, OTHER_LIMIT)
-        if kind == "text/plain" and isinstance(value, str):
-            value = program.clip(value, limit)
         try:
             if len(kept) == MOST_TYPES:
                 raise Unfit("the result has %d others" % MOST_TYPES)
-            text = as_sent(kind, value)
+            kept[kind] = as_sent(kind, value)
         except Unfit as why:
             unfit.append((program.clip(kind, 200), str(why)))
-            continue
-        size = len(value) if isinstance(value, str) else len(text)
-        if size <= limit or kind == "text/plain":
-            kept[kind] = text
-        else:
-            left_out += 1
-            notes.append("[%s of %d characters left out: more than %d]" % (kind, size, limit))
     while sum(map(len, kept.values())) > RESULT_LIMIT:
-        kind = max(kept, key=lambda each: len(kept[each]))
-        left_out += 1
-        notes.append("[%s of %d characters left out: there was too much else]" % (kind, len(kept.pop(kind))))
+        largest = max(kept.keys() - {"text/plain"}, key=lambda kind: len(kept[kind]))
+        del kept[largest]
+        unfit.append((largest, "with it the result has more than %d bytes" % RESULT_LIMIT))
     if kept or unfit:
         send_kept(kept, main, unfit)
-    for note in notes:
-        send_note(note)
-    for _ in range(left_out):
-        send_kept({})
 
 
 def send_note(text):
@@ -208,7 +191,6 @@ def send_note(text):
 
 
 def send_kept(kept, main=False, unfit=()):
-    """Without any type it is a result that was lost: the server counts it as dropped."""
     members = ",".join("%s:%s" % (program.quoted(kind), text) for kind, text in kept.items())
     reasons = ",".join('{"type":%s,"reason":%s}' % tuple(map(program.quoted, each)) for each in unfit)
     payload = '{"main":%s,"mime":{%s}%s}' % (
@@ -230,21 +212,9 @@ def send_picture(png, forms, main=False, saved=None):
         if small:
             forms = dict(forms, **{"image/jpeg": small})
         note = "[%s; it is %s]" % (words, "saved as " + saved if saved else "not saved: no file could be made")
-    if len(png) * 4 // 3 + sum(map(length, forms.values())) < RESULT_LIMIT:
-        send(dict(forms, **{"image/png": png}), main)
-    else:  # the file has it, and the smaller one shows it
-        send(forms, main)
-        if not saved:
-            send_kept({})
+    send(dict(forms, **{"image/png": png}), main)
     if note:
         send_note(note)
-
-
-def length(value):
-    """About as long as it will be, as JSON."""
-    if isinstance(value, (bytes, bytearray)):
-        return len(value) * 4 // 3
-    return len(program.quoted(value)) if isinstance(value, str) else 0
 
 
 def smaller(png):
@@ -299,32 +269,176 @@ def save(png):
     return None
 
 
-def own_forms(value):
-    """What the value itself offers; a method that fails is as if it were not there."""
-    forms = {}
-    if isinstance(value, type):
-        return forms
+def method_of(value, name):
+    """Not that of a class, nor of what has every attribute that it is asked for (mocks)."""
     try:
-        bundle = getattr(value, "_repr_mimebundle_", None)
-        if callable(bundle):
-            found = bundle(include=None, exclude=None)
-            found = found[0] if isinstance(found, tuple) else found
-            forms.update({str(kind): form for kind, form in dict(found or {}).items()})
+        if isinstance(value, type) or hasattr(value, "_ipython_canary_method_should_not_exist_"):
+            return None
+        method = getattr(value, name, None)
     except Exception:
-        pass
+        return None
+    return method if callable(method) else None
+
+
+def answer_of(value, name, **options):
+    """What the method returns; one that fails is as if it were not there."""
+    method = method_of(value, name)
+    try:
+        return method(**options) if method else None
+    except Exception:
+        return None
+
+
+def own_forms(value):
+    """What the value itself offers: its bundle goes before the methods of one type each."""
+    bundle = answer_of(value, "_repr_mimebundle_", include=None, exclude=None)
+    try:
+        bundle = bundle[0] if isinstance(bundle, tuple) else bundle  # (data, metadata)
+        forms = {str(kind): form for kind, form in dict(bundle or {}).items()}
+    except Exception:
+        forms = {}
     for kind, name in REPRESENTATIONS.items():
-        if kind in forms:
-            continue
-        try:
-            method = getattr(value, name, None)
-            shown = method() if callable(method) else None
-        except Exception:
-            continue
-        if isinstance(shown, tuple):  # (data, metadata)
+        shown = None if kind in forms else answer_of(value, name)
+        if isinstance(shown, tuple):
             shown = shown[0]
         if shown is not None:
             forms[kind] = shown
     return forms
+
+
+def shows_itself(value):
+    """Whether the value has a way of its own to display itself, and has gone it."""
+    method = method_of(value, "_ipython_display_")
+    try:
+        if method:
+            method()
+    except Exception:
+        return False
+    return method is not None
+
+
+def pretty_method(value):
+    """`_repr_pretty_`, unless a class before the one that has it has a `__repr__`."""
+    for each in type(value).__mro__[:-1]:
+        if callable(vars(each).get("_repr_pretty_")):
+            return each._repr_pretty_
+        if "__repr__" in vars(each):
+            return None
+    return None
+
+
+class End:
+    """Calls something at the end of a `with`."""
+
+    def __init__(self, function, *arguments):
+        self.function = function
+        self.arguments = arguments
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        self.function(*self.arguments)
+
+
+class Printer:
+    """For `_repr_pretty_(printer, cycle)`, as in IPython.lib.pretty. A group that is too long for its line is broken at
+    all its breakables."""
+
+    verbose = False
+    max_width = 79
+
+    def __init__(self):
+        self.groups = [[]]  # the open ones: texts, groups and (separator, indentation)
+        self.indentation = 0
+        self.printed = []  # what is being printed
+        self.parts = []
+
+    def text(self, text):
+        self.groups[-1].append(text)
+
+    def breakable(self, sep=" "):
+        self.groups[-1].append((sep, self.indentation))
+
+    def break_(self):
+        self.breakable(None)
+
+    def begin_group(self, indent=0, open=""):
+        self.text(open)
+        self.groups.append([])
+        self.indentation += indent
+
+    def end_group(self, dedent=0, close=""):
+        self.indentation -= dedent
+        self.text(close)
+        group = self.groups.pop()
+        self.groups[-1].append(group)
+
+    def group(self, indent=0, open="", close=""):
+        self.begin_group(indent, open)
+        return End(self.end_group, indent, close)
+
+    def indent(self, indent):
+        self.indentation += indent
+        return End(self.dedent, indent)
+
+    def dedent(self, indent):
+        self.indentation -= indent
+
+    def pretty(self, value):
+        method = pretty_method(value)
+        self.begin_group()
+        if method is None:
+            for number, line in enumerate(repr(value).splitlines()):
+                if number:
+                    self.break_()
+                self.text(line)
+        else:
+            self.printed.append(id(value))
+            method(value, self, id(value) in self.printed[:-1])
+            self.printed.pop()
+        self.end_group()
+
+    def result(self):
+        self.write(self.groups[0], 0)
+        return "".join(self.parts)
+
+    def write(self, group, column):
+        """Returns the column where the group ends."""
+        broken = column + self.width(group) > self.max_width
+        for part in group:
+            if isinstance(part, list):
+                column = self.write(part, column)
+                continue
+            if isinstance(part, tuple):
+                separator, indentation = part
+                newline = broken or separator is None
+                column, part = (-1, "\n" + " " * indentation) if newline else (column, separator)
+            self.parts.append(part)
+            column += len(part)
+        return column
+
+    def width(self, part):
+        """Of one line; too much for one if it must be broken."""
+        if isinstance(part, list):
+            return sum(map(self.width, part))
+        if isinstance(part, tuple):
+            part = part[0]
+        return self.max_width + 1 if part is None else len(part)
+
+
+def plain_text(value):
+    try:
+        if pretty_method(value):
+            printer = Printer()
+            printer.pretty(value)
+            return printer.result()
+    except Exception:
+        pass
+    try:
+        return repr(value)
+    except Exception as failure:
+        return "<%s: its repr() raised %s>" % (type(value).__name__, type(failure).__name__)
 
 
 def is_json(value):
@@ -398,9 +512,17 @@ def is_image(value):
 
 def send_image(image, main=False):
     """As image.save() writes it: a picture that is saved and shown is the same twice."""
+    try:
+        png = png_of(image)
+    except OSError:  # PNG has no such mode
+        png = png_of(image.convert(sys.modules["PIL.Image"].getmodebase(image.mode)))
+    send_picture(png, {"text/plain": repr(image)}, main)
+
+
+def png_of(image):
     picture = BytesIO()
     image.save(picture, format="PNG")
-    send_picture(picture.getvalue(), {"text/plain": repr(image)}, main)
+    return picture.getvalue()
 
 
 def send_value(value, main=False):
@@ -412,12 +534,12 @@ def send_value(value, main=False):
         try:
             return send_image(value, main)
         except Exception:
-            pass  # of a mode that PNG has not
+            pass  # its file is cut off
+    if shows_itself(value):
+        return
     forms = own_forms(value)
-    try:
-        forms.setdefault("text/plain", repr(value))
-    except Exception as failure:
-        forms["text/plain"] = "<%s: its repr() raised %s>" % (type(value).__name__, type(failure).__name__)
+    if "text/plain" not in forms:
+        forms["text/plain"] = plain_text(value)
     if is_json(value):
         forms.setdefault("application/json", value)
     send_forms(forms, main)
@@ -512,11 +634,12 @@ def hook_pyplot(module):
 
 
 def hook_pillow(module):
-    def show_image(image, title=None):
-        """Makes a result of the image."""
-        send_image(image)
+    class Viewer(module.Viewer):
+        def show(self, image, **options):
+            send_image(image)
+            return True
 
-    module.Image.show = show_image
+    module.register(Viewer(), -1)  # before all others
 
 
 def hook_webbrowser(module):
@@ -524,9 +647,21 @@ def hook_webbrowser(module):
         """There is none: shows what a page in a file has, and says where the others are."""
 
         def open(self, url, new=0, autoraise=True):
-            return show_page(url)
+            if show_page(url):
+                return True
+            # Libraries that serve one page to their browser would wait for it.
+            raise module.Error("could not locate runnable browser")
+
+    find = module.open
+
+    def open_url(url, new=0, autoraise=True):
+        try:
+            return find(url, new, autoraise)
+        except module.Error:
+            return False
 
     module.register("hearth", None, Browser("hearth"), preferred=True)
+    module.open = open_url
 
 
 def show_page(url):
@@ -537,61 +672,103 @@ def show_page(url):
         if not path.startswith("/"):
             path = posix.getcwd() + "/" + path
         with open_file(path, "rb") as file:
-            page = file.read(LIMITS["text/html"] + 1)
+            page = file.read(RESULT_LIMIT + 1)
     except (OSError, ValueError):
         send_note("[%s is not opened: a sandbox has no browser. Fetch it with urllib or requests, or give the address to the"
                   " user]" % program.clip(url, 2000))
-        return False
-    if len(page) > LIMITS["text/html"]:
-        send_note("[%s is a page of more than %d characters, which is not shown: get the file]" % (path, LIMITS["text/html"]))
         return False
     send({"text/html": page, "text/plain": "[the page %s]" % path})
     return True
 
 
-def plotly_forms(figure):
+class Notebook:
+    """What plotly looks for in IPython and nbformat."""
+
+    __version__ = "5.0"
+    display = staticmethod(display)
+
+
+def plotly_forms(figure, config, **options):
     """The forms of a plotly figure: its own, and a page that loads plotly.js from the web."""
     import plotly.io
 
-    figure = figure if hasattr(figure, "to_plotly_json") else {name: figure[name] for name in ("data", "layout") if name in figure}
-    bundle = plotly.io.renderers["plotly_mimetype"].to_mimebundle(plain_of(figure))
-    data = figure.data if hasattr(figure, "data") else figure.get("data", ())
-    kinds = ", ".join(str(getattr(each, "type", None) or each["type"]) for each in data) or "nothing"
-    bundle["text/html"] = plotly.io.to_html(figure, include_plotlyjs="cdn", full_html=False, validate=False)
-    bundle["text/plain"] = "<plotly figure of %s; fig.write_html(FILE) saves it as a page>" % kinds
-    return bundle
-
-
-def plain_of(figure):
-    return figure.to_dict() if hasattr(figure, "to_dict") else figure
+    forms = plotly.io.base_renderers.PlotlyRenderer(config).to_mimebundle(dict(figure))
+    kinds = ", ".join(getattr(each, "type", None) or each.get("type", "scatter") for each in figure.get("data", ())) or "nothing"
+    forms["text/html"] = plotly.io.to_html(figure, config, include_plotlyjs="cdn", full_html=False, validate=False, **options)
+    forms["text/plain"] = "<plotly figure of %s; fig.write_html(FILE) saves it as a page>" % kinds
+    return forms
 
 
 def hook_plotly_renderers(module):
-    class Results(module.ExternalRenderer):
-        def render(self, fig_dict):
-            send_forms(plotly_forms(fig_dict))
+    """Every way to show a figure in a browser or in a notebook makes a result; pictures and JSON stay what they are."""
+    class Results(module.MimetypeRenderer):
+        auto_play = True  # these are as to_html() has them; show() sets others
+        post_script = animation_opts = None
 
-    renderers = module.renderers
-    renderers["hearth"] = Results()
-    if renderers.default in (None, "", "browser"):
-        renderers.default = "hearth"
+        def __init__(self, config=None):
+            self.config = config or {}
+
+        def to_mimebundle(self, fig_dict):
+            return plotly_forms(fig_dict, **vars(self))
+
+    shown = module.BrowserRenderer, module.NotebookRenderer.__base__, module.IFrameRenderer, module.PlotlyRenderer
+    for name, renderer in list(module.renderers.items()):
+        if isinstance(renderer, shown):
+            module.renderers[name] = Results()
+    module.renderers.default = module.renderers.default or "browser"
+    module.ipython_display = module.nbformat = Notebook
 
 
 def hook_plotly_figures(module):
-    own = module.BaseFigure._repr_mimebundle_
+    del module.BaseFigure._ipython_display_  # its bundle is the same, and can be the value of a last expression
 
-    def _repr_mimebundle_(self, *args, **kwargs):
+
+def hook_plotly_offline(module):
+    def iplot(figure_or_data, validate=True, *args, **options):
+        """Makes a result of the figure."""
         import plotly.io
 
-        return plotly_forms(self) if plotly.io.renderers.default == "hearth" else own(self, *args, **kwargs)
+        figure = module.tools.return_figure_from_figure_or_data(figure_or_data, validate)
+        plotly.io.show(figure, validate=validate, **options)
 
-    module.BaseFigure._repr_mimebundle_ = _repr_mimebundle_
+    module.iplot = iplot
+    module.init_notebook_mode = lambda connected=False: None
 
 
 def hook_altair(module):
+    renderers = module.renderers
+    with renderers.enable("html"):
+        page = renderers.get()
+
+    def browser(spec, offline=False, using=None, port=0, **options):
+        return page(spec, **options)
+
+    def show(chart, *args, **options):
+        """Makes a result of the chart; the options are those of vega-embed."""
+        options.update(zip(("renderer", "theme", "actions"), args))
+        if not options:
+            return send_value(chart)
+        embedding = dict(renderers.options.get("embed_options", {}), **options)
+        with renderers.enable(**dict(renderers.options, embed_options=embedding)):
+            send_value(chart)
+
+    renderers.register("browser", browser)
     for each in module.Chart.__mro__:
-        if "show" in vars(each):
-            each.show = lambda chart, *args, **kwargs: send_value(chart)
+        for name in ("show", "display"):
+            if name in vars(each):
+                setattr(each, name, show)
+
+
+def hook_bokeh(module):
+    """The hooks for notebooks, which bokeh.io installs: output_notebook() does nothing, and then show() makes a result."""
+    def show_doc(obj, state, notebook_handle=None):
+        from bokeh.embed import file_html
+        from bokeh.resources import CDN
+
+        send_forms({"text/html": file_html(obj, CDN), "text/plain": repr(obj)})
+
+    module.load_notebook = lambda *args, **options: None
+    module.show_doc = show_doc
 
 
 def hook_ipython(module):
@@ -602,11 +779,13 @@ def hook_ipython(module):
 
 HOOKS = {
     "matplotlib.pyplot": hook_pyplot,
-    "PIL.Image": hook_pillow,
+    "PIL.ImageShow": hook_pillow,
     "webbrowser": hook_webbrowser,
     "plotly.io._renderers": hook_plotly_renderers,
     "plotly.basedatatypes": hook_plotly_figures,
+    "plotly.offline.offline": hook_plotly_offline,
     "altair": hook_altair,
+    "bokeh.io.notebook": hook_bokeh,
     "IPython.core.display_functions": hook_ipython,
 }
 

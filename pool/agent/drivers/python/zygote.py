@@ -94,7 +94,7 @@ def rehearse():
         interpreter.hold_interrupts()
         sys.path[0] = ""
         shown = sys.meta_path, sys.stdin, sys.stdout, sys.stderr
-        interpreter.take_apart()
+        program.stack.each(interpreter.take_apart())
         sys.meta_path, sys.stdin, sys.stdout, sys.stderr = shown
         interpreter.had_no_children(resource.getrusage(resource.RUSAGE_CHILDREN))
         interpreter.done(interpreter.flush(), before)
