@@ -119,9 +119,11 @@ std::vector<pool::Member> ClaimQueue::takeAtOnce(const Pool& pool, const std::st
     const FloorRule floors(warm_, quotas_, pool.name);
     if (!floors.none() && !floors.leavesOthers(tenant, count, most)) return {};
     const bool turns = pool.spec.on_empty == OnEmpty::Fail;
-    if (turns && warm_.counts(pool.name).ready <
-                     count + line.refused.before(tenant, floors, most, clock_.now())) {
-        return {};
+    if (turns) {
+        const std::size_t held = std::min(floors.lackOfOthers(tenant),
+                                          line.desired - std::min<std::size_t>(line.desired, 1));
+        const std::size_t before = line.refused.before(tenant, floors, most, clock_.now());
+        if (warm_.counts(pool.name).ready < count + std::max(held, before)) return {};
     }
     std::vector<pool::Member> members = take(pool.name, tenant, workspaces);
     if (members.empty()) return members;
@@ -474,6 +476,11 @@ void ClaimQueue::limit(const std::string& pool, std::size_t most) {
     const MutexLock lock(mutex_);
     const auto found = lines_.find(pool);
     if (found != lines_.end()) found->second.most = most;
+}
+
+void ClaimQueue::desire(const std::string& pool, std::size_t ready) {
+    const MutexLock lock(mutex_);
+    lines_[pool].desired = ready;
 }
 
 std::size_t ClaimQueue::waiting(const std::string& pool) const {

@@ -84,6 +84,9 @@ public:
     /// Says that at present at most `most` sandboxes of the pool can be ready at once. A claim of
     /// more stays in line but does not hold up other claims.
     void limit(const std::string& pool, std::size_t most);
+    /// Says how many sandboxes are to be ready: a pool that keeps no line holds all but one of them
+    /// back for tenants that have less than they are guaranteed.
+    void desire(const std::string& pool, std::size_t ready);
     /// Returns how many sandboxes the claims in the pool's line need.
     std::size_t waiting(const std::string& pool) const;
     /// The same, except claims of several that need more than can be ready at once.
@@ -104,6 +107,7 @@ private:
     struct Line {
         FairLine<WaiterPtr> waiters;
         std::size_t most = SIZE_MAX;         ///< see limit()
+        std::size_t desired = 0;             ///< see desire()
         TimePoint served_at{};               ///< the last time, while others waited
         std::optional<double> every_secs{};  ///< moving average of the time between two of them
         Arrivals arrivals{};

@@ -22,6 +22,8 @@ public:
     bool under(const std::string& tenant, std::size_t more = 0) const {
         return left(tenant) > more;
     }
+    /// Returns how many workspaces the other tenants lack of their guarantees.
+    std::size_t lackOfOthers(const std::string& tenant) const { return kept_ - left(tenant); }
     /// True if `count` more leave the other tenants' guarantees free, in a pool of `most`.
     bool leavesOthers(const std::string& tenant, std::size_t count, std::size_t most) const {
         return claimed_ + count + kept_ - left(tenant) <= most;

@@ -85,9 +85,10 @@ protected:
     /// Returns the part of an entry at or after `offset`.
     OutputChunk part(const Entry& entry, std::uint64_t offset, std::size_t most) const {
         const std::uint64_t from = std::max(offset, entry.offset);
-        return {from, entry.channel,
-                std::string(entry.bytes.substr(static_cast<std::size_t>(from - entry.offset), most)),
-                from > offset ? view_.gap_stderr : 0};
+        return {
+            from, entry.channel,
+            std::string(entry.bytes.substr(static_cast<std::size_t>(from - entry.offset), most)),
+            from > offset ? view_.gap_stderr : 0};
     }
 
     ExecutionView view_;  ///< without output and results; constant once made

@@ -102,6 +102,7 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     // Each waiting claim needs a sandbox in addition to the floor.
     const PoolStatuses::Sized sized = size(*pool);
     const std::size_t floor = sized.desired;
+    supply_.claims.desire(name, floor);
     const std::size_t target =
         wantedUnclaimed({pool->spec, history_.clock.wall()}, floor, supply_.claims.needed(name));
     std::optional<std::chrono::nanoseconds> again;

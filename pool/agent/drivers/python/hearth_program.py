@@ -36,6 +36,8 @@ __builtins__ = dict(vars(builtins))
 OWN = __file__.rpartition("/")[0] + "/"
 LIBRARY = os.__file__.rpartition("/")[0]
 FINDERS = [*sys.meta_path]
+# Names of the standard library's modules; sys has them from Python 3.10 on.
+STANDARD = getattr(sys, "stdlib_module_names", None) or {entry.partition(".")[0] for entry in posix.listdir(LIBRARY)}
 MARKS = "_extract_caret_anchors_from_line_segment"  # of traceback: finds which part of a line it underlines
 ERROR_LIMITS = {"name": 200, "message": 2000, "traceback": 8000}  # with what JSON makes of them below 64 KiB
 CHANNEL = 900  # its descriptor: out of the way of those that programs open
@@ -288,9 +290,8 @@ class OwnImports:
         self.paths = sys.path, sys.meta_path
         self.modules = sys.modules.copy()
         sys.path, sys.meta_path = [LIBRARY, LIBRARY + "/lib-dynload"], FINDERS
-        standard = {entry.partition(".")[0] for entry in posix.listdir(LIBRARY)}
         for name, module in self.modules.items():
-            if name.partition(".")[0] in standard and not is_standard(module):
+            if name.partition(".")[0] in STANDARD and not is_standard(module):
                 del sys.modules[name]
         sys.modules.update(self.own)
 

@@ -267,6 +267,29 @@ TEST_CASE("a guarantee holds in a pool that keeps no line", "[unit][controller][
     CHECK(q.rounds(16, "owner") <= 9);
 }
 
+TEST_CASE("a pool that keeps no line holds ready sandboxes back for a guarantee, but the last one",
+          "[unit][controller][quota]") {
+    NoLine q;
+    q.quotas.load("owner", {.guaranteed = {{"p", 2}}});
+    q.queue.desire("p", 3);
+    q.makeReady(3);
+    CHECK(q.had("greedy"));
+    CHECK_FALSE(q.had("greedy"));
+    CHECK(q.had("owner"));  // at its first attempt
+    CHECK_FALSE(q.had("greedy"));
+    q.makeReady(1);
+    CHECK(q.had("greedy"));
+    CHECK(q.had("owner"));
+    q.makeReady(1);
+    CHECK(q.had("greedy"));  // the owner has all that it is guaranteed
+
+    NoLine small;
+    small.quotas.load("owner", {.guaranteed = {{"p", 2}}});
+    small.queue.desire("p", 1);
+    small.makeReady(1);
+    CHECK(small.had("greedy"));  // more is never ready
+}
+
 TEST_CASE("in a pool without a line a turn has as many claims as the tenant's weight",
           "[unit][controller][quota]") {
     NoLine q;
