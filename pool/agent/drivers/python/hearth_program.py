@@ -48,6 +48,7 @@ STORE = _ast.Store()
 VALUE = "<value>"  # where the last expression of a program leaves its value; no name that a program can write
 PIECE = 32768  # of a message: the kernel takes one whole or not at all
 CLOSED = (32, 104, 9, 88)  # EPIPE, ECONNRESET, EBADF, ENOTSOCK: nobody listens any more
+SHOWN_TEXT = 64 << 10  # characters of a value that nothing else can show
 MOST_RESULTS = 1000  # that wait: the agent counts those that it does not keep
 PRINTED_FRAMES = 1000  # so many of a traceback, the last ones, Python itself prints
 FUTURE_FLAGS = 0x1FE0000  # every `from __future__ import …` that code objects carry
@@ -436,8 +437,15 @@ def tell_uncaught(source, error):
 
 def displayhook(value):
     """The value of a last expression becomes a result."""
-    if value is not None:
-        results().send_value(value, main=True)
+    if value is None:
+        return
+    try:
+        ways = results()
+    except OSError:  # the program has every descriptor that it may have
+        text = quoted(clip(repr(value), SHOWN_TEXT))
+        channel.send(b"result", ('{"main":true,"mime":{"text/plain":%s}}' % text).encode("ascii"))
+    else:
+        ways.send_value(value, main=True)
 
 
 def display(*values, **options):
