@@ -46,7 +46,7 @@ void checkVariables(const std::map<std::string, std::string>& variables, const s
                               "with a digit"});
         }
         if (!isEnvValue(value)) {
-            faults.push_back({pointer, "must be at most 32768 bytes without NUL"});
+            faults.push_back({pointer, "must be at most 32 KiB without NUL"});
         }
     }
 }

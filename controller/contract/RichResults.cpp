@@ -31,7 +31,8 @@ bool among(const std::array<std::string_view, N>& names, std::string_view type) 
 
 /// `application/vnd.NAME+json`: the types of plots and widgets.
 bool isVendorJson(std::string_view type) {
-    if (type.size() > 100 || !type.starts_with(kVendor) || !type.ends_with("+json")) return false;
+    if (type.size() > 100 || !type.starts_with(kVendor)) return false;
+    if (!type.ends_with("+json") && !type.ends_with(".json")) return false;  // as altair 6 ends
     type = type.substr(kVendor.size(), type.size() - kVendor.size() - 5);
     return !type.empty() && std::all_of(type.begin(), type.end(), [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-';

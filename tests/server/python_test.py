@@ -270,8 +270,9 @@ def lines_of_notebooks():
             for where in ({}, {"context": c}, {"env": COLD}):
                 error = run(s, w, code, **where)["error"]
                 assert error["name"] == "SyntaxError" and way in error["message"] and "IPython" in error["traceback"], (code, where, error)
-        error = run(s, w, "await f()")["error"]
-        assert error["name"] == "SyntaxError" and "asyncio.run" in error["message"], error
+        for code in ("await f()", "async with f(): pass", "async for x in f(): pass", "y = [x async for x in f()]"):
+            error = run(s, w, code)["error"]
+            assert error["name"] == "SyntaxError" and "asyncio.run" in error["message"], error
         indented = fresh(s, w, "    x = 6\n    print(x * 7)\n")
         assert indented["stdout"] == "42\n", indented
         outside = run(s, w, "  x = 1\ny = 2")["error"]

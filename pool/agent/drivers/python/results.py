@@ -128,7 +128,7 @@ def exactly(text):
 
 def is_json_type(kind):
     vendor = kind[len("application/vnd.") : -len("+json")]
-    named = kind.startswith("application/vnd.") and kind.endswith("+json") and len(kind) <= 100
+    named = kind.startswith("application/vnd.") and kind.endswith(("+json", ".json")) and len(kind) <= 100
     return kind in JSONS or named and bool(vendor) and not vendor.strip("abcdefghijklmnopqrstuvwxyz0123456789.-")
 
 
@@ -818,7 +818,7 @@ def explain(source, error):
     if not isinstance(error.lineno, int) or not 1 <= error.lineno <= len(lines):
         return False
     line = lines[error.lineno - 1].decode("utf-8", "replace").strip()
-    if "await" in line.split("#")[0] and "outside" in str(error.msg):
+    if any(word in line.split("#")[0] for word in ("await", "async")) and "outside" in str(error.msg):
         error.msg += ": write asyncio.run(main()), or run it in a context" if source.path else ": make it an async def"
         return True
     target, sign, right = line.partition("=")

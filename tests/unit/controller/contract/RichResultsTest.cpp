@@ -129,6 +129,7 @@ TEST_CASE("a document that is no result is none", "[unit][controller]") {
     const auto good = [](const std::string& text) { return readResult(text, 0) != nullptr; };
     CHECK(good(R"( {"main": true , "mime": {"text/plain": "1"} } )"));
     CHECK(good(R"({"main":true,"mime":{"application/vnd.vegalite.v5+json":{"a":1}}})"));
+    CHECK(good(R"({"main":true,"mime":{"application/vnd.vegalite.v6.json":{"a":1}}})"));
     for (const char* text :
          {R"({"mime":{"text/plain":"1"}})", R"({"main":true,"mime":{}})", R"({"main":true})",
           R"({"main":1,"mime":{"text/plain":"1"}})", R"({"main":true,"mime":["text/plain"]})",
