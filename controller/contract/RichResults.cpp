@@ -94,7 +94,7 @@ private:
                                 .values = std::min(room_, kMostFormValues),
                                 .members = kMostFormValues};
         ForeignValue value = foreignValue(form.value, is_json ? limits : JsonLimits{limits.bytes});
-        if (!value.json) return leaveOut(form.key, std::move(value.problem));
+        if (!value.json) return leaveOut(form.key, value.problem);
         if (is_json) {
             room_ -= countValues(*value.json);
         } else if (!value.json->is_string()) {
@@ -110,7 +110,7 @@ private:
         std::string ignored;
         return base64Decode(text, ignored);
     }
-    void leaveOut(std::string_view type, std::string reason) {
+    void leaveOut(std::string_view type, std::string_view reason) {
         if (left_out_.size() == kMostForms) return;
         const auto text = [](std::string_view foreign) {
             return toUtf8(foreign.substr(0, kMostReason));

@@ -218,7 +218,7 @@ std::string Remote::raw(const std::string& method, const std::string& target, st
     return std::move(response.body);
 }
 
-void Remote::upload(http::ClientRequest request) {
+void Remote::upload(const http::ClientRequest& request) {
     const http::ClientResponse response = client_.request(request);
     if (response.status >= 400) throw remoteError(response.status, response.body);
 }

@@ -83,7 +83,7 @@ public:
     std::string raw(const std::string& method, const std::string& target, std::string body = {},
                     http::ClientHeaders headers = {});
     /// Sends the bytes of `request.source`.
-    void upload(http::ClientRequest request);
+    void upload(const http::ClientRequest& request);
     /// GET of raw bytes, streamed. `head` is called once, before the first byte, unless the answer
     /// is a refusal. Throws Error(Unavailable) if the answer is cut off, and everything that the
     /// callbacks throw.

@@ -120,8 +120,6 @@ void StdioBridge::take(std::string line) {
             write(errorMessage(read.id, {rpc::kInvalidRequest, read.problem, {}}));
             return;
         case MessageKind::Response:
-            takeNotification(message, read);
-            return;
         case MessageKind::Notification:
             takeNotification(message, read);
             return;
@@ -321,8 +319,11 @@ Json StdioBridge::answerSeed(http::HttpClient& client, const Message& message,
             bytes = upstream_.put(client, move->workspace, move->remote, {}, files(), local);
         } else {
             for (const std::string& one : files().tree(local)) {
-                bytes += upstream_.put(client, move->workspace, move->remote + "/" + one, {},
-                                       files(), local + "/" + one);
+                std::string remote = move->remote;
+                remote.append("/").append(one);
+                std::string source = local;
+                source.append("/").append(one);
+                bytes += upstream_.put(client, move->workspace, remote, {}, files(), source);
             }
         }
         const Json result = seeds::localResult(*which, *move, local, bytes);

@@ -262,7 +262,7 @@ std::vector<controller::InlineFile> inlineFiles(const Arguments& arguments) {
 }
 
 std::optional<std::string> inlineBytes(const Json& object) {
-    const std::optional<std::string> text = stringMember(object, "text");
+    std::optional<std::string> text = stringMember(object, "text");
     const std::optional<std::string> encoded = stringMember(object, "base64");
     if (text && encoded) {
         throw Error(ErrorCode::InvalidArgument, "give text or base64, not both");

@@ -316,7 +316,10 @@ def with_own_imports(function):
 
 
 def is_standard(module):
-    return str(getattr(module, "__file__", "")).startswith(LIBRARY + "/")
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return getattr(module, "__spec__", None) is not None  # the interpreter itself has it
+    return str(file).startswith(LIBRARY + "/")
 
 
 def own_traceback():
@@ -540,7 +543,7 @@ def with_value(source, flags):
         # One frame from the first line to the last, as tracers and debuggers see it.
         target = _ast.Name(VALUE, STORE)
         vars(target).update(vars(last), value=None)
-        tree.body[-1] = _ast.Assign([target])
+        tree.body[-1] = _ast.Assign([target], last.value)
         vars(tree.body[-1]).update(vars(last))
     return compile(tree, source.name, "exec", flags, dont_inherit=True), last
 
