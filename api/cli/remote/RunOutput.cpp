@@ -43,14 +43,14 @@ std::string markOf(std::uint64_t lost, bool at_line_start) {
 }
 
 int signalNumber(const std::string& name) {
-    static const std::map<std::string, int> kNumbers = {
+    static const std::map<std::string, int> numbers = {
         {"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT}, {"ILL", SIGILL},
         {"ABRT", SIGABRT}, {"BUS", SIGBUS},   {"FPE", SIGFPE},   {"KILL", SIGKILL},
         {"USR1", SIGUSR1}, {"SEGV", SIGSEGV}, {"USR2", SIGUSR2}, {"PIPE", SIGPIPE},
         {"ALRM", SIGALRM}, {"TERM", SIGTERM}, {"SYS", SIGSYS},   {"XCPU", SIGXCPU},
         {"XFSZ", SIGXFSZ}, {"TRAP", SIGTRAP}};
-    const auto it = kNumbers.find(name.starts_with("SIG") ? name.substr(3) : name);
-    return it == kNumbers.end() ? SIGKILL : it->second;
+    const auto it = numbers.find(name.starts_with("SIG") ? name.substr(3) : name);
+    return it == numbers.end() ? SIGKILL : it->second;
 }
 
 /// True if a result has a form that is saved to a file, so that its text only stands for it.

@@ -65,7 +65,7 @@ ChangeNotifier::ChangeNotifier(const controller::Services& services, const LogLe
                               const std::string& uri) { fileChanged(tenant, uri); }),
       thread_([this](const std::stop_token& stop) { loop(stop); }) {}
 
-void ChangeNotifier::follow(std::shared_ptr<api::Stream> stream, Listener listener,
+void ChangeNotifier::follow(const std::shared_ptr<api::Stream>& stream, Listener listener,
                             std::stop_token stop) {
     auto followed = std::make_shared<Followed>();
     followed->stream = stream;
@@ -233,7 +233,7 @@ void ChangeNotifier::dropClosed() {
 }
 
 void ChangeNotifier::tellCaller(const controller::Principal& who, const std::string& session) {
-    const auto isOwn = [&](const std::shared_ptr<Followed>& one) {
+    const auto is_own = [&](const std::shared_ptr<Followed>& one) {
         // The streams of a client without a session are known by its token.
         const Listener& listener = one->listener;
         return listener.session == session && listener.who.tenant == who.tenant &&
@@ -241,12 +241,12 @@ void ChangeNotifier::tellCaller(const controller::Principal& who, const std::str
     };
     {
         const MutexLock lock(mutex_);
-        if (std::none_of(followed_.begin(), followed_.end(), isOwn)) return;
+        if (std::none_of(followed_.begin(), followed_.end(), is_own)) return;
     }
     takeEvents();
     const MutexLock lock(mutex_);
     for (const auto& one : followed_) {
-        if (isOwn(one)) one->told_at = services_.clock.now() - kTellEvery;
+        if (is_own(one)) one->told_at = services_.clock.now() - kTellEvery;
     }
     tell();
 }

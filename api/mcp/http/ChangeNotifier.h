@@ -55,7 +55,8 @@ public:
         std::vector<std::shared_ptr<void>> watches{};
     };
     /// Keeps `stream` until the client or the server ends it. `stop` is the server's.
-    void follow(std::shared_ptr<api::Stream> stream, Listener listener, std::stop_token stop);
+    void follow(const std::shared_ptr<api::Stream>& stream, Listener listener,
+                std::stop_token stop);
 
     /// Subscribes a session to a resource; false if the session, or the workspace of a file, has
     /// no more places. A restart forgets subscriptions; a tenant with too many sessions loses the

@@ -118,11 +118,11 @@ Classified classifyRequest(const Json& body, Message message, const std::string&
 }  // namespace
 
 std::optional<int> logSeverity(std::string_view level) {
-    constexpr std::array<std::string_view, 8> levels = {"debug", "info",     "notice", "warning",
-                                                        "error", "critical", "alert",  "emergency"};
-    const auto found = std::find(levels.begin(), levels.end(), level);
-    if (found == levels.end()) return std::nullopt;
-    return static_cast<int>(found - levels.begin());
+    constexpr std::array<std::string_view, 8> kLevels = {
+        "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
+    const auto found = std::find(kLevels.begin(), kLevels.end(), level);
+    if (found == kLevels.end()) return std::nullopt;
+    return static_cast<int>(found - kLevels.begin());
 }
 
 bool isModernVersion(std::string_view version) {

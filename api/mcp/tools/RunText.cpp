@@ -124,7 +124,8 @@ std::string packagesText(const ExecutionView& view) {
     if (!view.packages) return {};
     std::string text;
     for (const auto& [name, version] : view.packages->installed) {
-        text += (text.empty() ? "\nPackages: " : ", ") + name + " " + version;
+        text += text.empty() ? "\nPackages: " : ", ";
+        text.append(name).append(" ").append(version);
     }
     for (const auto& [name, why] : view.packages->not_installed)
         text += "\nNot found: " + why + ".";

@@ -248,8 +248,10 @@ std::string pypiHtml(const PypiProject& project, const std::string& files) {
         }
         if (file.yanked) out += " data-yanked=\"" + escapeHtml(*file.yanked) + '"';
         if (file.metadata_sha256) {
-            const std::string told = "sha256=" + *file.metadata_sha256;
-            out += " data-dist-info-metadata=\"" + told + "\" data-core-metadata=\"" + told + '"';
+            for (const char* name : {"data-dist-info-metadata", "data-core-metadata"}) {
+                out.append(" ").append(name).append("=\"sha256=");
+                out.append(*file.metadata_sha256).append("\"");
+            }
         }
         out += ">" + escapeHtml(file.filename) + "</a><br>\n";
     }
