@@ -129,6 +129,11 @@ def nothing_hangs():
             result = cell(s, w, c, text, timeoutSeconds=20)
             assert result["exitCode"] == 2 and "without a context" in result["stderr"] and result["contextKept"] and not result["stdout"], (text, result)
         assert out(s, w, c, "(set -n; echo NOT); set -- -n; enable -n echo; echo 'set -n' $1 ${x-none}") == "set -n -n none\n"
+        for text, said in (("declare -i x=5/0", "division by 0"), ("echo ${x[1/0]}", "division by 0"), ("exit 1 2", "too many arguments")):
+            result = cell(s, w, c, f"echo on; {text}; echo NOT", timeoutSeconds=20)
+            assert (result["stdout"], result["exitCode"], result["contextKept"]) == ("on\n", 1, True), (text, result)
+            assert said in result["stderr"] and "hearth" not in result["stderr"], (text, result)
+        assert out(s, w, c, "echo on") == "on\n"
         for text in ("eval 'set -'n", "b=builtin; enable -n $b", "echo 'builtin() { :; }' >lib; . ./lib", "set -r"):
             c = make(s, w)
             result = cell(s, w, c, text, timeoutSeconds=20)

@@ -18,8 +18,12 @@ for name in RETURN ERR INT; do traps+="; builtin printf '\0' $to; builtin trap -
 traps+="; builtin printf '\0' $to; builtin trap - RETURN ERR"
 text_answer="{ builtin printf '%s ' \"\$?\" \"-\$-\" \"\${PIPESTATUS[@]}\" \"; \$_\" $to; $traps; } >/dev/null 2>&1"
 answer="{ builtin printf '\0%d -%s %d ; ' \"\$?\" \"\$-\" \"\$?\" $to && "
-answer+="{ $traps; builtin printf '.\0' $to; builtin read -r _ <$own/$script; }; } >/dev/null 2>&1"
-# The answer takes this line away; a shell that cannot answer ends at it.
+read_line="builtin read -r _ <$own/$script"
+answer+="{ $traps; builtin printf '.\0' $to; $read_line"
+end='; }; } >/dev/null 2>&1'
+# An error that throws bash back to its script, as `declare -i x=1/0` does, takes the rest of a line along: the next one answers.
+two_answers="$answer; $read_line$end"$'\n'"$answer$end"
+# An answer takes the lines after it away; a shell that cannot answer ends at this one.
 guard=') hearth: a context cannot go on after this cell, which turned off commands that it needs'
 
 start=$'(^|[\n;&|{])[ \t]*'
@@ -121,7 +125,7 @@ while receive 3 length kind cwd name file entries; do
     # What would see the sourcing itself is set in the text, on its first line, so that the code's lines keep their numbers.
     [[ ! $traced ]] || text="$before; $text" before=:
     exec {cell}< <(printf '%s\n' "$text")
-    printf '%s; builtin . %s; %s\n%s\n' "$before" "$own/$cell" "$answer" "$guard" >&"$script"
+    printf '%s; builtin . %s; %s\n%s\n' "$before" "$own/$cell" "$two_answers" "$guard" >&"$script"
     receive_answer
     exec {cell}<&-
     say 'done' "$status 0 0"

@@ -83,11 +83,15 @@ function begin() {
   if (asModule) Module.runMain = runModule;
 }
 
-// As node ends for a module: with 13 if it waits for what never comes.
+// As node ends for a module: with 13 if it waits for what never comes, but not where the code calls process.exit().
 function runModule() {
   const unsettled = () => { process.exitCode ??= 13; };
-  process.on('exit', unsettled);
-  import(pathToFileURL(file).href).finally(() => process.off('exit', unsettled));
+  const idle = () => process.on('exit', unsettled);
+  process.once('beforeExit', idle);
+  import(pathToFileURL(file).href).finally(() => {
+    process.off('beforeExit', idle);
+    process.off('exit', unsettled);
+  });
 }
 
 if (require.main === module) {
