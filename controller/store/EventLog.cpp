@@ -34,7 +34,7 @@ EventLog::EventLog(Journal& journal, const Clock& clock) : journal_(journal), cl
     // Also uses the wall clock: published ids may never have reached a full disk.
     last_id_ = std::max(stored.empty() ? 0 : stored.front().id,
                         static_cast<std::uint64_t>(toUnixMillis(clock_.wall())) * 1000);
-    for (auto event = stored.rbegin(); event != stored.rend(); ++event) keep(std::move(*event));
+    for (; !stored.empty(); stored.pop_back()) keep(std::move(stored.back()));
 }
 
 void EventLog::publish(Event event) {

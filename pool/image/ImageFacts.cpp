@@ -77,7 +77,9 @@ std::string find(const std::string& program, const std::string& path) {
         const std::string directory = path.substr(at, colon - at);
         at = colon + 1;
         if (!directory.starts_with('/')) continue;
-        const std::string file = directory + (directory.ends_with('/') ? "" : "/") + program;
+        std::string file = directory;
+        if (!file.ends_with('/')) file += '/';
+        file += program;
         struct stat status {};
         if (::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
             (status.st_mode & 0111U) != 0) {

@@ -104,7 +104,7 @@ std::string installInside(const std::string& parent, const std::string& agent_pa
     files.push_back({"mark.bpf", bytesOf(seccomp::markFilter())});
     std::string contents;
     for (const File& file : files) contents += file.path + '\0' + toHex(sha256(file.bytes));
-    const std::string path = parent + "/" + toHex(sha256(contents)).substr(0, 16);
+    std::string path = parent + "/" + toHex(sha256(contents)).substr(0, 16);
     const std::string unfinished = path + ".unfinished";
     std::error_code none;
     const bool there = std::filesystem::is_directory(std::filesystem::symlink_status(path, none));

@@ -52,9 +52,9 @@ constexpr int kStartTimeField = 19;  // field 22 of /proc/PID/stat
     for (const std::string& arg : command.argv) argv.push_back(const_cast<char*>(arg.c_str()));
     argv.push_back(nullptr);
     const std::string path = std::string("PATH=") + kProgramPath;
-    const char* const kEnvironment[] = {path.c_str(), "HOME=/root", "LC_ALL=C", nullptr};
+    const char* const environment[] = {path.c_str(), "HOME=/root", "LC_ALL=C", nullptr};
     ::setenv("PATH", kProgramPath, 1);
-    ::execvpe(argv[0], argv.data(), const_cast<char* const*>(kEnvironment));
+    ::execvpe(argv[0], argv.data(), const_cast<char* const*>(environment));
     ::_exit(kExecFailed);
 }
 

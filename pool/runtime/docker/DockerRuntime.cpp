@@ -264,20 +264,21 @@ std::vector<DockerRuntime::Container> DockerRuntime::containers(TimePoint until)
 
 std::vector<SandboxInfo> DockerRuntime::list() {
     std::map<SandboxId, SandboxInfo> all;
-    const auto addPiece = [&](const std::string& id) {
+    const auto add_piece = [&](const std::string& id) {
         if (isId(id, "sb_")) all[id].id = id;
     };
     for (const std::string& name : sys::listDirectory(names_.sockets())) {
         if (name.ends_with(kSocketSuffix)) {
-            addPiece(name.substr(0, name.size() - kSocketSuffix.size()));
+            add_piece(name.substr(0, name.size() - kSocketSuffix.size()));
         }
     }
-    for (const std::string& name : sys::listDirectory(start_)) addPiece(name);
+    for (const std::string& name : sys::listDirectory(start_)) add_piece(name);
     for (Container& container : containers(in(kLook))) {
         const SandboxId id = container.info.id;
         all[id] = std::move(container.info);
     }
     std::vector<SandboxInfo> sandboxes;
+    sandboxes.reserve(all.size());
     for (auto& [id, info] : all) sandboxes.push_back(std::move(info));
     return sandboxes;
 }

@@ -45,6 +45,7 @@ ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
 TOP_LEVEL_AWAIT = 0x2000
 COROUTINE = 0x80  # inspect.CO_COROUTINE
 STORE = _ast.Store()
+MISSING = object()
 VALUE = "<value>"  # where the last expression of a program leaves its value; no name that a program can write
 PIECE = 32768  # of a message: the kernel takes one whole or not at all
 CLOSED = (32, 104, 9, 88)  # EPIPE, ECONNRESET, EBADF, ENOTSOCK: nobody listens any more
@@ -422,15 +423,16 @@ def tell_uncaught(source, error):
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
     if sys.version_info >= (3, 12):
         sys.last_exc = error
-    hook = getattr(sys, "excepthook", None)
+    hook = getattr(sys, "excepthook", MISSING)
     if hook is excepthook:
         if not print_error(text):
             hook(type(error), error, error.__traceback__)  # knows what to do then
-    elif hook is None:
+    elif hook is MISSING:
         print_error("sys.excepthook is missing\n" + text)
     else:
         try:
-            stack.call(hook, type(error), error, error.__traceback__)
+            # `call` says what is wrong with a hook that cannot be called.
+            stack.call(*filter(None, [hearth_frames.call]), hook, type(error), error, error.__traceback__)
         except SystemExit:
             raise
         except BaseException as failure:

@@ -23,7 +23,7 @@ constexpr std::array<const char*, 7> kVariables{
     "SSL_CERT_FILE",  "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE",      "CURL_CA_BUNDLE",
     "GIT_SSL_CAINFO", "PIP_CERT",           "NODE_EXTRA_CA_CERTS"};
 /// A larger file is not a list of authorities; Debian's is 220 KB.
-constexpr off_t kMostSystem = 512 * 1024;
+constexpr off_t kMostSystem = off_t{512} * 1024;
 
 /// Reads only files that everybody may read there: an image must not make the agent reveal files
 /// that only the agent can read.

@@ -11,9 +11,9 @@ namespace hearth::pool::docker {
 
 /// Returns the member, or an empty object.
 inline const Json& child(const Json& object, const char* key) {
-    static const Json kNothing = Json::object();
+    static const Json nothing = Json::object();
     const auto found = object.is_object() ? object.find(key) : object.end();
-    return found != object.end() && found->is_object() ? *found : kNothing;
+    return found != object.end() && found->is_object() ? *found : nothing;
 }
 
 inline std::string text(const Json& object, const char* key) {
