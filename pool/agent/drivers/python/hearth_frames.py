@@ -8,7 +8,7 @@ import builtins
 import sys
 from _functools import partial
 from _weakref import ref
-from itertools import cycle, repeat, starmap
+from itertools import chain, cycle, repeat, starmap
 from sys import getprofile, gettrace, setprofile, settrace
 
 try:
@@ -18,6 +18,7 @@ except ImportError:  # before Python 3.11
 SET = settrace, setprofile
 CLEAR = partial(settrace, None), partial(setprofile, None)
 NONE = None, None
+NOTHING = (None,)
 
 __builtins__ = dict(vars(builtins))  # of its own: a program may replace any of them
 
@@ -44,7 +45,7 @@ class Stack:
             import ctypes
         except ImportError:
             return
-        self.number, self.pointer = ctypes.c_int, ctypes.c_void_p
+        self.number, self.pointer, self.flag = ctypes.c_int, ctypes.c_void_p, ctypes.c_ubyte
         thread = ctypes.pythonapi.PyThreadState_Get
         thread.restype = ctypes.c_void_p
         self.thread = thread()
@@ -61,11 +62,13 @@ class Stack:
     def prepare(self):
         """Makes what shows a frame again, from endless iterators: so a call has little to make."""
         self.hidden = []
-        put_back = starmap(setattr, iter(self.hidden.pop, None))
+        put_back = partial(next, starmap(setattr, iter(self.hidden.pop, None)))
         note = map(self.traced.append, zip(map(call, repeat(gettrace)), map(call, repeat(getprofile))))
         # `next` ends at the first that gives a value.
-        steps = cycle((partial(next, put_back), partial(next, note), *CLEAR, partial(bool, 1)))
-        self.show = partial(next, filter(None, map(call, steps)))
+        self.untrace = partial(next, filter(None, map(call, cycle((partial(next, note), *CLEAR, partial(bool, 1))))))
+        steps = cycle((put_back, self.untrace))
+        # Where the frame's holder says whether there is a tracer, it is asked first.
+        self.show = put_back if self.holder is not None and self.offset else partial(next, filter(None, map(call, steps)))
 
     def lowest(self):
         """The place with the address of the frame that runs."""
@@ -73,6 +76,7 @@ class Stack:
             address = self.holder.value + self.offset
             if address != self.address:
                 self.address, self.place = address, self.pointer.from_address(address)
+                self.traces = self.flag.from_address(address - self.offset)
         return self.place
 
     def is_found(self):
@@ -100,16 +104,19 @@ class Stack:
         end = ref(calls[0], self.show)
         frame = self.lowest()
         self.hidden.append((frame, "value", frame.value))
-        before = [partial(setattr, frame, "value", None)]
+        before = map(setattr, (frame,), ("value",), NOTHING)
         traced = self.traced.pop() if self.traced else NONE
         if traced != NONE:
-            before[:0] = map(partial, SET, traced)
-        before = filter(None, map(call, before))
-        depth = self.limit.value - self.left.value
-        self.left.value = self.limit.value - self.below
+            before = chain(map(call, [*map(partial, SET, traced)]), before)
+        before = filter(None, before)
+        limit = self.limit.value
+        depth = limit - self.left.value
+        self.left.value = limit - self.below
         try:
             return calls.pop()(*before)
         finally:
+            if self.offset and self.traces.value:
+                self.untrace()
             # However low the program has set the limit, what comes after it has room.
             self.left.value = max(self.limit.value, 1000) - depth
             del end
