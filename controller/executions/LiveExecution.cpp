@@ -413,7 +413,7 @@ void LiveExecution::output(int channel, std::uint64_t offset, std::string_view b
         const MutexLock lock(mutex_);
         if (finished_ || offset < log_.total()) return;
         if (first_output_ == TimePoint{}) first_output_ = clock_.now();
-        log_.skipTo(offset, 0);  // an agent from before 2026-11-30 has not told of the gap
+        log_.skipTo(offset, 0);  // a gap without a note is stdout's
         log_.append(channel == 2 ? agent::Channel::Stderr : agent::Channel::Stdout, bytes);
     }
     subscribers_.notify();

@@ -98,6 +98,18 @@ def real_mirror():
     return ("--mirror-pypi", url, *(word for host in hosts for word in ("--mirror-hosts", host)))
 
 
+def with_real_mirror(tests, asking):
+    """Returns the arguments of real_mirror(), and the tests; without an index those that ask it are skipped."""
+    for each in tests:
+        each.only = "oci"  # they test the image and its drivers
+    try:
+        return real_mirror(), tests
+    except OSError as e:
+        for each in asking:
+            record("skip", "server", f"{each.__doc__} (the index cannot be reached: {e})")
+        return (), [each for each in tests if each not in asking]
+
+
 def roomy_pool(warm=1):
     """Returns a pool for the largest wheels: pip keeps each download twice in /tmp, which is memory."""
     text = pool_yaml(name="python", image="python", warm=warm)
@@ -174,15 +186,7 @@ def ends():
 
 if __name__ == "__main__":
     tests = [preinstalled, *(beside(*each) for each in list(PACKAGES.items())[:None if ALL else DEFAULT]), messages, ends]
-    for each in tests:
-        each.only = "oci"  # it tests only the image
-    try:
-        mirror = real_mirror()
-    except OSError as e:
-        mirror = ()
-        for each in tests[1:-1]:
-            record("skip", "server", f"{each.__doc__} (the index cannot be reached: {e})")
-        tests = [tests[0], tests[-1]]
+    mirror, tests = with_real_mirror(tests, tests[1:-1])
     shared = Shared(pools=roomy_pool(), args=mirror)
     try:
         main("server", tests)

@@ -9,8 +9,8 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = HERE, os.path.join(os.path.dirname(HERE), "libraries")
-from harness import Shared, main, pool_yaml, record, wait_for  # noqa: E402
-from libraries_test import real_mirror  # noqa: E402
+from harness import Shared, main, pool_yaml, wait_for  # noqa: E402
+from libraries_test import with_real_mirror  # noqa: E402
 from questions import WAYS, load, packages, program  # noqa: E402
 
 TWENTY = ("altair", "bokeh", "dask", "duckdb", "factory-boy", "faker", "grpcio", "joblib", "mimesis", "numba", "ortools", "pandas", "plotly", "polars",
@@ -128,15 +128,7 @@ def ends():
 
 if __name__ == "__main__":
     tests = [results, random_numbers, interrupts, ends]
-    for each in tests:
-        each.only = "oci"  # it tests only the image and its drivers
-    try:
-        mirror = real_mirror()
-    except OSError as e:
-        mirror = ()
-        for each in tests[:-1]:
-            record("skip", "server", f"{each.__doc__} (the index cannot be reached: {e})")
-        tests = []
+    mirror, tests = with_real_mirror(tests, tests)
     shared = Shared(pools=pool(), args=mirror)
     try:
         main("server", tests)

@@ -7,8 +7,8 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = HERE, os.path.join(os.path.dirname(HERE), "libraries")
-from harness import Shared, main, record  # noqa: E402
-from libraries_test import real_mirror, roomy_pool  # noqa: E402
+from harness import Shared, main  # noqa: E402
+from libraries_test import roomy_pool, with_real_mirror  # noqa: E402
 from questions import load  # noqa: E402
 
 PINS = ", ".join(f'"{load()[name]["pin"]}"' for name in ("plotly", "altair", "bokeh"))
@@ -86,15 +86,7 @@ def ends():
 
 if __name__ == "__main__":
     tests = [plotly, pages, altair, bokeh, ends]
-    for each in tests:
-        each.only = "oci"  # what is shown does not depend on the runtime
-    try:
-        mirror = real_mirror()
-    except OSError as e:
-        mirror = ()
-        for each in tests[:-1]:
-            record("skip", "server", f"{each.__doc__} (the index cannot be reached: {e})")
-        tests = []
+    mirror, tests = with_real_mirror(tests, tests)
     shared = Shared(pools=POOL, args=mirror)
     try:
         main("server", tests)

@@ -239,7 +239,7 @@ struct PrewarmReply {
     std::map<std::string, std::string> failed;  ///< language to reason; untrusted text
 };
 
-/// Output that was not kept, up to `end`: a place as in ExecSink::output().
+/// The end of a gap in the output; a place as in ExecSink::output().
 struct OutputGap {
     std::uint64_t end = 0;
     std::uint64_t stderr_before = 0;  ///< bytes of stderr before the end

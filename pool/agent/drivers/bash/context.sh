@@ -85,7 +85,7 @@ prepare() {
     ((status == 0)) || before+=' && :'  # a failure that is over: neither ERR nor `set -e` may see it
 }
 
-# Whether the text ends where it should, so that lines after it are commands. `set -v` would show them.
+# Checks that the text ends where it should, so that lines after it are commands. `set -v` would show them.
 is_whole() {
     [[ $options != *v* && ! $1 =~ $shows_lines && ! $(shopt -s extglob; eval $'builtin set -n\n'"$1" 2>&1) ]]
 }
@@ -122,7 +122,7 @@ while receive 3 length kind cwd name file entries; do
     [[ $options != *x* ]] || traced=x
     prepare
     ! is_whole "$text" || text+=$'\n\n'$text_answer
-    # What would see the sourcing itself is set in the text, on its first line, so that the code's lines keep their numbers.
+    # Traps and `set -x` would see the sourcing, so the text sets them itself, on its first line: the code's lines keep their numbers.
     [[ ! $traced ]] || text="$before; $text" before=:
     exec {cell}< <(printf '%s\n' "$text")
     printf '%s; builtin . %s; %s\n%s\n' "$before" "$own/$cell" "$two_answers" "$guard" >&"$script"

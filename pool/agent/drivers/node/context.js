@@ -113,7 +113,7 @@ function evaluate(code, name, resolve, reject) {
     expression: `${script}\n//# sourceURL=${name}`,
     replMode: true, awaitPromise: true, objectGroup: 'cell',
   };
-  const answered = (error, answer) => {
+  const onAnswer = (error, answer) => {
     if (error) return reject(error);
     const { exceptionDetails: thrown, result } = answer;
     const value = valueOf(thrown ? thrown.exception : result);
@@ -124,7 +124,7 @@ function evaluate(code, name, resolve, reject) {
   };
   let refusal = true; // V8 answers before post() returns if it refuses to run the code
   own.work = () => {
-    session.post('Runtime.evaluate', parameters, answered);
+    session.post('Runtime.evaluate', parameters, onAnswer);
     refusal = false;
   };
   interruptible.runInThisContext({ breakOnSigint: true });

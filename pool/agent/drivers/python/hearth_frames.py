@@ -67,8 +67,8 @@ class Stack:
         # `next` ends at the first that gives a value.
         self.untrace = partial(next, filter(None, map(call, cycle((partial(next, note), *CLEAR, partial(bool, 1))))))
         steps = cycle((put_back, self.untrace))
-        # Where the frame's holder says whether there is a tracer, it is asked first.
-        self.show = put_back if self.holder is not None and self.offset else partial(next, filter(None, map(call, steps)))
+        # A holder with the frame behind other fields begins with whether there is a tracer.
+        self.show = put_back if self.offset else partial(next, filter(None, map(call, steps)))
 
     def lowest(self):
         """The place with the address of the frame that runs."""

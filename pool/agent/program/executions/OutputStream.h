@@ -26,7 +26,7 @@ private:
     friend class Execution;
     /// Sends as much as the credit and the connection take.
     void send();
-    /// Tells the client that the output up to `end` was not kept, and whose it was.
+    /// Tells the client where a gap of the output ends, and how much before it was stderr's.
     void tellGap(std::uint64_t end);
     /// Tells the client, once, if the output that waits for its credit is the last.
     void tellEnd();
