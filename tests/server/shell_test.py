@@ -21,7 +21,7 @@ COMMANDS = [
     "python3 -c 'import os; os.abort()'",
     "set -e; false; echo after",
     "trap 'echo bye' EXIT; (exit 4)",
-    "ulimit -a; grep -v 'ctxt\\|^Pid\\|^NSpid\\|^NStgid\\|^NSpgid\\|^NSsid\\|^Tgid\\|^PPid\\|^Vm\\|^Rss\\|^Groups\\|^SigQ\\|^Ngid\\|_bits\\|allowed' /proc/self/status",
+    "ulimit -a | grep -v ^locks; grep -v 'ctxt\\|^Pid\\|^NSpid\\|^NStgid\\|^NSpgid\\|^NSsid\\|^Tgid\\|^PPid\\|^Vm\\|^Rss\\|^Groups\\|^SigQ\\|^Ngid\\|_bits\\|allowed' /proc/self/status",
     "seq 100000 | tail -n 1; yes | head -c 300000 | wc -c",
 ]
 
