@@ -203,8 +203,11 @@ def cells_as_in_a_notebook():
         cell("def f(x: Nowhere): pass")
         for text in ("import warnings; warnings.warn('w')", "pass; warnings.warn('w')"):
             assert "UserWarning: w" in cell(text)["stderr"], text
-        shown("async def k(): pass\nk()")
-        assert cell("2")["stderr"].startswith("sys:1: RuntimeWarning: coroutine 'k' was never awaited\n")
+        cell("async def m(): pass")
+        for name, text in (("k", "async def k(): pass\nk()"), ("m", "m()")):
+            shown(text)
+            assert cell("2")["stderr"].startswith(f"sys:1: RuntimeWarning: coroutine '{name}' was never awaited\n"), text
+        assert shown("await asyncio.sleep(0, 4)") == "4" and shown("await asyncio.sleep(0, 5)\n") == shown("_") == "5"
         for text in ("import sys; sys.path.clear(); sys.meta_path.clear()\n1 / 0", "1 / 0"):
             assert f"line {text.count(chr(10)) + 1}, in <module>\n    1 / 0\n    ~~^~~\n" in code(s, w, text, context=c)["stderr"], text
         assert shown("5") == "5"

@@ -46,6 +46,7 @@ TOP_LEVEL_AWAIT = 0x2000
 COROUTINE = 0x80  # inspect.CO_COROUTINE
 STORE = _ast.Store()
 MISSING = object()
+FIRST_LINE = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 1}
 VALUE = "<value>"  # where the last expression of a program leaves its value; no name that a program can write
 PIECE = 32768  # of a message: the kernel takes one whole or not at all
 CLOSED = (32, 104, 9, 88)  # EPIPE, ECONNRESET, EBADF, ENOTSOCK: nobody listens any more
@@ -60,7 +61,7 @@ class Channel:
     in order, whatever thread sends them, and also if a signal's handler raises, or sends one itself, in their middle."""
 
     fd = None
-    place = None  # what its descriptor is: a program may close it and open another file there
+    place = None  # what its descriptor is (inode, device): a program may close it and open another file there
     owner = None
 
     def __init__(self):
@@ -85,8 +86,7 @@ class Channel:
     @staticmethod
     def place_of(fd):
         try:
-            status = posix.fstat(fd)
-            return status.st_dev, status.st_ino
+            return posix.fstat(fd)[1:3]
         except OSError:
             return None
 
@@ -100,7 +100,7 @@ class Channel:
         return self.owner not in (None, posix.getpid())
 
     def send(self, kind, payload):
-        if self.fd is None or self.of_fork():  # C code forks without calling `leave`
+        if self.fd is None or self.owner != posix.getpid():  # C code forks without calling `leave`
             return
         if kind == b"result" and self.results is not None:
             if len(self.results) < MOST_RESULTS:
@@ -131,12 +131,13 @@ class Channel:
             pieces = [message]
             if len(message) > PIECE:
                 pieces = [message[at : at + PIECE] for at in range(0, len(message), PIECE)]
-            if self.place != self.place_of(self.fd):
-                self.fd = None
             written = []
             while len(written) < len(pieces) and self.fd is not None:
                 try:
-                    written.extend(map(posix.write, repeat(self.fd), pieces[len(written) :]))
+                    if self.place == posix.fstat(self.fd)[1:3]:
+                        written.extend(map(posix.write, repeat(self.fd), pieces[len(written) :]))
+                    else:
+                        self.fd = None
                 except BaseException as error:
                     if isinstance(error, OSError) and error.errno in CLOSED:
                         self.fd = None
@@ -519,7 +520,8 @@ def parsed_indented(source, flags):
 
 
 def compiled(source, module, flags):
-    """The program's code, and its last expression if that has a value to show, which the code leaves as VALUE."""
+    """The program's code, and its last expression if that has a value to show, which the code leaves as VALUE. Code of
+    a program that is one call returns its value instead."""
     refusal = None
     try:
         return with_value(source, flags)
@@ -537,6 +539,11 @@ def compiled(source, module, flags):
 
 
 def with_value(source, flags):
+    try:
+        if is_call(source.text):
+            return compile(source.code(), source.name, "eval", flags, dont_inherit=True), None
+    except (SyntaxError, RecursionError):
+        pass  # it only looks like one
     tree = parsed(source, flags)
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, _ast.Expr) or is_muted(source, last):
@@ -548,6 +555,13 @@ def with_value(source, flags):
         tree.body[-1] = _ast.Assign([target], last.value)
         vars(tree.body[-1]).update(vars(last))
     return compile(tree, source.name, "exec", flags, dont_inherit=True), last
+
+
+def is_call(text):
+    """Whether the text looks like a line with nothing but a call: a tree of it would cost more than the rest of its run."""
+    line = text[:-1] if text[-1:] == b"\n" else text
+    return (line[-1:] == b")" and b"\n" not in line and b"\\" not in line
+            and line.partition(b"(")[0].replace(b".", b"").replace(b"_", b"").isalnum())
 
 
 def release(source, last, namespace):
@@ -640,11 +654,10 @@ class Cells:
         namespace.pop("__warningregistry__", None)  # another cell's line of the same number may warn again
         self.flags |= code.co_flags & FUTURE_FLAGS
         if code.co_flags & COROUTINE:
-            self.run_in_loop(eval(code, namespace))
-        elif self.context is not None:
-            stack.call(self.context.run, eval, code, namespace)
-        else:
-            stack.call(eval, code, namespace)
+            return self.run_in_loop(eval(code, namespace))
+        if self.context is not None:
+            return stack.call(self.context.run, eval, code, namespace)
+        return stack.call(eval, code, namespace)
 
     def run_in_loop(self, coroutine):
         """A cell that awaits at its top runs in a loop, which goes on with the next one."""
@@ -652,10 +665,9 @@ class Cells:
 
         if hasattr(asyncio, "Runner"):
             self.loop = self.loop or asyncio.Runner()
-            self.loop.run(coroutine, context=self.context)
-        else:
-            self.loop = self.loop or asyncio.new_event_loop()
-            self.loop.run_until_complete(coroutine)
+            return self.loop.run(coroutine, context=self.context)
+        self.loop = self.loop or asyncio.new_event_loop()
+        return self.loop.run_until_complete(coroutine)
 
     def keep(self, namespace):
         """Notebooks have the last value as `_`. What the one before it warns of when it goes names no file of Hearth's."""
@@ -688,10 +700,11 @@ def run(source, module, cells=None):
                 run_unread(source, module)
         code, last = compiled(source, module, cells.flags if cells else 0)
         namespace = module.__dict__
-        if cells:
-            cells.run(code, namespace)
-        else:
-            stack.call(eval, code, namespace)
+        value = cells.run(code, namespace) if cells else stack.call(eval, code, namespace)
+        if value is not None:
+            last = _ast.Expr(None, **FIRST_LINE)
+            namespace[VALUE] = value
+            del value
         if last is not None and namespace.get(VALUE) is not None:
             show_last(source, last, namespace, cells)
         namespace.pop(VALUE, None)

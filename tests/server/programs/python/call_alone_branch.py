@@ -1,0 +1,1 @@
+if(len("ab")):print(__import__("warnings").warn("late"))
