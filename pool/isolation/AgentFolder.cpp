@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <stdexcept>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/Digest.h"
@@ -31,13 +33,22 @@ std::string bytesOf(const std::vector<sock_filter>& filter) {
     return {reinterpret_cast<const char*>(filter.data()), filter.size() * sizeof(sock_filter)};
 }
 
+/// Whether Python compares this compiled file with its source by a hash (PEP 552), as the build
+/// makes it, and not by a time, which a copy changes: a Python that ran here has written that one.
+bool isOfBuild(std::string_view pyc) {
+    constexpr std::string_view kCheckedHash("\x03\0\0\0", 4);
+    return pyc.substr(std::min<std::size_t>(4, pyc.size()), 4) == kCheckedHash;
+}
+
 std::vector<File> drivers(const std::filesystem::path& folder) {
     std::vector<File> files;
     std::error_code none;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, none)) {
         const std::string path = entry.path().lexically_relative(folder).string();
-        if (!entry.is_regular_file() || entry.path().extension() == ".pyc") continue;
-        files.push_back({path, sys::readFile(entry.path(), kMaxDriver).value_or("")});
+        if (!entry.is_regular_file()) continue;
+        std::string bytes = sys::readFile(entry.path(), kMaxDriver).value_or("");
+        if (entry.path().extension() == ".pyc" && !isOfBuild(bytes)) continue;
+        files.push_back({path, std::move(bytes)});
     }
     std::sort(files.begin(), files.end(),
               [](const File& a, const File& b) { return a.path < b.path; });
@@ -68,8 +79,9 @@ void makeFolder(const std::string& path) {
 void fill(const std::string& folder, const std::vector<File>& files) {
     for (const File& file : files) {
         const std::string path = folder + "/" + file.path;
-        const std::size_t slash = file.path.find('/');
-        if (slash != std::string::npos) makeFolder(folder + "/" + file.path.substr(0, slash));
+        for (std::size_t at = 0; (at = file.path.find('/', at)) != std::string::npos; ++at) {
+            makeFolder(folder + "/" + file.path.substr(0, at));
+        }
         if (isWhole(path, file)) continue;
         std::error_code none;
         if (std::filesystem::is_directory(std::filesystem::symlink_status(path, none))) {

@@ -42,13 +42,15 @@ class Stack:
         if layout is None or not usual:
             return
         try:
-            import ctypes
+            import _ctypes
         except ImportError:
             return
-        self.number, self.pointer, self.flag = ctypes.c_int, ctypes.c_void_p, ctypes.c_ubyte
-        thread = ctypes.pythonapi.PyThreadState_Get
-        thread.restype = ctypes.c_void_p
-        self.thread = thread()
+        # What `ctypes` makes of it, whose import would take longer than all else of a cold run's start.
+        kinds = (type("Memory", (_ctypes._SimpleCData,), {"_type_": letter}) for letter in "iPB")
+        self.number, self.pointer, self.flag = kinds
+        flags = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_PYTHONAPI
+        calls = type("Call", (_ctypes.CFuncPtr,), {"_flags_": flags, "_restype_": self.pointer})
+        self.thread = calls(_ctypes.dlsym(_ctypes.dlopen(None, 0), "PyThreadState_Get"))()
         place, left, limit, self.code, self.below = layout
         first = self.pointer.from_address(self.thread + place[0])
         self.holder, self.offset, self.place = (first, place[1], None) if len(place) > 1 else (None, 0, first)

@@ -18,6 +18,11 @@ from resource import getrusage
 from select import select
 from sys import _current_frames as frames_of_threads
 
+try:
+    from _contextvars import copy_context
+except ImportError:  # before Python 3.7
+    copy_context = None
+
 import _imp
 import _signal as signal  # whose Python around it needs the builtins that a program may replace
 import hearth_program as program
@@ -535,7 +540,7 @@ def run_context(work):
     if not begin(work):
         posix._exit(CANNOT_BEGIN)
     program.place_itself(work.name, False)
-    cells = program.Cells()
+    cells = program.Cells(copy_context)
     while work is not None:
         before = processor_time()
         program.channel.release_results()

@@ -24,11 +24,6 @@ from _thread import RLock, get_ident
 from _weakref import ref
 from itertools import repeat
 
-try:
-    from _contextvars import copy_context
-except ImportError:  # before Python 3.7
-    copy_context = None
-
 import hearth_frames
 
 __builtins__ = dict(vars(builtins))
@@ -36,6 +31,7 @@ __builtins__ = dict(vars(builtins))
 OWN = __file__.rpartition("/")[0] + "/"
 LIBRARY = os.__file__.rpartition("/")[0]
 FINDERS = [*sys.meta_path]
+SourceFileLoader = sys.modules["_frozen_importlib_external"].SourceFileLoader
 # Names of the standard library's modules; sys has them from Python 3.10 on.
 STANDARD = getattr(sys, "stdlib_module_names", None) or {entry.partition(".")[0] for entry in posix.listdir(LIBRARY)}
 MARKS = "_extract_caret_anchors_from_line_segment"  # of traceback: finds which part of a line it underlines
@@ -477,8 +473,7 @@ def results_code():
     """results.py, compiled: a zygote has it for its children, whose program may leave no descriptor to read it."""
     code = loaded.get("code")
     if code is None:
-        with open_file(OWN + "results.py", "rb") as file:
-            code = loaded["code"] = compile(file.read(), file.name, "exec", dont_inherit=True)
+        code = loaded["code"] = SourceFileLoader("hearth_results", OWN + "results.py").get_code("hearth_results")
     return code
 
 
@@ -575,7 +570,8 @@ def is_muted(source, last):
     """Whether a semicolon follows the last expression, by which notebooks hide its value."""
     if b";" not in source.text or not isinstance(getattr(last, "end_lineno", None), int):
         return False
-    lines = list(StringIO(source.text.decode("utf-8-sig", "replace"), None))
+    text = source.text.decode("utf-8", "replace").lstrip("\ufeff")  # "utf-8-sig" would be a module to import
+    lines = list(StringIO(text, None))
     rest = lines[last.end_lineno - 1].encode("utf-8", "replace")[last.end_col_offset :]
     return rest.lstrip(b" \t\f").startswith(b";")
 
@@ -632,9 +628,10 @@ class Hooks:
 
 
 class Cells:
-    """The texts of all cells of a context, and the loop for cells that await at their top."""
+    """The texts of all cells of a context, and the loop for cells that await at their top. `copy_context` is that of
+    contextvars, if there is one."""
 
-    def __init__(self):
+    def __init__(self, copy_context):
         self.count = 0
         self.flags = TOP_LEVEL_AWAIT  # and what `from __future__` has switched on
         self.loop = None
@@ -749,7 +746,7 @@ def main_module(source):
         vars(module).clear()
         module.__init__("__main__")
     if source.path is not None:
-        module.__loader__ = sys.modules["_frozen_importlib_external"].SourceFileLoader("__main__", source.path)
+        module.__loader__ = SourceFileLoader("__main__", source.path)
         module.__annotations__ = {}
     module.__builtins__ = builtins
     if source.path is not None:
