@@ -33,10 +33,12 @@ __builtins__ = program.__builtins__
 PR_SET_DUMPABLE = 4
 WORKSPACE = os.environ.get("HOME", "/workspace")
 OWN_MODULES = (WORKSPACE + "/", "/tmp/", "/.hearth/run/")  # of the program, not of a library
+STREAMS = tuple((name, "__%s__" % name) for name in ("stdin", "stdout", "stderr"))
 CLOCK_TICK_NS = 100_000_000  # more than the 10 ms of the kernel's slowest clock
 PIECE = 4096  # of work; a larger buffer would be memory not yet touched
 CANNOT_BEGIN = 126  # as a shell says of what it cannot execute
 SIGINT = int(signal.SIGINT)
+OTHER_SIGNALS = [number for number in range(1, signal.NSIG) if number != SIGINT]
 SIGNALS = signal.valid_signals() if hasattr(signal, "valid_signals") else range(1, 32)
 ENCODING = sys.getfilesystemencoding()
 
@@ -236,8 +238,10 @@ def imported_packages():
 
 def outdated():
     """Whether a package that was imported ahead would be another one now: the user's."""
+    if not USER_PACKAGES or not posix.access(USER_PACKAGES, posix.F_OK):
+        return False
     try:
-        entries = posix.listdir(USER_PACKAGES) if USER_PACKAGES else ()
+        entries = posix.listdir(USER_PACKAGES)
     except OSError:
         return False
     return any(entry.partition(".")[0] in known_packages for entry in entries)
@@ -280,7 +284,10 @@ def differs(head):
     entries = fields[6:-1]
     if len(fields) < 7 or len(entries) < int(fields[5]):
         return bool(read_variables)  # too many to see
-    changed = set(entries[:int(fields[5])]).symmetric_difference(known_environment)
+    given = entries[:int(fields[5])]
+    if given == known_environment:
+        return False
+    changed = set(given).symmetric_difference(known_environment)
     return not read_variables.isdisjoint([entry.partition(b"=")[0] for entry in changed])
 
 
@@ -368,8 +375,9 @@ def take_apart():
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         if hasattr(sys, name):
             yield partial(setattr, sys, name, None)
-    for name in ("stdin", "stdout", "stderr"):
-        yield partial(setattr, sys, name, getattr(sys, "__%s__" % name))
+    for name, original in STREAMS:
+        if getattr(sys, name, None) is not getattr(sys, original):
+            yield partial(setattr, sys, name, getattr(sys, original))
     alone = len(frames_of_threads()) == 1  # another thread goes on, as in no interpreter that ends
     if alone:
         sys.meta_path = None
@@ -418,8 +426,10 @@ def finalize(handler):
 def forget_handlers():
     """Lets signals do what they do by default, as an interpreter does before it takes itself apart; but interrupts are
     held back until the end."""
-    for number in range(1, signal.NSIG):
-        if number != SIGINT and callable(signal.getsignal(number)):
+    if not any(map(callable, map(signal.getsignal, OTHER_SIGNALS))):
+        return
+    for number in OTHER_SIGNALS:
+        if callable(signal.getsignal(number)):
             set_handler(number, signal.SIG_DFL)
 
 
