@@ -121,13 +121,36 @@ def interrupts():
         assert kept["stdout"].split() == [name for name in ROWS if yes(name, "interrupt")], kept
 
 
+# Processes that joblib starts itself: from a run imported ahead, with its own exit functions and threads.
+PARALLEL = """
+import joblib
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+print(joblib.Parallel(n_jobs=2)(joblib.delayed(abs)(-i) for i in range(4)))
+print(GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2, n_jobs=-1).fit([[0], [1], [2], [3]], [1, 3, 5, 8]).best_params_)
+"""
+
+
+def processes_of_joblib():
+    """joblib's processes, and scikit-learn's search that uses them, give in fresh runs and contexts what they give under python3"""
+    with shared as s:
+        w = workspace(s)
+        assert s.call("PUT", f"/v1/workspaces/{w}/files/parallel.py", raw=PARALLEL.encode()).status == 200
+        expected = execute(s, w, command="python3 parallel.py")
+        assert expected["stdout"].startswith("[0, 1, 2, 3]\n{'alpha': "), expected
+        context = s.post(f"/v1/workspaces/{w}/contexts", {"language": "python"}).json["id"]
+        for where in ({}, {"context": context}, {"context": context}):
+            ran = execute(s, w, code=PARALLEL, language="python", **where)
+            assert (ran["status"], ran["stdout"]) == ("ok", expected["stdout"]), (where, ran)
+
+
 def ends():
     """the server of these tests leaves nothing behind"""
     shared.end()
 
 
 if __name__ == "__main__":
-    tests = [results, random_numbers, interrupts, ends]
+    tests = [results, random_numbers, interrupts, processes_of_joblib, ends]
     mirror, tests = with_real_mirror(tests, tests)
     shared = Shared(pools=pool(), args=mirror)
     try:

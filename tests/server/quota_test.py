@@ -172,9 +172,33 @@ def containers():
         assert two.status == 201 and len(two.json["items"]) == 2 and own(s)["use"]["workspaces"] == 4, two
 
 
-for test in (races, resources, survives, batches, command_line, containers):
+def held_back():
+    """a pool without a line (`onEmpty: Fail`) holds ready sandboxes back for guarantees: who has none gets one, whoever is quicker"""
+    with Server(pools=pool_yaml(warm=3, members=3, on_empty="Fail")) as s:
+        root = {"Authorization": "Bearer " + s.post("/v1/tokens", {"name": "root", "role": "admin"}).json["token"]}
+
+        def tenant(name):
+            made = s.post("/v1/tokens", {"name": name, "tenant": name, "role": "user"}, headers=root)
+            return {"Authorization": "Bearer " + made.json["token"]}
+
+        def claim(headers):
+            return s.call("POST", "/v1/workspaces", {"pool": "shell"}, headers=headers)
+        try:
+            greedy, quiet = tenant("greedy"), tenant("quiet")
+            assert s.call("PUT", "/v1/quotas/quiet", {"guaranteed": {"shell": 2}}, headers=root).status == 201
+            wait_for("the pool", lambda: s.get("/v1/pools/shell", headers=root).json["status"]["ready"] == 3)
+            taken = [claim(greedy) for _ in range(4)]
+            assert [each.status for each in taken] == [201, 429, 429, 429], taken
+            taken = [claim(quiet) for _ in range(3)]
+            assert [each.status for each in taken] == [201, 201, 429], taken
+        finally:
+            s.post("/v1/drain", headers=root)
+            s.stop()
+
+
+for test in (races, resources, survives, batches, command_line, containers, held_back):
     test.only = "oci"  # nothing in it depends on the runtime
 
 
 if __name__ == "__main__":
-    main("server", [races, resources, survives, batches, command_line, containers])
+    main("server", [races, resources, survives, batches, command_line, containers, held_back])

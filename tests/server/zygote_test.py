@@ -276,6 +276,8 @@ def forks_in_a_context(s):
         assert run_code(s, w, "print(n)", context=context)["stdout"] == "4\n"
         threads = run_code(s, w, ENDS[0], context=context)
         assert threads["stdout"] == "[1, 2]\n", threads
+        terminal = run_code(s, w, "import pty\npid, fd = pty.fork()\nif pid == 0: sys.exit(5)\nprint(os.waitpid(pid, 0)[1] >> 8)", context=context)
+        assert (terminal["status"], terminal["stdout"], terminal["contextKept"]) == ("ok", "5\n", True), terminal
 
 
 def variables_read_ahead(s):

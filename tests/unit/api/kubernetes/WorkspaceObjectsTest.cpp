@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "api/auth/WorkspaceToken.h"
@@ -274,6 +275,23 @@ TEST_CASE("events tell of a claim, of what it waits for and of its end, once eac
     REQUIRE(at.reaches("Gone"));
     REQUIRE(at.settled([&] { return at.told().size() == 4; }));
     CHECK_THAT(at.told()[3], Catch::StartsWith("Normal Ended: ") && Catch::Contains("has ended"));
+}
+
+TEST_CASE("an object tells the reason of its workspace's end before the disk has it",
+          "[unit][resources]") {
+    Claims at;
+    const auto objects = at.follow();
+    at.server.put(kWorkspaces, wanting({{"pool", "p"}, {"tenant", "acme"}}));
+    REQUIRE(at.reaches("Active"));
+    std::promise<void> disk;
+    at.house->journal.write([&](Database&) { disk.get_future().wait(); });
+    at.house->workspaces.close(acme(), at.status()["workspace"]);
+    const bool gone = at.reaches("Gone");
+    const bool told = at.settled([&] { return at.told().size() == 2; });
+    disk.set_value();
+    REQUIRE(gone);
+    REQUIRE(told);
+    CHECK_THAT(at.told()[1], Catch::StartsWith("Normal Ended: ") && Catch::Contains("has ended"));
 }
 
 TEST_CASE("an event of a wrong spec is one, and a server that starts again repeats none",

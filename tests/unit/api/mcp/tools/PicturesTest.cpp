@@ -2,6 +2,7 @@
 
 #include "api/mcp/tools/Content.h"
 #include "api/mcp/tools/Pictures.h"
+#include "api/mcp/tools/RunText.h"
 #include "controller/contract/RichResults.h"
 
 using namespace hearth;
@@ -48,6 +49,18 @@ TEST_CASE("pictures without room are counted by their types", "[unit][mcp]") {
     CHECK(shown.of_result.size() == 3);  // three of the first four results
     CHECK(shown.left_out.at("image/png") == 2);
     CHECK(shown.left_out.at("image/gif") == 1);
+}
+
+TEST_CASE("a form that a result does not have is named with its reason, and the others are shown",
+          "[unit][mcp]") {
+    Json bundle{{"text/plain", "shown"}};
+    bundle["application/json"] = std::string("a\0b", 3);
+    bundle["no type"] = "text";
+    const ToolResult result = runResult(showing({bundle}));
+    const std::string text = result.content.at(0).at("text");
+    INFO(text);
+    CHECK(text.find("--- shown ---\nshown") != std::string::npos);
+    CHECK(text.find("\nno type is left out of a result: ") != std::string::npos);
 }
 
 TEST_CASE("a tool result is never longer than clients take", "[unit][mcp]") {
