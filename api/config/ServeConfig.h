@@ -98,7 +98,6 @@ struct ServeConfig {
     Setting<std::vector<std::string>> insecure_registries;
     Setting<std::string> mirror_pypi;
     Setting<std::string> mirror_npm;
-    Setting<std::vector<std::string>> mirror_apt;    ///< lines of broker::AptSource
     Setting<std::vector<std::string>> mirror_hosts;  ///< may be inside, like the indexes
     Setting<std::string> mirror_cache;
     Setting<std::vector<std::string>> egress_deny;  ///< for broker::DenySet, like the next

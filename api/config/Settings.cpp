@@ -13,7 +13,6 @@
 #include "base/Texts.h"
 #include "base/Units.h"
 #include "controller/contract/RoleName.h"
-#include "controller/egress/mirror/apt/AptSource.h"
 #include "controller/egress/mirror/store/Fetcher.h"
 #include "controller/egress/policy/AllowList.h"
 #include "controller/spec/ImageAllowList.h"
@@ -176,7 +175,6 @@ const Check kRegistry = each("a registry", "write HOST or HOST:PORT, such as reg
                              [](const std::string& one) {
                                  return !one.empty() && pool::image::registryOf(one + "/x") == one;
                              });
-const Check kArchives = [](const TextList& lines) { broker::parseAptSources(lines); };
 const Check kImages = [](const TextList& patterns) { controller::ImageAllowList{patterns}; };
 const Check kProxies = [](const TextList& ranges) { api::ProxyRules{ranges}; };
 
@@ -317,8 +315,6 @@ const std::vector<SettingRow>& settings() {
          "The Python index that sandboxes install from"},
         {"mirror-npm", "URL", "mirrors.npm", plain(&C::mirror_npm, Shape::Text, kIndex), "",
          "The npm registry that sandboxes install from"},
-        {"mirror-apt", "ARCHIVE", "mirrors.apt", plain(&C::mirror_apt, Shape::Lines, kArchives), "",
-         "A suite of Debian packages for sandboxes, as apt's sources: \"URL SUITE COMPONENT\""},
         {"mirror-hosts", "HOST", "mirrors.hosts", plain(&C::mirror_hosts, Shape::List, kHost), "",
          "An internal host that these indexes may name for their files"},
         {"mirror-cache", "SIZE", "mirrors.cache", plain(&C::mirror_cache, Shape::Text, kSize),

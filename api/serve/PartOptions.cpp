@@ -38,7 +38,6 @@ broker::EgressOptions brokerOptions(const cli::ServeConfig& config, const Instan
     broker::EgressOptions options;
     options.mirrors.pypi = *config.mirror_pypi;
     options.mirrors.npm = *config.mirror_npm;
-    options.mirrors.apt = broker::parseAptSources(*config.mirror_apt);
     options.mirrors.hosts = *config.mirror_hosts;
     options.cache_directory = instance.data_dir + "/state/mirror";
     options.cache_bytes = parseBytes(*config.mirror_cache).value();

@@ -20,7 +20,6 @@ constexpr std::size_t kRoomForNumbers = 512;
 /// Bytes around a value: quotes, a colon, a comma.
 constexpr std::size_t kRoomForSigns = 8;
 /// Bytes around an archive: the names of its fields.
-constexpr std::size_t kRoomForArchive = 64;
 
 using Values = std::map<std::string, std::string>;
 
@@ -37,13 +36,9 @@ std::size_t roughSize(const WorkspaceRequest& request) {
 /// Bytes of a claim's data, before escaping, and everything that stands around them; without the
 /// request's values.
 std::size_t roughSize(const agent::BindRequest& told, const WorkspaceFacts& facts) {
-    std::size_t size = facts.sealed.size() + facts.name.size() + told.trust.size() +
-                       told.fingerprint.size() + told.tenant.size() + told.claim_id.size() +
-                       told.workspace_id.size() + roughSize(told.env) + kRoomForNumbers;
-    for (const agent::AptArchive& archive : told.apt) {
-        size += archive.source.size() + archive.keyring.size() + kRoomForArchive;
-    }
-    return size;
+    return facts.sealed.size() + facts.name.size() + told.trust.size() + told.fingerprint.size() +
+           told.tenant.size() + told.claim_id.size() + told.workspace_id.size() +
+           roughSize(told.env) + kRoomForNumbers;
 }
 
 }  // namespace
@@ -167,7 +162,6 @@ ClaimBinding Claimer::prepare(const Wanted& wanted, Network network) const {
     told.workspace_id = facts.id;
     told.fingerprint = facts.fingerprint;
     told.env = broker_.environment(facts.network);
-    told.apt = broker_.aptArchives(facts.network);
     if (facts.keyring && facts.keyring->authority() != nullptr) {
         told.trust = facts.keyring->authority()->certificatePem();
     }

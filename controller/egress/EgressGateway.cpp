@@ -25,10 +25,8 @@ constexpr const char* kOwnNames = "localhost,127.0.0.1,127.0.0.0/8,::1,0.0.0.0,s
 
 std::vector<std::string> indexesOf(const MirrorSources& sources) {
     std::vector<std::string> urls;
-    urls.reserve(2 + sources.apt.size());
     if (!sources.pypi.empty()) urls.push_back(sources.pypi);
     if (!sources.npm.empty()) urls.push_back(sources.npm);
-    for (const AptSource& source : sources.apt) urls.push_back(source.url);
     return urls;
 }
 
@@ -252,16 +250,10 @@ std::map<std::string, std::string> EgressGateway::environment(NetworkMode mode) 
     return env;
 }
 
-std::vector<agent::AptArchive> EgressGateway::aptArchives(NetworkMode mode) const {
-    if (mode == NetworkMode::None || !mirror_) return {};
-    return mirror_->aptArchives();
-}
-
 std::vector<IndexKind> EgressGateway::mirrored() const {
     std::vector<IndexKind> out;
     if (!options_.mirrors.pypi.empty()) out.push_back(IndexKind::Pypi);
     if (!options_.mirrors.npm.empty()) out.push_back(IndexKind::Npm);
-    if (!options_.mirrors.apt.empty()) out.push_back(IndexKind::Apt);
     return out;
 }
 
@@ -274,7 +266,6 @@ std::map<IndexKind, std::string> EgressGateway::failingMirrors() const {
     };
     ask(IndexKind::Pypi, options_.mirrors.pypi);
     ask(IndexKind::Npm, options_.mirrors.npm);
-    for (const AptSource& source : options_.mirrors.apt) ask(IndexKind::Apt, source.url);
     return out;
 }
 

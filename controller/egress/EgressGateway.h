@@ -51,8 +51,6 @@ public:
 
     /// The environment variables that lead programs in a workspace of this mode to the gateway.
     std::map<std::string, std::string> environment(NetworkMode mode) const;
-    /// The apt settings for the agent of a workspace of this mode.
-    std::vector<agent::AptArchive> aptArchives(NetworkMode mode) const;
     /// The kinds of package indexes that sandboxes can use.
     std::vector<IndexKind> mirrored() const;
     /// The kinds whose index failed at the last requests, each with the reason.

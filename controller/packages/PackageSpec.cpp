@@ -120,8 +120,6 @@ std::optional<std::string> wrongSpec(const std::string& spec, PackageManager man
 }
 
 std::string notMirrored(broker::IndexKind kind) {
-    if (kind == broker::IndexKind::Apt)
-        return "no apt archive is mirrored: start hearth serve with --mirror-apt";
     return kind == broker::IndexKind::Npm
                ? "no npm registry is mirrored: start hearth serve with --mirror-npm"
                : "no Python index is mirrored: start hearth serve with --mirror-pypi";

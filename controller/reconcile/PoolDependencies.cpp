@@ -50,7 +50,7 @@ void PoolDependencies::tellMirrors(const PoolSpec& spec, PoolStatus& status) con
     const std::vector<broker::IndexKind> mirrored = broker_.mirrored();
     std::string missing;
     using enum broker::IndexKind;
-    for (const broker::IndexKind kind : {Pypi, Npm, Apt}) {
+    for (const broker::IndexKind kind : {Pypi, Npm}) {
         if (std::find(mirrored.begin(), mirrored.end(), kind) == mirrored.end()) {
             append(missing, notMirrored(kind));
         }

@@ -34,7 +34,7 @@ std::string bytesOf(const std::vector<sock_filter>& filter) {
 }
 
 /// True if Python compares this compiled file with its source by a hash (PEP 552), as the build
-/// makes it. Others have the source's time, which a copy changes: a Python that ran here wrote them.
+/// makes it. A Python that ran here has written the others, with a time, which a copy changes.
 bool isOfBuild(std::string_view pyc) {
     constexpr std::string_view kCheckedHash("\x03\0\0\0", 4);
     return pyc.substr(std::min<std::size_t>(4, pyc.size()), 4) == kCheckedHash;

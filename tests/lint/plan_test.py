@@ -53,7 +53,7 @@ class ByChange(unittest.TestCase):
         self.assertEqual(seen("tests/cluster/node.py"), {("lint", "lint"), ("cluster", "cluster")})
 
     def test_what_tests_stand_on_is_seen_by_those_tests(self):
-        self.assertEqual(seen("tests/server/debian.py"), {("lint", "lint"), ("server", "apt")})
+        self.assertEqual(seen("tests/server/registry.py"), {("lint", "lint"), ("server", "ondemand")})
         self.assertIn(("unit", "controller"), seen("tests/support/Support.h"))
 
     def test_an_unknown_file_is_seen_by_everything(self):

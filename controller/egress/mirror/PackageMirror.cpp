@@ -33,12 +33,11 @@ bool accepts(const RequestHead& head, std::string_view type) {
 
 PackageMirror::PackageMirror(MirrorSources sources, std::string base, Fetcher& fetcher,
                              FileCache& cache, const Clock& clock)
-    : sources_{withSlash(sources.pypi), withSlash(sources.npm), {}, std::move(sources.apt)},
+    : sources_{withSlash(sources.pypi), withSlash(sources.npm), {}},
       base_(std::move(base)),
       fetcher_(fetcher),
       files_(fetcher, cache),
-      clock_(clock),
-      apt_(sources_.apt, fetcher, files_, clock) {}
+      clock_(clock) {}
 
 std::map<std::string, std::string> PackageMirror::environment() const {
     std::map<std::string, std::string> env;
@@ -64,16 +63,6 @@ std::map<std::string, std::string> PackageMirror::environment() const {
         env["NPM_CONFIG_FETCH_RETRY_MAXTIMEOUT"] = "4000";
     }
     return env;
-}
-
-std::vector<agent::AptArchive> PackageMirror::aptArchives() const {
-    std::vector<agent::AptArchive> out;
-    for (const AptSource& source : sources_.apt) {
-        std::string line = base_ + "/apt/" + source.suite + " " + source.suite;
-        for (const std::string& component : source.components) line += " " + component;
-        out.push_back({std::move(line), source.keyring, source.keyring_optional});
-    }
-    return out;
 }
 
 std::size_t PypiPage::bytes() const {
@@ -255,16 +244,11 @@ void PackageMirror::dispatch(const MirrorRequest& asked, MirrorAnswer& answer) {
     std::string_view path = asked.head.path;
     if (takePrefix(path, "/pypi/")) return pypi(asked, path, answer);
     if (takePrefix(path, "/npm/")) return npm(asked, path, answer);
-    if (takePrefix(path, "/apt/")) {
-        if (sources_.apt.empty()) refuseUnknown("no archive of Debian packages is mirrored here");
-        return apt_.answer(asked, path, answer);
-    }
-    refuseUnknown("the mirror has /pypi/simple/, /npm/ and /apt/");
+    refuseUnknown("the mirror has /pypi/simple/ and /npm/");
 }
 
 MirrorAnswer PackageMirror::answer(const MirrorRequest& asked) {
     MirrorAnswer answer;
-    apt_.tidy();
     try {
         dispatch(asked, answer);
     } catch (const Refused& e) {

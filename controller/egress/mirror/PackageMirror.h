@@ -12,14 +12,11 @@
 #include "base/Clock.h"
 #include "base/Mutex.h"
 #include "base/http/RequestHead.h"
-#include "controller/egress/mirror/apt/AptMirror.h"
-#include "controller/egress/mirror/apt/AptSource.h"
 #include "controller/egress/mirror/npm/NpmIndex.h"
 #include "controller/egress/mirror/pypi/PypiIndex.h"
 #include "controller/egress/mirror/store/Fetcher.h"
 #include "controller/egress/mirror/store/FileCache.h"
 #include "controller/egress/mirror/store/IndexFiles.h"
-#include "pool/agent/connection/AgentTypes.h"
 
 namespace hearth::broker {
 
@@ -29,9 +26,8 @@ struct MirrorSources {
     std::string pypi;                ///< URL of a simple repository, "https://…/simple/"
     std::string npm;                 ///< URL of a registry, "https://…/"
     std::vector<std::string> hosts;  ///< "host[:port]" of other hosts that have their files
-    std::vector<AptSource> apt;      ///< from parseAptSources()
 
-    bool any() const { return !pypi.empty() || !npm.empty() || !apt.empty(); }
+    bool any() const { return !pypi.empty() || !npm.empty(); }
 };
 
 /// A project's page, parsed and rewritten once, however often it is requested.
@@ -42,7 +38,7 @@ struct PypiPage {
     std::size_t bytes() const;
 };
 
-/// Package indexes as sandboxes see them, under /pypi/, /npm/ and /apt/ of their broker's port:
+/// Package indexes as sandboxes see them, under /pypi/ and /npm/ of their broker's port:
 /// read-only, each file checked against its index's hash, through one cache for all. Tenants can
 /// write nothing here; they request names, never addresses. Thread-safe; calls block for the
 /// index.
@@ -57,8 +53,6 @@ public:
 
     /// The environment variables that lead pip, uv and npm to the mirror.
     std::map<std::string, std::string> environment() const;
-    /// The settings that lead apt to the mirror.
-    std::vector<agent::AptArchive> aptArchives() const;
 
 private:
     template <typename Content>
@@ -99,7 +93,6 @@ private:
     Fetcher& fetcher_;
     const IndexFiles files_;
     const Clock& clock_;
-    AptMirror apt_;
     std::counting_semaphore<> parsers_{2};  ///< how many pages are parsed at once
     Pages<PypiPage> projects_;
     Pages<NpmPackage> packages_;

@@ -7,7 +7,7 @@
 namespace hearth::broker {
 
 /// A kind of package index that the server can mirror.
-enum class IndexKind : std::uint8_t { Pypi, Npm, Apt };
-inline constexpr Texts<IndexKind, 3> kIndexKinds{{"pypi", "npm", "apt"}};
+enum class IndexKind : std::uint8_t { Pypi, Npm };
+inline constexpr Texts<IndexKind, 2> kIndexKinds{{"pypi", "npm"}};
 
 }  // namespace hearth::broker

@@ -153,12 +153,6 @@ std::string encodeBind(const BindRequest& request, const ClockShift& clocks) {
     if (request.deadlines.idle_ends == false) json["deadlines"]["idleEnds"] = false;
     if (request.cpus > 0) json["cpus"] = request.cpus;
     if (!request.trust.empty()) json["trust"] = request.trust;
-    for (const AptArchive& archive : request.apt) {
-        Json one{{"source", archive.source}};
-        if (!archive.keyring.empty()) one["keyring"] = archive.keyring;
-        if (archive.keyring_optional) one["keyringOptional"] = true;
-        json["apt"].push_back(std::move(one));
-    }
     return dumpJson(json);
 }
 

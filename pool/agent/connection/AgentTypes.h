@@ -106,15 +106,6 @@ struct Hello {
     std::vector<std::string> languages;
 };
 
-/// An archive of Debian packages for apt in the sandbox.
-struct AptArchive {
-    std::string source;             ///< "URL SUITE COMPONENT…"
-    std::string keyring;            ///< in the image, for its signature; empty: apt checks none
-    bool keyring_optional = false;  ///< if the image lacks it, apt checks none
-
-    bool operator==(const AptArchive&) const = default;
-};
-
 struct BindRequest {
     std::uint64_t epoch = 0;
     std::string claim_id;
@@ -128,7 +119,6 @@ struct BindRequest {
     std::map<std::string, std::string> secrets;
     std::uint32_t cpus = 0;  ///< for thread counts, if fewer than at the start; 0: no change
     std::string trust;  ///< certificates in PEM that programs trust, in addition to the image's own
-    std::vector<AptArchive> apt;
     Deadlines deadlines;
 };
 

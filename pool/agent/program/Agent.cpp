@@ -18,7 +18,6 @@
 #include "base/Version.h"
 #include "pool/agent/program/TcpListener.h"
 #include "pool/agent/program/core/GroupUse.h"
-#include "pool/agent/program/egress/AptFiles.h"
 #include "pool/agent/program/egress/TrustFile.h"
 
 namespace hearth::agent {
@@ -428,7 +427,6 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const JsonValue& 
         return connection.fail(stream, "UNAVAILABLE",
                                "the certificates to trust cannot be written");
     }
-    if (!lock_.holder()) makeAptKnown(settings_, body["apt"], env);
     const std::int64_t now = nowNs();
     const BindOutcome outcome = lock_.bind(std::move(wanted), now);
     JsonValue details = JsonValue::object();

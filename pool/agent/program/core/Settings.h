@@ -31,8 +31,7 @@ struct Settings {
     uid_t uid = 1000;
     gid_t gid = 1000;
     std::string root = "/workspace";  ///< the real place of the workspace
-    /// Files that tenants read: code, certificates, apt's settings. A full /tmp or workspace stops
-    /// none of them.
+    /// Files that tenants read: code and certificates. A full /tmp or workspace stops none of them.
     std::string run = pool::kRunPlace;
     std::string languages = "/etc/hearth/languages.json";
     std::string image;  ///< HEARTH_IMAGE: facts of the image, as JSON

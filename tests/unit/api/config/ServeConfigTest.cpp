@@ -228,7 +228,6 @@ TEST_CASE("mirrors, ways out and limits are read from the file, and the flags st
         "mirrors:\n"
         "  pypi: https://index.example/simple/\n"
         "  npm: https://registry.example/\n"
-        "  apt: ['https://deb.example/debian bookworm main', '[trusted=yes] http://x/ s main']\n"
         "  hosts: [files.example, 'files.example:8443']\n"
         "  cache: 500Mi\n"
         "egress:\n"
@@ -245,10 +244,6 @@ TEST_CASE("mirrors, ways out and limits are read from the file, and the flags st
     CHECK(*config.mirror_pypi == "https://index.example/simple/");
     CHECK(config.mirror_pypi.origin == "h.yaml:2");
     CHECK(*config.mirror_npm == "https://registry.example/");
-    CHECK(*config.mirror_apt == std::vector<std::string>{"https://deb.example/debian bookworm main",
-                                                         "[trusted=yes] http://x/ s main"});
-    CHECK(*fromText("mirrors: {apt: https://deb.example/debian s main}").mirror_apt ==
-          std::vector<std::string>{"https://deb.example/debian s main"});
     CHECK(*config.mirror_hosts == std::vector<std::string>{"files.example", "files.example:8443"});
     CHECK(*config.mirror_cache == "500Mi");
     CHECK(*config.egress_deny == std::vector<std::string>{"10.96.0.0/12", "2a00:1::/32"});
@@ -267,9 +262,7 @@ TEST_CASE("mirrors, ways out and limits are read from the file, and the flags st
     const ServeConfig flags =
         load({"--config", file, "--egress-deny=192.0.2.0/24", "--connections-per-address=77",
               "--mirror-hosts=a.example", "--mirror-hosts=b.example:1"},
-             {{"HEARTH_REQUEST_BURST", "3"},
-              {"HEARTH_MIRROR_APT", "http://x/ s main,http://x/ t main"}});
-    CHECK(*flags.mirror_apt == std::vector<std::string>{"http://x/ s main", "http://x/ t main"});
+             {{"HEARTH_REQUEST_BURST", "3"}});
     CHECK(*flags.egress_deny == std::vector<std::string>{"192.0.2.0/24"});
     CHECK(*flags.egress_exempt == std::vector<std::string>{"10.0.0.0/8"});
     CHECK(*flags.mirror_hosts == std::vector<std::string>{"a.example", "b.example:1"});
@@ -279,7 +272,6 @@ TEST_CASE("mirrors, ways out and limits are read from the file, and the flags st
     CHECK(*flags.requests_per_second == 7);
 
     CHECK(messageOf("mirrors: {pypy: x}").find("did you mean pypi?") != std::string::npos);
-    CHECK(messageOf("mirrors: {apt: {url: x}}").find("apt must be a list") != std::string::npos);
     CHECK(messageOf("mirrors: {hosts: x}").find("hosts must be a list") != std::string::npos);
     CHECK(messageOf("egress: {deni: []}").find("did you mean deny?") != std::string::npos);
     CHECK(messageOf("egress: [10.0.0.0/8]").find("egress must be a mapping") != std::string::npos);
@@ -288,8 +280,6 @@ TEST_CASE("mirrors, ways out and limits are read from the file, and the flags st
     // Values are checked wherever they come from, and the error names the place.
     for (const char* wrong : {"mirrors: {pypi: index.example}", "mirrors: {npm: 'ftp://x/'}",
                               "mirrors: {hosts: ['http://x']}", "mirrors: {cache: much}",
-                              "mirrors: {apt: 'https://x/ s'}", "mirrors: {apt: [ftp://x s main]}",
-                              "mirrors: {apt: [http://x s main, http://y s main]}",
                               "storage: {reserve: much}", "storage: {overcommit: 0}",
                               "egress: {deny: [10.0.0.0/33]}", "egress: {exempt: [localhost]}"}) {
         CAPTURE(wrong);

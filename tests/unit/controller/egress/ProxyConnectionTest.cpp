@@ -85,8 +85,8 @@ struct WheelMirror {
             task();
             return true;
         });
-        mirror.emplace(MirrorSources{.pypi = url, .npm = {}, .hosts = {}, .apt = {}},
-                       "http://127.0.0.1:3128", *fetcher, *cache, clock);
+        mirror.emplace(MirrorSources{.pypi = url, .npm = {}, .hosts = {}}, "http://127.0.0.1:3128",
+                       *fetcher, *cache, clock);
         inside.facts.mirror = &*mirror;
     }
     ~WheelMirror() { std::filesystem::remove_all(folder); }
@@ -365,7 +365,7 @@ TEST_CASE("a tenant cannot write to the mirror: neither it nor the index hears o
     Inside inside({"*"});
     Fetcher fetcher(DenySet{}, {index.authority()}, {}, inside.clock);
     PackageMirror mirror(
-        {.pypi = "http://" + index.authority() + "/simple/", .npm = {}, .hosts = {}, .apt = {}},
+        {.pypi = "http://" + index.authority() + "/simple/", .npm = {}, .hosts = {}},
         "http://127.0.0.1:3128", fetcher, cache, inside.clock);
     inside.facts.mirror = &mirror;
     const std::string written = "Host: x\r\nContent-Length: 4\r\n\r\nevil";
