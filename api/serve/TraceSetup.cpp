@@ -17,8 +17,7 @@ TraceSetup::TraceSetup(const std::optional<metrics::OtlpSettings>& settings, con
     if (!settings) return;
     exporter_ = std::make_unique<metrics::OtlpExporter>(*settings, clock, log, metrics);
     tracer_ = metrics::Tracer(settings->sampler, *exporter_);
-    log.info("trace.sending", {{"to", settings->place()},
-                               {"format", settings->json ? "http/json" : "http/protobuf"}});
+    log.info("trace.sending", {{"to", settings->place()}});
 }
 
 }  // namespace hearth::program

@@ -130,7 +130,7 @@ void OtlpExporter::sendAll(std::vector<Span> spans, const std::stop_token& stop)
 
 void OtlpExporter::send(const std::vector<Span>& spans, const std::stop_token& stop) {
     const SpanBatch batch{settings_.resource, spans, toWall()};
-    std::string body = settings_.json ? otlpJson(batch) : otlpProtobuf(batch);
+    std::string body = otlpProtobuf(batch);
     if (settings_.gzip) body = gzipped(body);
     const TimePoint until = clock_.now() + settings_.patience;
     std::chrono::milliseconds pause = kFirstPause;
@@ -178,8 +178,7 @@ OtlpExporter::Answer OtlpExporter::attempt(const std::string& body, std::size_t 
     http::ClientRequest request;
     request.method = "POST";
     request.target = "";
-    request.headers = {
-        {"Content-Type", settings_.json ? "application/json" : "application/x-protobuf"}};
+    request.headers = {{"Content-Type", "application/x-protobuf"}};
     if (settings_.gzip) request.headers.emplace_back("Content-Encoding", "gzip");
     request.body = body;
     request.until = until;
@@ -198,8 +197,7 @@ OtlpExporter::Answer OtlpExporter::judge(const http::ClientResponse& response, s
                 .why = "it answered " + std::to_string(response.status),
                 .after = retryAfter(response)};
     }
-    const PartialSuccess told = settings_.json ? partialSuccessOfJson(response.body)
-                                               : partialSuccessOfProtobuf(response.body);
+    const PartialSuccess told = partialSuccessOfProtobuf(response.body);
     const std::size_t rejected = std::min(told.rejected, spans);
     if (rejected > 0) drop("refused", rejected);
     metrics_.traces().exported(static_cast<double>(spans - rejected));

@@ -20,11 +20,9 @@ struct SpanBatch {
 /// A text in the form that may be sent: UTF-8, which receivers require, and of limited length.
 std::string sentText(std::string_view text);
 
-/// An ExportTraceServiceRequest of OTLP 1.x, in its two forms. Source: opentelemetry-proto, the
-/// field numbers of trace/v1, common/v1 and collector/trace/v1, and the rules of its JSON mapping:
-/// ids in hexadecimal, enums as numbers, 64-bit integers as decimal texts.
+/// An ExportTraceServiceRequest of OTLP 1.x as protobuf. Source: opentelemetry-proto, the field
+/// numbers of trace/v1, common/v1 and collector/trace/v1.
 std::string otlpProtobuf(const SpanBatch& batch);
-std::string otlpJson(const SpanBatch& batch);
 
 /// The receiver's answer: the number of rejected spans, and the reason.
 struct PartialSuccess {
@@ -33,6 +31,5 @@ struct PartialSuccess {
 };
 /// Empty if the answer has no such part or is unreadable: it comes with a success.
 PartialSuccess partialSuccessOfProtobuf(const std::string& answer);
-PartialSuccess partialSuccessOfJson(const std::string& answer);
 
 }  // namespace hearth::metrics

@@ -124,10 +124,9 @@ bool sends(Variables& from) {
 
 void readProtocol(Variables& from, OtlpSettings& made) {
     const std::string protocol = from.of("PROTOCOL");
-    made.json = protocol == "http/json";
-    if (!protocol.empty() && !made.json && protocol != "http/protobuf") {
+    if (!protocol.empty() && protocol != "http/protobuf") {
         refuse(from.name(), "is not supported: '" + protocol + "'",
-               "http/protobuf or http/json; collectors listen for them on port 4318");
+               "http/protobuf; collectors listen for it on port 4318");
     }
     const std::string compression = from.of("COMPRESSION");
     made.gzip = compression == "gzip";

@@ -19,7 +19,6 @@ struct OtlpSettings {
     /// The URL without its query, which may hold a secret: for messages.
     std::string place() const { return url.substr(0, url.find('?')); }
     std::vector<std::pair<std::string, std::string>> headers;
-    bool json = false;  ///< instead of protobuf
     bool gzip = false;
     std::string authority;    ///< PEM file; empty: this machine's
     std::string certificate;  ///< the client's own, with `key`; PEM files

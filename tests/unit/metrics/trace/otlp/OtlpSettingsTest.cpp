@@ -52,7 +52,6 @@ TEST_CASE("an endpoint for all signals has the path of traces behind it, one for
 TEST_CASE(
     "variables for traces come before those for all signals, and absent ones are the standard's") {
     const OtlpSettings plain = *settingsOf({{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318"}});
-    CHECK_FALSE(plain.json);
     CHECK_FALSE(plain.gzip);
     CHECK(plain.timeout == std::chrono::seconds(10));
     CHECK(plain.patience == std::chrono::seconds(30));
@@ -60,13 +59,12 @@ TEST_CASE(
     CHECK(plain.queue == 2'048);
     CHECK(plain.batch == 512);
     const OtlpSettings set = *settingsOf({{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318"},
-                                          {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"},
-                                          {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"},
+                                          {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"},
+                                          {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf"},
                                           {"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"},
                                           {"OTEL_EXPORTER_OTLP_TIMEOUT", "70"},
                                           {"OTEL_EXPORTER_OTLP_HEADERS", "a=b%3D, c = d"},
                                           {"OTEL_BSP_MAX_QUEUE_SIZE", "10"}});
-    CHECK(set.json);
     CHECK(set.gzip);
     CHECK(set.timeout == std::chrono::milliseconds(70));
     CHECK(set.headers == std::vector<std::pair<std::string, std::string>>{{"a", "b="}, {"c", "d"}});
@@ -98,7 +96,7 @@ TEST_CASE("the server is named by the standard's variables") {
 
 TEST_CASE("a variable that cannot be used is refused by its name") {
     for (const auto& [name, value] : Variables{{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"},
-                                               {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http"},
+                                               {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"},
                                                {"OTEL_EXPORTER_OTLP_COMPRESSION", "br"},
                                                {"OTEL_EXPORTER_OTLP_TIMEOUT", "0"},
                                                {"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "1s"},
