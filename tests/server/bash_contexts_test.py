@@ -142,6 +142,18 @@ def nothing_hangs():
             s.call("DELETE", f"/v1/contexts/{c}")
 
 
+def interrupted(s, context, execution):
+    """Interrupts the cell and returns its end. A child that bash has just forked, and that is not its program yet, takes a
+    signal along, in a terminal too: then, as there, once more."""
+    for _ in range(2):
+        assert s.post(f"/v1/contexts/{context}/interrupt").status == 204
+        try:
+            return wait_for("its end", lambda: (x := s.get(f"/v1/executions/{execution}").json)["status"] != "running" and x, 7)
+        except AssertionError:
+            print("      interrupted again", flush=True)
+    raise AssertionError(f"two interrupts have not ended {execution}")
+
+
 def interrupts_skip_the_rest():
     """an interrupt ends the cell wherever it is, in functions, loops, jobs and pipes, and keeps the state; a trap of the code's own is obeyed"""
     with shared as s:
@@ -152,8 +164,7 @@ def interrupts_skip_the_rest():
                      "echo on; y=$(sleep 60; echo NOT); echo NOT", "echo on; sleep 60 | cat; echo NOT", "echo on; sleep 60 & wait; echo NOT"):
             begun = s.post(f"/v1/workspaces/{w}/executions", {"code": text, "context": c, "background": True}).json["id"]
             wait_for("its start", lambda: s.get(f"/v1/executions/{begun}").json["stdout"])
-            assert s.post(f"/v1/contexts/{c}/interrupt").status == 204
-            ended = wait_for("its end", lambda: (x := s.get(f"/v1/executions/{begun}").json)["status"] != "running" and x)
+            ended = interrupted(s, c, begun)
             assert (ended["stdout"], ended["exitCode"], ended["contextKept"]) == ("on\n", 130, True), (text, ended)
         assert out(s, w, c, "echo $? $x; jobs; shopt -q extdebug || echo plain").startswith("130 7\n")
         text = "trap 'echo mine' INT; echo on; sleep 1; echo after; trap - INT"

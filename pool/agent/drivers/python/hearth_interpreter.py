@@ -13,7 +13,7 @@ from _operator import methodcaller
 from _signal import pthread_sigmask, signal as set_handler  # without the enums of `signal`
 from _weakref import ref
 from atexit import _ncallbacks as count_exit_functions, _run_exitfuncs as run_exit_functions
-from gc import collect
+from gc import collect, get_referrers
 from resource import getrusage
 from select import select
 from sys import _current_frames as frames_of_threads
@@ -43,6 +43,7 @@ SIGNALS = signal.valid_signals() if hasattr(signal, "valid_signals") else range(
 ENCODING = sys.getfilesystemencoding()
 
 libc = ctypes.PyDLL(None)
+modules = sys.modules  # which a program may replace, but not for the interpreter
 # The last of the modules that were there before any program: what they hold is not the program's.
 last_known_module = None
 # Packages that a zygote has imported for its children.
@@ -147,7 +148,7 @@ def hold_signals():
 
 def handles_signals():
     """Whether the program, or a library, may have set a handler: `_signal` is in every interpreter, and nobody's."""
-    return "signal" in sys.modules
+    return "signal" in modules
 
 
 def tell_between(error):
@@ -360,12 +361,33 @@ def own_modules():
     """The names of the program's modules, in the order of import. Names of others are not looked at: that would write
     to memory that is shared with the zygote."""
     own = []
-    for name in reversed(list(sys.modules)) if sys.version_info < (3, 8) else reversed(sys.modules):
+    for name in reversed(list(modules)) if sys.version_info < (3, 8) else reversed(modules):
         if name == last_known_module:
             break
-        if is_own(sys.modules[name]):
+        if is_own(modules[name]):
             own.insert(0, name)
-    return ["__main__", *own] if "__main__" in sys.modules else own
+    return ["__main__", *own] if "__main__" in modules else own
+
+
+def loader_of(module):
+    """A reference to what only the module's namespace has, if it can be referred to."""
+    try:
+        return ref(vars(module).get("__loader__"))
+    except TypeError:
+        return partial(bool)
+
+
+def namespaces_left(module, loader):
+    """The module's namespace, if it lives on: a library that keeps a function or a class keeps all that its module has, and
+    that may be a file with something left to write."""
+    if module is not None:
+        return [vars(module)]
+    return [each for each in get_referrers(loader) if type(each) is dict and each.get("__loader__") is loader] if loader else []
+
+
+def is_public(name):
+    """An interpreter's end forgets the others first, those with one underscore."""
+    return name[:1] != "_" or name[1:2] == "_"
 
 
 def take_apart():
@@ -381,20 +403,18 @@ def take_apart():
     alone = len(frames_of_threads()) == 1  # another thread goes on, as in no interpreter that ends
     if alone:
         sys.meta_path = None
-    left = []
     names = own_modules()
+    left = [(ref(modules[name]), loader_of(modules[name])) for name in names if isinstance(modules[name], type(sys))]
     for name in names:
-        if isinstance(sys.modules[name], type(sys)):
-            left.append(ref(sys.modules[name]))
-        yield partial(sys.modules.__setitem__, name, None)
+        yield partial(modules.__setitem__, name, None)
     for name in names:
-        yield partial(sys.modules.pop, name, None)
+        yield partial(modules.pop, name, None)
     yield collect
-    for found in reversed(left if alone else []):
-        namespace = getattr(found(), "__dict__", {})
-        for name in list(namespace):
-            if name != "__builtins__":
-                yield partial(namespace.__setitem__, name, None)
+    for module, loader in reversed(left if alone else []):
+        for namespace in namespaces_left(module(), loader()):
+            names = [name for name in namespace if isinstance(name, str) and name != "__builtins__"]
+            yield partial(namespace.update, dict.fromkeys(sorted(names, key=is_public)))
+            yield collect
 
 
 def has_threads(threading):
@@ -408,7 +428,7 @@ def has_threads(threading):
 def finalize(handler):
     """Does the work of an interpreter's end, so that files are written and objects closed. Returns the exit status if a
     part of it fails, else 0."""
-    threading = sys.modules.get("threading")
+    threading = modules.get("threading")
     if threading is not None and has_threads(threading):
         error = interruptible(handler, partial(program.stack.call, methodcaller("_shutdown"), threading))
         if error is not None:  # an interrupt ends the wait, not what comes after it

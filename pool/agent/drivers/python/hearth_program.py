@@ -42,6 +42,7 @@ TOP_LEVEL_AWAIT = 0x2000
 COROUTINE = 0x80  # inspect.CO_COROUTINE
 STORE = _ast.Store()
 MISSING = object()
+STATEMENTS = {b"assert", b"del", b"elif", b"except", b"for", b"if", b"raise", b"return", b"while", b"with"}
 FIRST_LINE = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 1}
 VALUE = "<value>"  # where the last expression of a program leaves its value; no name that a program can write
 PIECE = 32768  # of a message: the kernel takes one whole or not at all
@@ -477,7 +478,8 @@ def results_code():
     return code
 
 
-this = sys.modules[__name__]
+modules = sys.modules  # which a program may replace, but not for the interpreter
+this = modules[__name__]
 loaded = {}
 loading = RLock()
 
@@ -555,8 +557,10 @@ def with_value(source, flags):
 def is_call(text):
     """Whether the text looks like a line with nothing but a call: a tree of it would cost more than the rest of its run."""
     line = text[:-1] if text[-1:] == b"\n" else text
-    return (line[-1:] == b")" and b"\n" not in line and b"\\" not in line
-            and line.partition(b"(")[0].replace(b".", b"").replace(b"_", b"").isalnum())
+    if line[-1:] != b")" or b"\n" in line or b"\\" in line or b";" in line:
+        return False
+    name = line.partition(b"(")[0]
+    return name.replace(b".", b"").replace(b"_", b"").isalnum() and name not in STATEMENTS
 
 
 def release(source, last, namespace):
@@ -693,8 +697,8 @@ def run(source, module, cells=None):
         if source.path is not None:
             if source.encoding != "utf-8":
                 source.save()
-            if not source.is_plain():
-                run_unread(source, module)
+            if not source.is_plain() and run_unread(source, module):
+                raise SystemExit(0)
         code, last = compiled(source, module, cells.flags if cells else 0)
         namespace = module.__dict__
         value = cells.run(code, namespace) if cells else stack.call(eval, code, namespace)
@@ -707,19 +711,33 @@ def run(source, module, cells=None):
         namespace.pop(VALUE, None)
     except BaseException as error:
         ended_by = error
-    if "matplotlib.pyplot" in sys.modules and not channel.of_fork():
+    flush_output()
+    if "matplotlib.pyplot" in modules and not channel.of_fork():
         results().end_run()
     return ended_by
+
+
+def flush_output():
+    """What an interpreter does when its program's code has ended: before threads, exit functions and its error's text."""
+    for name in ("stderr", "stdout"):
+        try:
+            getattr(sys, name).flush()
+        except BaseException:
+            pass  # nor does an interpreter say so
 
 
 def show_last(source, last, namespace, cells):
     """Shows the value of the last expression, then lets go of it."""
     hook = sys.displayhook if cells else sys.__displayhook__
+    value = namespace.pop(VALUE)  # `globals()` shows no name of Hearth's
     try:
-        (displayhook if hook is sys.__displayhook__ else hook)(namespace[VALUE])
+        (displayhook if hook is sys.__displayhook__ else hook)(value)
+        namespace[VALUE] = value
         if cells:
             cells.keep(namespace)
     finally:
+        namespace[VALUE] = value
+        del value
         release(source, last, namespace)
 
 

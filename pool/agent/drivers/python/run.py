@@ -12,6 +12,8 @@ import os  # noqa: E402
 
 import hearth_program as program  # noqa: E402
 
+__builtins__ = program.__builtins__
+
 
 def main(path):
     fd = int(os.environ.pop("HEARTH_CHANNEL", "0"))
