@@ -31,7 +31,7 @@ bool accepts(const RequestHead& head, std::string_view type) {
 
 }  // namespace
 
-PackageMirror::PackageMirror(MirrorSources sources, std::string base, Fetcher& fetcher,
+PackageMirror::PackageMirror(const MirrorSources& sources, std::string base, Fetcher& fetcher,
                              FileCache& cache, const Clock& clock)
     : sources_{withSlash(sources.pypi), withSlash(sources.npm), {}},
       base_(std::move(base)),

@@ -45,8 +45,8 @@ struct PypiPage {
 class PackageMirror {
 public:
     /// `base` is its URL in sandboxes, "http://127.0.0.1:PORT". `cache` and `fetcher` outlive it.
-    PackageMirror(MirrorSources sources, std::string base, Fetcher& fetcher, FileCache& cache,
-                  const Clock& clock);
+    PackageMirror(const MirrorSources& sources, std::string base, Fetcher& fetcher,
+                  FileCache& cache, const Clock& clock);
 
     /// Throws nothing except std::bad_alloc: failures are answers too.
     MirrorAnswer answer(const MirrorRequest& asked);

@@ -218,7 +218,7 @@ TEST_CASE("the configuration is shown with the source of each value", "[unit][cl
     CHECK(document["user"]["origin"] == "HEARTH_USER");
     CHECK(document["listen"]["source"] == "default");
     CHECK(document["images.onDemand.maxSandboxes"]["value"] == 20);
-    CHECK(document.size() == 61);
+    CHECK(document.size() == 60);
     CHECK(configTable(config).find("HEARTH_USER") != std::string::npos);
 }
 

@@ -11,7 +11,6 @@ using namespace hearth::controller;
 using namespace hearth::controller::test;
 using namespace std::chrono_literals;
 using hearth::kubernetes::WorkspaceObjects;
-using hearth::kubernetes::test::kEvents;
 using hearth::kubernetes::test::kSecrets;
 using hearth::kubernetes::test::kWorkspaces;
 
