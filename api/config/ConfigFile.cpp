@@ -50,7 +50,7 @@ private:
     std::vector<std::string> texts(const SettingType& type, const YAML::Node& node,
                                    const std::string& key) const {
         std::vector<std::string> items;
-        if (!type.list() || (type.shape == SettingType::Shape::Lines && node.IsScalar())) {
+        if (!type.list()) {
             items.push_back(scalar(node, key));
         } else if (node.IsSequence()) {
             for (const YAML::Node& item : node) items.push_back(scalar(item, key));

@@ -12,8 +12,8 @@ namespace hearth::cli {
 
 /// The type of a setting: its form in the file, its valid texts and its field.
 struct SettingType {
-    /// Paths in the file are relative to the file. Lines may be one text instead of a list.
-    enum class Shape { Text, Path, List, Paths, Lines, Tokens };
+    /// Paths in the file are relative to the file.
+    enum class Shape { Text, Path, List, Paths, Tokens };
 
     Shape shape = Shape::Text;
     std::string words = {};                 ///< for the reference: "a number from 1 to 1024"

@@ -19,7 +19,6 @@ namespace {
 constexpr std::size_t kRoomForNumbers = 512;
 /// Bytes around a value: quotes, a colon, a comma.
 constexpr std::size_t kRoomForSigns = 8;
-/// Bytes around an archive: the names of its fields.
 
 using Values = std::map<std::string, std::string>;
 

@@ -45,7 +45,7 @@ class Stack:
             import _ctypes
         except ImportError:
             return
-        # What `ctypes` makes of it, whose import would take longer than all else of a cold run's start.
+        # `ctypes` makes the same, but its import takes longer than the rest of a cold run's start.
         kinds = (type("Memory", (_ctypes._SimpleCData,), {"_type_": letter}) for letter in "iPB")
         self.number, self.pointer, self.flag = kinds
         flags = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_PYTHONAPI

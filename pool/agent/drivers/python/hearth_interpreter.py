@@ -285,10 +285,10 @@ def differs(head):
     entries = fields[6:-1]
     if len(fields) < 7 or len(entries) < int(fields[5]):
         return bool(read_variables)  # too many to see
-    given = entries[:int(fields[5])]
-    if given == known_environment:
+    variables = entries[:int(fields[5])]
+    if variables == known_environment:
         return False
-    changed = set(given).symmetric_difference(known_environment)
+    changed = set(variables).symmetric_difference(known_environment)
     return not read_variables.isdisjoint([entry.partition(b"=")[0] for entry in changed])
 
 

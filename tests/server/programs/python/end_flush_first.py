@@ -1,6 +1,5 @@
 import atexit
 import os
-import sys
 import threading
 import time
 
