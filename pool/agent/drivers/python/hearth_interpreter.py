@@ -320,6 +320,20 @@ def begin(work):
     return True
 
 
+def flush_output():
+    """Does what an interpreter does when its program's code has ended: before threads, exit functions and its error's
+    text. True if the interpreter's own streams have taken all that the code has written."""
+    written = True
+    for name, original in reversed(STREAMS[1:]):
+        try:
+            stream = getattr(sys, name)
+            stream.flush()
+            written = written and stream is getattr(sys, original)
+        except BaseException:
+            written = False  # an interpreter says nothing either
+    return written
+
+
 def is_closed(stream):
     """As an interpreter sees it: a stream that cannot tell is open."""
     try:
@@ -425,17 +439,19 @@ def has_threads(threading):
         return True
 
 
-def finalize(handler):
-    """Does the work of an interpreter's end, so that files are written and objects closed. Returns the exit status if a
-    part of it fails, else 0."""
+def finalize(handler, written):
+    """Does the work of an interpreter's end, so that files are written and objects closed; output is `written` already or
+    not. Returns the exit status if a part of it fails, else 0."""
     threading = modules.get("threading")
     if threading is not None and has_threads(threading):
+        written = False
         error = interruptible(handler, partial(program.stack.call, methodcaller("_shutdown"), threading))
         if error is not None:  # an interrupt ends the wait, not what comes after it
             program.tell_unraisable(threading, error)
     if count_exit_functions():
+        written = False
         interruptible(handler, partial(program.stack.call, run_exit_functions))  # which says what goes wrong
-    status = flush_streams()
+    status = 0 if written else flush_streams()
     if handles_signals():
         forget_handlers()
     program.stack.each(take_apart())
@@ -527,9 +543,10 @@ def end(source, error):
     one ends by the signal, as an interpreter does."""
     handler = hold_interrupts()
     interrupted = type(error) is KeyboardInterrupt
+    written = flush_output() and error is None
     status = status_of(source, error)
     del error
-    status = finalize(handler) or status
+    status = finalize(handler, written) or status
     hold_signals()
     if interrupted:
         pthread_sigmask(signal.SIG_UNBLOCK, (SIGINT,))
@@ -581,6 +598,7 @@ def run_context(work):
             posix._exit(end(source, ended_by.pop()))
         hold_interrupts()
         mask = hold_signals()
+        flush_output()
         status = status_of(source, ended_by.pop())  # SystemExit ends the cell, as in a notebook
         status = flush() or status
         program.channel.hold_results()

@@ -711,19 +711,9 @@ def run(source, module, cells=None):
         namespace.pop(VALUE, None)
     except BaseException as error:
         ended_by = error
-    flush_output()
     if "matplotlib.pyplot" in modules and not channel.of_fork():
         results().end_run()
     return ended_by
-
-
-def flush_output():
-    """What an interpreter does when its program's code has ended: before threads, exit functions and its error's text."""
-    for name in ("stderr", "stdout"):
-        try:
-            getattr(sys, name).flush()
-        except BaseException:
-            pass  # nor does an interpreter say so
 
 
 def show_last(source, last, namespace, cells):

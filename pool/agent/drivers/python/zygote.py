@@ -92,6 +92,7 @@ def rehearse():
         program.place_itself(source.name)
         interpreter.run(source, sys.modules["__main__"])
         interpreter.hold_interrupts()
+        interpreter.flush_output()
         sys.path[0] = ""
         shown = sys.meta_path, sys.stdin, sys.stdout, sys.stderr
         program.stack.each(interpreter.take_apart())
