@@ -7,11 +7,10 @@
 
 using namespace hearth;
 using test::Door;
-using test::Held;
 
 namespace {
 
-Task<int> after(std::shared_ptr<Door> door, int number) {
+Task<int> numberAfter(std::shared_ptr<Door> door, int number) {
     co_await door;
     if (number < 0) throw std::runtime_error("negative");
     co_return number;
@@ -20,8 +19,8 @@ Task<int> after(std::shared_ptr<Door> door, int number) {
 std::vector<Task<int>> pair(const std::shared_ptr<Door>& first,
                             const std::shared_ptr<Door>& second) {
     std::vector<Task<int>> tasks;
-    tasks.push_back(after(first, 1));
-    tasks.push_back(after(second, 2));
+    tasks.push_back(numberAfter(first, 1));
+    tasks.push_back(numberAfter(second, 2));
     return tasks;
 }
 
@@ -50,8 +49,8 @@ TEST_CASE("all of no tasks is ready, and a failure is thrown at the end", "[unit
 
     const auto door = std::make_shared<Door>();
     std::vector<Task<int>> tasks;
-    tasks.push_back(after(door, -1));
-    tasks.push_back(after(door, 1));
+    tasks.push_back(numberAfter(door, -1));
+    tasks.push_back(numberAfter(door, 1));
     Task<std::vector<int>> failing = all(std::move(tasks), clock);
     CHECK_FALSE(failing.run());
     door->open();
@@ -77,7 +76,7 @@ TEST_CASE("every period a waiting task is looked at", "[unit][base]") {
     ManualClock clock;
     const auto door = std::make_shared<Door>();
     int looks = 0;
-    Task<int> task = every(std::chrono::seconds(1), clock, after(door, 3),
+    Task<int> task = every(std::chrono::seconds(1), clock, numberAfter(door, 3),
                            [&looks](const Waitable&) { ++looks; });
     CHECK_FALSE(task.run());
     CHECK(looks == 1);
