@@ -32,7 +32,7 @@ PID = re.compile(r"\(node:\d+\)")
 ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 OWN_PATH = re.compile(r"(?:file://|\.\.)?/[\w./-]*/main\.(?:py|js|mjs|ts\.js|ts|sh)\b|\bcell[ -]1\b|(?:/proc/\d+/fd/\d+|/tmp/\.context\.\w+)(?=: line )")
 LANES = 2
-PREWARM = {"fresh": "{languages: [python, sh], timeout: 60s}", "ahead": "{languages: [python, sh], imports: [json, numpy, pandas], timeout: 60s}", "cold": None}
+PREWARM = {"fresh": "{languages: [python, sh], timeout: 60s}", "ahead": "{languages: [python, sh], imports: [json, numpy, pandas, multiprocessing], timeout: 60s}", "cold": None}
 SAME = ("stdout", "stderr", "exitCode", "signal", "files")
 
 

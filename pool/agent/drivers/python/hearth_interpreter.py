@@ -13,7 +13,7 @@ from _operator import methodcaller
 from _signal import pthread_sigmask, signal as set_handler  # without the enums of `signal`
 from _weakref import ref
 from atexit import _ncallbacks as count_exit_functions, _run_exitfuncs as run_exit_functions
-from gc import collect, get_referrers
+from gc import callbacks as collector_callbacks, collect, get_referrers
 from resource import getrusage
 from select import select
 from sys import _current_frames as frames_of_threads
@@ -371,6 +371,11 @@ def is_own(module):
     return file.startswith(OWN_MODULES) and not file.startswith(USER_PACKAGES or "\0")
 
 
+def aliases_of_main():
+    """Other names of the program's module: multiprocessing gives it one."""
+    return ["__mp_main__"] if "__mp_main__" in modules and modules["__mp_main__"] is modules.get("__main__") else []
+
+
 def own_modules():
     """The names of the program's modules, in the order of import. Names of others are not looked at: that would write
     to memory that is shared with the zygote."""
@@ -380,7 +385,9 @@ def own_modules():
             break
         if is_own(modules[name]):
             own.insert(0, name)
-    return ["__main__", *own] if "__main__" in modules else own
+    if "__main__" not in modules:
+        return own
+    return ["__main__", *(name for name in aliases_of_main() if name not in own), *own]
 
 
 def loader_of(module):
@@ -408,6 +415,7 @@ def take_apart():
     """The steps that let go of what the program held, in the order of an interpreter's end. Libraries stay: to free them
     takes time, and the process ends anyway. Nothing new can be imported afterwards."""
     yield collect
+    yield collector_callbacks.clear  # an interpreter's next collections call none
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         if hasattr(sys, name):
             yield partial(setattr, sys, name, None)

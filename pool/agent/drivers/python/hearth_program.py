@@ -22,6 +22,7 @@ from _functools import partial
 from _json import encode_basestring_ascii
 from _thread import RLock, get_ident
 from _weakref import ref
+from gc import collect
 from itertools import repeat
 
 import hearth_frames
@@ -740,9 +741,28 @@ def set_main_aside():
     global main_ahead
     module = type(sys)("__main__")
     module.__file__ = sys.modules["__main__"].__file__
-    module.__builtins__ = builtins
     sys.modules["__main__"] = module
     main_ahead = ref(module)  # one that nobody keeps must end as an interpreter's does
+
+
+def let_main_thaw():
+    """Leaves nothing in that module which the collector tracks, so that its next full collection forgets the namespace:
+    one that is frozen with the imports made ahead would never be taken apart."""
+    if main_ahead() is not None:
+        vars(main_ahead()).pop("__builtins__", None)
+
+
+def prepare_main(collections):
+    """Makes the module of a program ahead. After so many collections it is as old as an interpreter's own is when its
+    program begins: the collector takes the program's objects apart in an order that depends on that."""
+    global main_ahead
+    module = main_ahead()
+    if module is None:
+        sys.modules["__main__"] = module = type(sys)("__main__")
+        main_ahead = ref(module)
+    module.__builtins__ = builtins
+    for _ in range(collections):
+        collect(0)
 
 
 def main_module(source):

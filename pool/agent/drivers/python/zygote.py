@@ -18,8 +18,12 @@ import sys
 
 PLAIN = frozenset(sys.modules)
 
-import ctypes
 import gc
+
+# How many collections an interpreter has made when its program begins, since the last of older objects.
+COLLECTIONS = gc.get_count()[1]
+
+import ctypes
 import os
 import resource
 import select
@@ -95,7 +99,9 @@ def rehearse():
         interpreter.flush_output()
         sys.path[0] = ""
         shown = sys.meta_path, sys.stdin, sys.stdout, sys.stderr
+        aliases = {name: sys.modules[name] for name in interpreter.aliases_of_main()}
         program.stack.each(interpreter.take_apart())
+        sys.modules.update(aliases)
         sys.meta_path, sys.stdin, sys.stdout, sys.stderr = shown
         interpreter.had_no_children(resource.getrusage(resource.RUSAGE_CHILDREN))
         interpreter.done(interpreter.flush(), before)
@@ -105,6 +111,13 @@ def rehearse():
         os.dup2(fd, number)
         os.close(fd)
     program.channel.use(CHANNEL)
+    freeze()
+
+
+def freeze():
+    """Takes what there is out of the collector's sight, so that it changes no memory that is shared."""
+    program.let_main_thaw()
+    gc.collect()
     gc.freeze()
 
 
@@ -146,6 +159,7 @@ def be_child(label, fds, zygote):
         zygote.generators.reseed()
     if not select.select([CHANNEL], [], [], 0)[0]:  # nobody waits for it
         rehearse()
+    program.prepare_main(COLLECTIONS)
     interpreter.look_ahead(interpreter.WORKSPACE)
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, CHANNEL)
     program.channel.send(b"ready", b"")
@@ -185,8 +199,7 @@ class Zygote:
             self.generators.settle()
         self.child_handler = signal.getsignal(signal.SIGCHLD) or signal.SIG_DFL
         interpreter.interrupt_handler = signal.getsignal(signal.SIGINT) or signal.default_int_handler
-        gc.collect()
-        gc.freeze()
+        freeze()
         gc.enable()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
