@@ -5,6 +5,7 @@
 
 #include "api/auth/WorkspaceToken.h"
 #include "base/Error.h"
+#include "base/task/Blocking.h"
 
 namespace hearth::kubernetes {
 namespace {
@@ -146,8 +147,10 @@ void WorkspaceObjects::beginClaim(const std::string& name, const WorkspaceWish& 
         try {
             controller::WorkspaceRequest request = wish.request;
             request.started_at = clock_.now();
-            request.patience.stop = stop;
-            view = workspaces_.create(tenantOf(wish.tenant), request);
+            Task<controller::WorkspaceView> creating =
+                workspaces_.create(tenantOf(wish.tenant), std::move(request));
+            if (!runToEnd(creating, clock_, stop)) return;
+            view = creating.result();
         } catch (const Error& e) {
             refusal = refusalOf(e, "Waiting");
             if (!refusal->wrong) refusal->reason = waitsFor(e.code());

@@ -52,18 +52,20 @@ Task<std::size_t> any(std::vector<Task<T>>& tasks, const Clock& clock) {
     }
 }
 
-/// Runs the task and calls `look` while it waits: at once, then each `period` and after each wake,
-/// with what it waits for.
+/// Runs the task, also one that has run and waits, and calls `look` while it waits: at once, then
+/// each `period` and after each wake, with what it waits for.
 template <typename T>
 Task<T> every(std::chrono::nanoseconds period, const Clock& clock, Task<T> task,
               std::function<void(const Waitable&)> look) {
-    while (!task.run()) {
-        do {
-            look(*task.wait());
-            auto next = std::make_shared<Moment>(clock.now() + period);
-            auto first = std::make_shared<FirstOf>(std::vector<WaitablePtr>{task.wait(), next});
-            co_await first;
-        } while (!task.wait()->over(clock));
+    while (!task.ended()) {
+        if (task.wait() == nullptr || task.wait()->over(clock)) {
+            task.run();
+            continue;
+        }
+        look(*task.wait());
+        auto next = std::make_shared<Timer>(clock.now() + period);
+        auto first = std::make_shared<FirstOf>(std::vector<WaitablePtr>{task.wait(), next});
+        co_await first;
     }
     co_return task.result();
 }

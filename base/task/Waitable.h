@@ -45,10 +45,10 @@ public:
 };
 using WaitablePtr = std::shared_ptr<Waitable>;
 
-/// Waits for a moment.
-class Moment final : public Waitable {
+/// Waits for a time.
+class Timer final : public Waitable {
 public:
-    explicit Moment(TimePoint time) : time_(time) {}
+    explicit Timer(TimePoint time) : time_(time) {}
     bool ready() const override { return false; }
     TimePoint until() const override { return time_; }
     std::shared_ptr<void> subscribe(std::function<void()> /*wake*/) override { return nullptr; }

@@ -4,7 +4,6 @@
 
 #include "base/Error.h"
 #include "base/JsonText.h"
-#include "controller/claims/ClaimWait.h"
 #include "controller/claims/Claimer.h"
 #include "controller/contract/RequestLimits.h"
 #include "controller/workspaces/BindNote.h"
@@ -34,10 +33,10 @@ std::size_t roughSize(const WorkspaceRequest& request) {
 
 /// Bytes of a claim's data, before escaping, and everything that stands around them; without the
 /// request's values.
-std::size_t roughSize(const agent::BindRequest& told, const WorkspaceFacts& facts) {
-    return facts.sealed.size() + facts.name.size() + told.trust.size() + told.fingerprint.size() +
-           told.tenant.size() + told.claim_id.size() + told.workspace_id.size() +
-           roughSize(told.env) + kRoomForNumbers;
+std::size_t roughSize(const agent::BindRequest& bind, const WorkspaceFacts& facts) {
+    return facts.sealed.size() + facts.name.size() + bind.trust.size() + bind.fingerprint.size() +
+           bind.tenant.size() + bind.claim_id.size() + bind.workspace_id.size() +
+           roughSize(bind.env) + kRoomForNumbers;
 }
 
 }  // namespace
@@ -155,14 +154,14 @@ ClaimBinding Claimer::prepare(const Wanted& wanted, Network network) const {
     facts.sealed = network.sealed;
     facts.trace = wanted.trace;
 
-    agent::BindRequest& told = out.told;
-    told.claim_id = facts.claim_id;
-    told.tenant = facts.tenant;
-    told.workspace_id = facts.id;
-    told.fingerprint = facts.fingerprint;
-    told.env = broker_.environment(facts.network);
+    agent::BindRequest& bind = out.bind;
+    bind.claim_id = facts.claim_id;
+    bind.tenant = facts.tenant;
+    bind.workspace_id = facts.id;
+    bind.fingerprint = facts.fingerprint;
+    bind.env = broker_.environment(facts.network);
     if (facts.keyring && facts.keyring->authority() != nullptr) {
-        told.trust = facts.keyring->authority()->certificatePem();
+        bind.trust = facts.keyring->authority()->certificatePem();
     }
     requireFits(out, request);
     return out;
@@ -170,9 +169,9 @@ ClaimBinding Claimer::prepare(const Wanted& wanted, Network network) const {
 
 void Claimer::requireFits(const ClaimBinding& binding, const WorkspaceRequest& request) const {
     // Encode only a claim that could be too large.
-    const std::size_t rough = roughSize(binding.told, binding.facts) + roughSize(request);
+    const std::size_t rough = roughSize(binding.bind, binding.facts) + roughSize(request);
     if (kMostEscaped * rough + kRoomForNumbers <= agent::kMaxPayload) return;
-    agent::BindRequest whole = binding.told;
+    agent::BindRequest whole = binding.bind;
     addValues(request, whole);
     whole.note = bindNote(binding.facts, broker_.claimSeal());
     if (agent::encodeBind(whole).size() + kRoomForNumbers <= agent::kMaxPayload) return;
@@ -182,30 +181,10 @@ void Claimer::requireFits(const ClaimBinding& binding, const WorkspaceRequest& r
             "files");
 }
 
-void Claimer::addValues(const WorkspaceRequest& request, agent::BindRequest& told) {
-    told.labels = request.labels;
-    for (const auto& [name, value] : request.env) told.env[name] = value;
-    told.secrets = request.secrets;
-}
-
-void Claimer::prepareFor(ClaimWait& kept, std::span<const Wanted> all, const Network& network,
-                         std::span<const pool::Member> members) const {
-    try {
-        prepareAll(kept, all, network);
-    } catch (...) {
-        for (const pool::Member& member : members) supply_.claims.giveBack(member);
-        throw;
-    }
-}
-
-void Claimer::prepareAll(ClaimWait& kept, std::span<const Wanted> all,
-                         const Network& network) const {
-    const auto is_of = [](const ClaimBinding& made, const Wanted& wanted) {
-        return made.facts.claim_id == wanted.claim_id;
-    };
-    if (std::ranges::equal(kept.bindings, all, is_of)) return;
-    kept.bindings.clear();
-    for (const Wanted& wanted : all) kept.bindings.push_back(prepare(wanted, network));
+void Claimer::addValues(const WorkspaceRequest& request, agent::BindRequest& bind) {
+    bind.labels = request.labels;
+    for (const auto& [name, value] : request.env) bind.env[name] = value;
+    bind.secrets = request.secrets;
 }
 
 }  // namespace hearth::controller

@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "base/Mutex.h"
-#include "base/ScopeExit.h"
 #include "base/Subscribers.h"
-#include "controller/claims/ClaimWait.h"
 #include "controller/claims/FloorRule.h"
 
 namespace hearth::controller {
@@ -31,12 +29,11 @@ struct ClaimQueue::Waiter : std::enable_shared_from_this<Waiter> {
     bool displaced = false;
     TimePoint::duration blocked{};      ///< how long it held up other tenants
     std::vector<pool::Member> members;  ///< empty, or one for each workspace
-    StoppableCondition wake;
     Subscribers subscribers;
 };
 
 /// A claim's hold on its place in line; destroying it leaves the line.
-class ClaimQueue::Ticket final : public ClaimWait::Stage {
+class ClaimQueue::Ticket final : public Waitable {
 public:
     Ticket(ClaimQueue& queue, WaiterPtr waiter) : queue_(queue), waiter_(std::move(waiter)) {}
     Ticket(const Ticket&) = delete;
@@ -44,15 +41,15 @@ public:
     ~Ticket() override { queue_.leave(waiter_); }
 
     const WaiterPtr& waiter() const { return waiter_; }
-    bool due() const override {
+    bool ready() const override {
         const MutexLock lock(queue_.mutex_);
         return queue_.over(*waiter_);
     }
     TimePoint until() const override { return waiter_->until; }
-    std::shared_ptr<void> subscribe(std::function<void()> changed) override {
-        return waiter_->subscribers.add(std::move(changed));
+    std::shared_ptr<void> subscribe(std::function<void()> wake) override {
+        return waiter_->subscribers.add(std::move(wake));
     }
-    ClaimWait::Progress progress() const override;
+    std::optional<Progress> progress() const override;
 
 private:
     ClaimQueue& queue_;
@@ -74,43 +71,19 @@ ClaimQueue::ClaimQueue(pool::WarmPool& warm, WorkQueue& work, const CircuitBreak
       places_(bounds.all, bounds.of_tenant),
       quotas_(std::move(quotas)) {}
 
-pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
-    return std::move(acquireAll(pool, claimant, {claimant.workspace}).front());
-}
-
-std::vector<pool::Member> ClaimQueue::acquireAll(const Pool& pool, const Claimant& claimant,
-                                                 const std::vector<std::string>& workspaces) {
-    const ClaimPatience& patience = claimant.patience;
-    std::shared_ptr<Ticket> ticket;
-    if (patience.wait) {
-        ticket = std::dynamic_pointer_cast<Ticket>(patience.wait->stage());
-        if (ticket && ticket->waiter()->pool != pool.name) ticket.reset();
-    }
-    if (!ticket) {
-        {
-            const MutexLock lock(mutex_);
-            refuseClosed();
-            if (patience.stop.stop_requested()) throw takenBack();
-            std::vector<pool::Member> members = takeAtOnce(pool, claimant.tenant, workspaces);
-            if (!members.empty()) return members;
-        }
-        ticket = join(pool, claimant, workspaces);
-        if (patience.wait) patience.wait->waitFor(ticket);
-    }
-    Waiter& waiter = *ticket->waiter();
-    if (patience.waits) {
-        block(waiter, patience.stop);
-    } else if (!ticket->due()) {
-        throw MustWait("a sandbox of pool " + pool.name);
-    }
-    const ScopeExit done([&] {
-        if (patience.wait) patience.wait->waitFor(nullptr);
-    });
-    return settle(pool, claimant, waiter);
+Task<std::vector<pool::Member>> ClaimQueue::acquire(const Pool& pool, Claimant claimant,
+                                                    std::vector<std::string> workspaces) {
+    std::vector<pool::Member> members = takeAtOnce(pool, claimant.tenant, workspaces);
+    if (!members.empty()) co_return members;
+    std::shared_ptr<Ticket> ticket = join(pool, claimant, workspaces);
+    co_await ticket;
+    co_return settle(pool, claimant, *ticket->waiter());
 }
 
 std::vector<pool::Member> ClaimQueue::takeAtOnce(const Pool& pool, const std::string& tenant,
                                                  const std::vector<std::string>& workspaces) {
+    const MutexLock lock(mutex_);
+    refuseClosed();
     // Claims in line come first, if one of them may take its turn.
     Line& line = lines_[pool.name];
     if (!line.waiters.empty() && nextOf(pool.name, line)) return {};
@@ -134,7 +107,6 @@ std::vector<pool::Member> ClaimQueue::takeAtOnce(const Pool& pool, const std::st
 
 std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Claimant& claimant,
                                                      const std::vector<std::string>& workspaces) {
-    const ClaimPatience& patience = claimant.patience;
     auto waiter = std::make_shared<Waiter>();
     waiter->pool = pool.name;
     waiter->tenant = claimant.tenant;
@@ -142,7 +114,7 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
     waiter->parallel_creates = pool.spec.parallel_creates;
     waiter->max_members = pool.spec.max_members;
     waiter->since = clock_.now();
-    waiter->until = waiter->since + std::min(pool.spec.max_wait, patience.most);
+    waiter->until = waiter->since + std::min(pool.spec.max_wait, claimant.patience);
     std::optional<WaiterPtr> displaced;
     std::vector<WaiterPtr> served;
     {
@@ -152,9 +124,6 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
         const bool full = line.size() >= pool.spec.max_queue;
         const bool fails = pool.spec.on_empty == OnEmpty::Fail || barred_;
         const bool hopeless = degraded(pool) && (full || fails || !mayComeFree(pool));
-        if (!patience.waits && !patience.wait && !hopeless && !fails && !full) {
-            throw MustWait("a sandbox of pool " + pool.name);
-        }
         // A refused claim of several counts as one: repeating it must not inflate the forecast.
         ++of_pool.arrivals.claims;
         ++of_pool.arrivals.missed;
@@ -189,13 +158,6 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
     return std::make_shared<Ticket>(*this, std::move(waiter));
 }
 
-void ClaimQueue::block(Waiter& waiter, const std::stop_token& stop) {
-    const MutexLock lock(mutex_);
-    // Waits in real time, also where clock_ is a simulated one.
-    waiter.wake.waitFor(mutex_, stop, waiter.until - waiter.since,
-                        [&]() HEARTH_REQUIRES(mutex_) { return over(waiter); });
-}
-
 bool ClaimQueue::over(const Waiter& waiter) const {
     return !waiter.members.empty() || waiter.displaced || closed_ || suspended_ || barred_ ||
            clock_.now() >= waiter.until || waitsInVain(waiter.pool);
@@ -206,15 +168,6 @@ std::vector<pool::Member> ClaimQueue::settle(const Pool& pool, const Claimant& c
     UniqueMutexLock lock(mutex_);
     remove(waiter.shared_from_this());
     std::vector<pool::Member> members = std::exchange(waiter.members, {});
-    if (claimant.patience.stop.stop_requested()) {
-        giveBackAll(members);
-        // Also without members: the claim may have held up others.
-        const std::vector<WaiterPtr> served = serve(pool.name);
-        lock.unlock();
-        tell(served);
-        work_.add({WorkKind::Pool, pool.name});  // the pool may be ending or redeclared
-        throw takenBack();
-    }
     if (!members.empty()) {
         metrics_.claimQueued(pool.name, toSeconds(clock_.now() - waiter.since));
         return members;
@@ -251,7 +204,6 @@ void ClaimQueue::leave(const WaiterPtr& waiter) {
         remove(waiter);
         const std::vector<pool::Member> members = std::exchange(waiter->members, {});
         if (members.empty() && !stood) return;
-        metrics_.claimCancelled(waiter->pool);
         giveBackAll(members);
         served = serve(waiter->pool);  // also without members: it may have held up others
     }
@@ -389,10 +341,7 @@ std::vector<ClaimQueue::WaiterPtr> ClaimQueue::serve(const std::string& pool) {
 }
 
 void ClaimQueue::tell(const std::vector<WaiterPtr>& waiters) {
-    for (const WaiterPtr& waiter : waiters) {
-        waiter->wake.notifyAll();
-        waiter->subscribers.notify();
-    }
+    for (const WaiterPtr& waiter : waiters) waiter->subscribers.notify();
 }
 
 void ClaimQueue::forget(const std::string& pool) {
@@ -511,8 +460,8 @@ ClaimQueue::Arrivals ClaimQueue::arrivals(const std::string& pool) const {
     return found == lines_.end() ? Arrivals{} : found->second.arrivals;
 }
 
-ClaimWait::Progress ClaimQueue::Ticket::progress() const {
-    ClaimWait::Progress progress;
+std::optional<Waitable::Progress> ClaimQueue::Ticket::progress() const {
+    Progress progress;
     progress.what_for = "a sandbox of pool " + waiter_->pool;
     const MutexLock lock(queue_.mutex_);
     if (!waiter_->in_line) return progress;

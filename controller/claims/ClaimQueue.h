@@ -11,10 +11,10 @@
 
 #include "base/Error.h"
 #include "base/Mutex.h"
+#include "base/task/Task.h"
 #include "base/tenants/FairLine.h"
 #include "base/tenants/TenantPlaces.h"
 #include "controller/claims/RefusedTurns.h"
-#include "controller/contract/ClaimPatience.h"
 #include "controller/contract/Timeline.h"
 #include "controller/queue/CircuitBreaker.h"
 #include "controller/queue/WorkQueue.h"
@@ -31,7 +31,7 @@ namespace hearth::controller {
 /// take turns, too (RefusedTurns). A tenant that has less of a pool than its
 /// quota guarantees comes first, and other tenants' guarantees are kept free. A claim of several
 /// holds up others until enough are ready; if it leaves unserved, its tenant's next ones do not for
-/// as long. A claim with a ClaimWait waits without a thread. Thread-safe; outlives every ClaimWait.
+/// as long. Thread-safe; outlives every task of acquire().
 class ClaimQueue {
 public:
     /// How many claims may stand in all lines (TenantPlaces).
@@ -47,23 +47,21 @@ public:
                QuotaLedger quotas = {});
 
     struct Claimant {
-        std::string workspace;
         std::string tenant;
-        ClaimPatience patience{};
+        /// The longest wait, if the pool's is longer.
+        std::chrono::milliseconds patience = std::chrono::hours(1);
         bool tell_why = false;        ///< may see why a pool is degraded; that may reveal the host
         ClaimScene* scene = nullptr;  ///< gets the place of a claim that joins the line
     };
 
-    /// Returns a sandbox that belongs to the caller alone. Waits up to the spec's maxWait, or the
-    /// claimant's patience if that is less; cancelling leaves the line at once, and a sandbox
-    /// already given goes to the next claim. Errors: PoolExhausted (also if displaced by another
-    /// tenant), PoolDegraded, RateLimited (the tenant's limit of waiting claims), Unavailable (the
-    /// limit of all; shutting down; cancelled); MustWait.
-    pool::Member acquire(const Pool& pool, const Claimant& claimant);
-    /// Does the same for several workspaces, in place of the claimant's one: returns a sandbox for
-    /// each of them at once, or throws.
-    std::vector<pool::Member> acquireAll(const Pool& pool, const Claimant& claimant,
-                                         const std::vector<std::string>& workspaces);
+    /// Returns a sandbox for each of the workspaces, all at once, that belong to the caller alone.
+    /// Waits in line up to the spec's maxWait or the claimant's patience; to destroy the task
+    /// leaves the line at once, and sandboxes already given go to the next claims. `pool` and the
+    /// scene outlive the task. Errors: PoolExhausted (also if displaced by another tenant),
+    /// PoolDegraded, RateLimited (the tenant's limit of waiting claims), Unavailable (the limit of
+    /// all; shutting down).
+    Task<std::vector<pool::Member>> acquire(const Pool& pool, Claimant claimant,
+                                            std::vector<std::string> workspaces);
     /// Returns an unused sandbox from acquire(): the next claim in line gets it.
     void giveBack(const pool::Member& member);
     /// Reports that a sandbox of the pool has become ready.
@@ -126,14 +124,11 @@ private:
 
     /// Gives ready sandboxes to a claim that does not stand in line; none if it is not its turn.
     std::vector<pool::Member> takeAtOnce(const Pool& pool, const std::string& tenant,
-                                         const std::vector<std::string>& workspaces)
-        HEARTH_REQUIRES(mutex_);
+                                         const std::vector<std::string>& workspaces);
     /// Takes a place in the pool's line, or throws the refusal.
     std::shared_ptr<Ticket> join(const Pool& pool, const Claimant& claimant,
                                  const std::vector<std::string>& workspaces);
-    /// Blocks the caller's thread until the ticket need not wait any more.
-    void block(Waiter& waiter, const std::stop_token& stop);
-    /// Returns the outcome of a ticket that need not wait.
+    /// Returns the outcome of a wait that is over.
     std::vector<pool::Member> settle(const Pool& pool, const Claimant& claimant, Waiter& waiter);
     void leave(const WaiterPtr& waiter);
     bool over(const Waiter& waiter) const HEARTH_REQUIRES(mutex_);

@@ -5,7 +5,6 @@
 
 #include "base/CrashPoint.h"
 #include "base/Error.h"
-#include "controller/claims/ClaimWait.h"
 #include "controller/claims/PoolChooser.h"
 #include "controller/workspaces/AgentErrors.h"
 #include "controller/workspaces/BindNote.h"
@@ -42,58 +41,118 @@ WorkKey causedBy(const Claimer::Wanted& wanted, WorkKey key) {
 }  // namespace
 
 Claimer::Claimer(WorkspaceTable& table, const Supply& supply, const Epoch& epoch,
-                 const pool::Fleet& fleet, WorkspaceTerminator& endings, const History& history,
+                 const pool::Fleet& fleet, WorkspaceTerminator& terminator, const History& history,
                  broker::EgressGateway& broker)
     : table_(table),
       supply_(supply),
       epoch_(epoch),
       fleet_(fleet),
-      endings_(endings),
+      terminator_(terminator),
       history_(history),
       broker_(broker) {}
 
-Claimer::Claimed Claimer::claim(const Wanted& wanted, ClaimWait& kept) {
-    const std::string& pool = wanted.pool->name;
-    const TimePoint begin = wanted.request->started_at == TimePoint{} ? history_.clock.now()
-                                                                      : wanted.request->started_at;
-    const Network network = check(wanted);
-    std::optional<WorkspaceTable::Place>& place = kept.quota;
-    for (std::uint32_t& attempt = kept.attempt;; ++attempt) {
-        // A workspace that took over the place and was lost at once has released it.
-        if (!place || !place->held()) {
-            place.emplace(table_.reserve(
-                wanted.tenant, pool, wanted.pool->spec.per_tenant,
-                demand(wanted, wanted.pool->spec.limits, wanted.pool->spec.gpu.count)));
+Task<std::vector<Claimer::Claimed>> Claimer::claim(std::vector<Wanted> all) {
+    requireAttainable(all);
+    Order order;
+    order.all = std::move(all);
+    const Wanted& first = order.all.front();
+    const Pool& pool = *first.pool;
+    order.begin =
+        first.request->started_at == TimePoint{} ? history_.clock.now() : first.request->started_at;
+    order.network = check(first);
+    std::vector<std::string> ids;
+    for (const Wanted& wanted : order.all) ids.push_back(wanted.workspace_id);
+    for (; order.attempt <= kMostAttempts; ++order.attempt) {
+        reserve(order);
+        if (order.attempt == 1) {
+            table_.quotas().admit(first.tenant, static_cast<std::uint32_t>(ids.size()),
+                                  history_.clock.now());
+            for (const Wanted& wanted : order.all) {
+                order.bindings.push_back(prepare(wanted, order.network));
+            }
         }
-        if (kept.admitted == 0) {
-            table_.quotas().admit(wanted.tenant, 1, history_.clock.now());
-            kept.admitted = 1;
-        }
-        if (!startsAnew(*wanted.request)) prepareAll(kept, {&wanted, 1}, network);
-        ask(kept, pool);
-        const pool::Member member = supply_.claims.acquire(
-            *wanted.pool, {wanted.workspace_id, wanted.tenant, wanted.request->patience,
-                           wanted.tell_why, &kept.scene});
-        prepareFor(kept, {&wanted, 1}, network, {&member, 1});
-        requireLanguage(*wanted.request, member);
-        requireQuota(wanted, member, *place, attempt > 1);
-        const TimePoint asked = *std::exchange(kept.asked, std::nullopt);
-        const TimePoint picked = history_.clock.now();
-        const Attempt in{member, attempt, {begin, asked, picked, {}}, kept.scene};
-        const std::shared_ptr<Workspace> workspace =
-            bind(wanted, kept.bindings.front(), in, *place);
-        supply_.work.addAfter(causedBy(wanted, {WorkKind::Pool, pool}), kBehind);
-        supply_.work.addAfter({WorkKind::Weight, member.id}, kBehind);
-        if (!workspace && attempt < kMostAttempts) continue;
-        if (!workspace) {
-            throw Error(ErrorCode::SandboxLost,
-                        "no sandbox of pool " + pool + " accepted the claim")
-                .hint("try again");
-        }
-        const TimePoint bound = history_.clock.now();
-        return {workspace, ledgerOf(wanted, member, {begin, asked, picked, bound}, kept.scene),
-                bound};
+        ask(order);
+        Task<std::vector<pool::Member>> line = supply_.claims.acquire(
+            pool, {first.tenant, first.request->patience, first.tell_why, &order.scene}, ids);
+        const std::vector<pool::Member> members = co_await line;
+        order.picked = history_.clock.now();
+        std::vector<Claimed> claimed = bindAll(order, members);
+        if (!claimed.empty()) co_return claimed;
     }
+    throw Error(ErrorCode::SandboxLost, "no sandbox of pool " + pool.name + " accepted the claim")
+        .hint("try again");
+}
+
+void Claimer::requireAttainable(const std::vector<Wanted>& all) const {
+    const Pool& pool = *all.front().pool;
+    const std::string count = std::to_string(all.size());
+    const std::size_t most = std::min(pool.spec.warm_max, pool.spec.max_members);
+    if (all.size() == 1) return;
+    if (all.size() > most) {
+        throw Error(ErrorCode::InvalidSpec,
+                    "pool " + pool.name + " is too small for " + count + " workspaces at once")
+            .field("/count", "is " + count + ", and pool " + pool.name + " has at most " +
+                                 std::to_string(most) + " ready at once");
+    }
+    const std::size_t devices = all.size() * pool.spec.gpu.count;
+    if (devices > 0 && devices > supply_.gpus.fitting(pool.spec.gpu)) {
+        throw Error(ErrorCode::InvalidSpec, "this machine has too few GPUs for " + count +
+                                                " workspaces of pool " + pool.name + " at once")
+            .field("/count", "needs " + std::to_string(devices) + " GPUs at once");
+    }
+}
+
+void Claimer::reserve(Order& order) {
+    // A workspace that took over the place and was lost at once has released it.
+    if (!order.places.empty() && order.places.front().held()) return;
+    const Wanted& first = order.all.front();
+    const PoolSpec& spec = first.pool->spec;
+    order.places = table_.reserve(first.tenant, first.pool->name, spec.per_tenant,
+                                  demand(first, spec.limits, spec.gpu.count), order.all.size());
+}
+
+std::vector<Claimer::Claimed> Claimer::bindAll(Order& order,
+                                               const std::vector<pool::Member>& members) {
+    const Wanted& first = order.all.front();
+    const std::string& pool = first.pool->name;
+    std::vector<Claimed> out;
+    std::size_t begun = 0;
+    try {
+        while (begun < members.size()) {
+            const std::size_t at = begun++;
+            const std::shared_ptr<Workspace> workspace = bindOne(order, at, members[at]);
+            supply_.work.addAfter({WorkKind::Weight, members[at].id}, kBehind);
+            if (!workspace && members.size() == 1) break;
+            if (!workspace) {
+                throw Error(ErrorCode::SandboxLost,
+                            "a sandbox of pool " + pool + " did not accept the claim")
+                    .hint("none of the workspaces was opened; try again, with a new key");
+            }
+            const TimePoint bound = history_.clock.now();
+            const Times times{order.begin, order.asked, order.picked, bound};
+            out.push_back(
+                {workspace, ledgerOf(order.all[at], members[at], times, order.scene), bound});
+        }
+    } catch (...) {
+        for (; begun < members.size(); ++begun) supply_.claims.giveBack(members[begun]);
+        for (const Claimed& claimed : out) {
+            terminator_.end(claimed.workspace, EndReason::Failed, first.trace);
+        }
+        throw;
+    }
+    supply_.work.addAfter(causedBy(first, {WorkKind::Pool, pool}), kBehind);
+    return out;
+}
+
+std::shared_ptr<Workspace> Claimer::bindOne(Order& order, std::size_t at,
+                                            const pool::Member& member) {
+    const Wanted& wanted = order.all[at];
+    WorkspaceTable::Place& place = order.places[at];
+    requireLanguage(*wanted.request, member);
+    requireQuota(wanted, member, place, order.attempt > 1);
+    const Attempt attempt{
+        member, order.attempt, {order.begin, order.asked, order.picked, {}}, order.scene};
+    return bind(wanted, order.bindings[at], attempt, place);
 }
 
 ClaimLedger Claimer::ledgerOf(const Wanted& wanted, const pool::Member& member, const Times& times,
@@ -120,14 +179,13 @@ ClaimLedger Claimer::ledgerOf(const Wanted& wanted, const pool::Member& member, 
     return ledger;
 }
 
-void Claimer::ask(ClaimWait& kept, const std::string& pool) const {
-    if (kept.asked) return;
-    kept.asked = history_.clock.now();
-    const pool::PoolCounts counts = supply_.warm.counts(pool);
-    kept.scene = {};
-    kept.scene.pool.ready = static_cast<std::uint32_t>(counts.ready);
-    kept.scene.pool.claimed = static_cast<std::uint32_t>(counts.claimed);
-    kept.scene.pool.creating = static_cast<std::uint32_t>(counts.creating + counts.warming);
+void Claimer::ask(Order& order) const {
+    order.asked = history_.clock.now();
+    const pool::PoolCounts counts = supply_.warm.counts(order.all.front().pool->name);
+    order.scene = {};
+    order.scene.pool.ready = static_cast<std::uint32_t>(counts.ready);
+    order.scene.pool.claimed = static_cast<std::uint32_t>(counts.claimed);
+    order.scene.pool.creating = static_cast<std::uint32_t>(counts.creating + counts.warming);
 }
 
 ClaimStory Claimer::storyOf(const Wanted& wanted, const Attempt& attempt) const {
@@ -142,78 +200,6 @@ ClaimStory Claimer::storyOf(const Wanted& wanted, const Attempt& attempt) const 
         story.scene.pressure = hostPressure();
     }
     return story;
-}
-
-std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all, ClaimWait& kept) {
-    const Wanted& first = all.front();
-    const PoolSpec& spec = first.pool->spec;
-    const std::string& pool = first.pool->name;
-    const std::size_t most = std::min(spec.warm_max, spec.max_members);
-    if (all.size() > most) {
-        throw Error(ErrorCode::InvalidSpec, "pool " + pool + " is too small for " +
-                                                std::to_string(all.size()) + " workspaces at once")
-            .field("/count", "is " + std::to_string(all.size()) + ", and pool " + pool +
-                                 " has at most " + std::to_string(most) + " ready at once");
-    }
-    const std::size_t devices = all.size() * spec.gpu.count;
-    if (devices > 0 && devices > supply_.gpus.fitting(spec.gpu)) {
-        throw Error(ErrorCode::InvalidSpec, "this machine has too few GPUs for " +
-                                                std::to_string(all.size()) +
-                                                " workspaces of pool " + pool + " at once")
-            .field("/count", "needs " + std::to_string(devices) + " GPUs at once");
-    }
-    const TimePoint begin =
-        first.request->started_at == TimePoint{} ? history_.clock.now() : first.request->started_at;
-    const Network network = check(first);
-    std::vector<std::string> ids;
-    ids.reserve(all.size());
-    for (const Wanted& wanted : all) ids.push_back(wanted.workspace_id);
-    if (kept.places.empty()) {
-        kept.places = table_.reserve(first.tenant, pool, spec.per_tenant,
-                                     demand(first, spec.limits, spec.gpu.count), all.size());
-    }
-    if (kept.admitted == 0) {
-        const auto claims = static_cast<std::uint32_t>(all.size());
-        table_.quotas().admit(first.tenant, claims, history_.clock.now());
-        kept.admitted = claims;
-    }
-    if (!startsAnew(*first.request)) prepareAll(kept, all, network);
-    ask(kept, pool);
-    std::vector<pool::Member> members = supply_.claims.acquireAll(
-        *first.pool, {"", first.tenant, first.request->patience, first.tell_why, &kept.scene}, ids);
-    prepareFor(kept, all, network, members);
-    const TimePoint asked = *std::exchange(kept.asked, std::nullopt);
-    const TimePoint picked = history_.clock.now();
-    std::vector<Claimed> out;
-    std::size_t begun = 0;
-    try {
-        while (begun < all.size()) {
-            const std::size_t at = begun++;
-            requireLanguage(*first.request, members[at]);
-            requireQuota(first, members[at], kept.places[at], false);
-            const Attempt in{members[at], 1, {begin, asked, picked, {}}, kept.scene};
-            const std::shared_ptr<Workspace> workspace =
-                bind(all[at], kept.bindings[at], in, kept.places[at]);
-            if (!workspace) {
-                throw Error(ErrorCode::SandboxLost,
-                            "a sandbox of pool " + pool + " did not accept the claim")
-                    .hint("none of the workspaces was opened; try again, with a new key");
-            }
-            supply_.work.addAfter({WorkKind::Weight, members[at].id}, kBehind);
-            const TimePoint bound = history_.clock.now();
-            out.push_back(
-                {workspace,
-                 ledgerOf(all[at], members[at], {begin, asked, picked, bound}, kept.scene), bound});
-        }
-    } catch (...) {
-        for (; begun < members.size(); ++begun) supply_.claims.giveBack(members[begun]);
-        for (const Claimed& claimed : out) {
-            endings_.end(claimed.workspace, EndReason::Failed, first.trace);
-        }
-        throw;
-    }
-    supply_.work.addAfter(causedBy(first, {WorkKind::Pool, pool}), kBehind);
-    return out;
 }
 
 QuotaUse Claimer::demand(const Wanted& wanted, const pool::SandboxLimits& of, std::size_t gpus) {
@@ -251,14 +237,14 @@ std::shared_ptr<Workspace> Claimer::bind(const Wanted& wanted, const ClaimBindin
         return tryBind(wanted, binding, attempt, place);
     } catch (...) {
         // It is claimed but has no workspace: nothing else would ever end it.
-        endings_.lost(attempt.member.id, "the claim failed");
+        terminator_.lost(attempt.member.id, "the claim failed");
         throw;
     }
 }
 
 bool Claimer::narrow(const ClaimLimits& asked, const pool::Member& member, WorkspaceFacts& facts) {
     if (!asked.within(member.limits)) {  // made before its pool's limits were raised
-        endings_.lost(member.id, "its limits are below those of its pool and of the claim");
+        terminator_.lost(member.id, "its limits are below those of its pool and of the claim");
         return false;
     }
     facts.limits = asked.of(member.limits);
@@ -269,10 +255,10 @@ bool Claimer::narrow(const ClaimLimits& asked, const pool::Member& member, Works
         if (in_use) throw usesMore(*in_use, asked);
     } catch (const Error& e) {
         if (e.code() != ErrorCode::NotFound) throw;
-        endings_.lost(member.id, e.what());
+        terminator_.lost(member.id, e.what());
         return false;
     } catch (const std::system_error& e) {
-        endings_.lost(member.id, std::string("its limits could not be set: ") + e.what());
+        terminator_.lost(member.id, std::string("its limits could not be set: ") + e.what());
         return false;
     }
     return true;
@@ -293,7 +279,7 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const ClaimBin
     facts.created = fromUnixMillis(toUnixMillis(history_.clock.wall()));
     facts.created_at = history_.clock.now();
 
-    agent::BindRequest bind = binding.told;
+    agent::BindRequest bind = binding.bind;
     addValues(request, bind);
     bind.epoch = epoch_.get();
     bind.attempt = attempt.number;
@@ -323,14 +309,14 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const ClaimBin
                      networkPolicy(facts), facts.keyring, *member.agent);
     } catch (const agent::AgentError& e) {
         if (e.code() == "BOUND_ELSEWHERE") history_.metrics.doubleBindRefused();
-        endings_.lost(member.id, "the bind was refused: " + e.code());
+        terminator_.lost(member.id, "the bind was refused: " + e.code());
         if (e.code() == "BAD_REQUEST") throw clientError(e);  // any other sandbox would refuse too
         return nullptr;
     } catch (const agent::AgentLost& e) {
-        endings_.lost(member.id, e.what());
+        terminator_.lost(member.id, e.what());
         return nullptr;
     } catch (const std::system_error& e) {
-        endings_.lost(member.id, std::string("no claim mark: ") + e.what());
+        terminator_.lost(member.id, std::string("no claim mark: ") + e.what());
         return nullptr;
     }
 
@@ -349,7 +335,7 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const ClaimBin
                              .message = "a workspace was bound",
                              .trace_id = facts.trace.trace_id,
                              .one_shot = facts.one_shot});
-    return endings_.confirm(workspace) ? workspace : nullptr;
+    return terminator_.confirm(workspace) ? workspace : nullptr;
 }
 
 }  // namespace hearth::controller

@@ -1,12 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "controller/claims/ClaimWait.h"
+#include "base/task/Task.h"
 #include "controller/claims/Supply.h"
 #include "controller/contract/Timeline.h"
 #include "controller/egress/EgressGateway.h"
@@ -19,12 +19,18 @@
 
 namespace hearth::controller {
 
+/// The facts of a bind that are known before its sandbox is.
+struct ClaimBinding {
+    WorkspaceFacts facts;
+    agent::BindRequest bind;
+};
+
 /// Turns a request into a bound workspace: a place in the quota, a ready sandbox, the mark, the
 /// bind (ARCHITECTURE.md). Nothing is written to disk before it answers. Thread-safe.
 class Claimer {
 public:
     Claimer(WorkspaceTable& table, const Supply& supply, const Epoch& epoch,
-            const pool::Fleet& fleet, WorkspaceTerminator& endings, const History& history,
+            const pool::Fleet& fleet, WorkspaceTerminator& terminator, const History& history,
             broker::EgressGateway& broker);
 
     struct Wanted {
@@ -45,11 +51,10 @@ public:
         TimePoint bound{};  ///< when a new one was bound: the end of its ledger's time
     };
 
-    /// `kept`: the claim's state, also from earlier runs if it waits without a thread.
-    Claimed claim(const Wanted& wanted, ClaimWait& kept);
-    /// Binds all of them or none. They are of one request and one pool: they wait in line as one,
-    /// and the ones already bound end if another fails.
-    std::vector<Claimed> claimAll(const std::vector<Wanted>& all, ClaimWait& kept);
+    /// Binds all of them or none. They are of one request, which outlives the task, and one pool:
+    /// they wait in line as one, and the ones already bound end if another fails. A single one
+    /// tries another sandbox if its own fails.
+    Task<std::vector<Claimed>> claim(std::vector<Wanted> all);
 
 private:
     /// The part of its pool's network that a workspace gets.
@@ -74,19 +79,30 @@ private:
     /// values.
     void requireFits(const ClaimBinding& binding, const WorkspaceRequest& request) const;
     /// Adds the request's labels, variables and secrets; a waiting claim's binding is without them.
-    static void addValues(const WorkspaceRequest& request, agent::BindRequest& told);
-    /// True if a claim that has to wait keeps nothing and is made again: its keys, which are
-    /// expensive, are then made only when it has a sandbox.
-    static bool startsAnew(const WorkspaceRequest& request) {
-        return !request.patience.waits && !request.patience.wait;
-    }
-    /// Does prepareAll() for claims that have their sandboxes, and gives these back if it throws.
-    void prepareFor(ClaimWait& kept, std::span<const Wanted> all, const Network& network,
-                    std::span<const pool::Member> members) const;
-    /// Prepares the claims, unless an earlier run of this one has done so.
-    void prepareAll(ClaimWait& kept, std::span<const Wanted> all, const Network& network) const;
-    /// Throws NoLanguage and gives the member back: earlier there was no member to ask.
+    static void addValues(const WorkspaceRequest& request, agent::BindRequest& bind);
+    /// Throws NoLanguage and gives the member back: only an agent knows its languages.
     void requireLanguage(const WorkspaceRequest& request, const pool::Member& member);
+    /// A claim on its way.
+    struct Order {
+        std::vector<Wanted> all;
+        Network network;
+        std::vector<WorkspaceTable::Place> places;  ///< in the quota, held while it stands in line
+        std::vector<ClaimBinding> bindings;
+        ClaimScene scene;  ///< the state when it asked for its sandboxes
+        std::uint32_t attempt = 1;
+        TimePoint begin{};   ///< when it came
+        TimePoint asked{};   ///< when it asked for its sandboxes
+        TimePoint picked{};  ///< when it got them
+    };
+    /// Throws Error(InvalidSpec) for a claim of several that its pool can never serve.
+    void requireAttainable(const std::vector<Wanted>& all) const;
+    /// Takes the order's places in the quota, unless it has them.
+    void reserve(Order& order);
+    /// Binds the order's workspaces to these sandboxes; none if a single one failed and another
+    /// sandbox may do.
+    std::vector<Claimed> bindAll(Order& order, const std::vector<pool::Member>& members);
+    /// The same for one of them; null if its sandbox failed.
+    std::shared_ptr<Workspace> bindOne(Order& order, std::size_t at, const pool::Member& member);
     /// The times at which a claim came, asked for a sandbox, got it, and was bound.
     struct Times {
         TimePoint begin;
@@ -101,8 +117,8 @@ private:
         Times times;  ///< up to the pick
         const ClaimScene& scene;
     };
-    /// Records the state that the claim meets, when it asks for its sandbox for the first time.
-    void ask(ClaimWait& kept, const std::string& pool) const;
+    /// Records the state that the claim meets when it asks for its sandboxes.
+    void ask(Order& order) const;
     ClaimStory storyOf(const Wanted& wanted, const Attempt& attempt) const;
     static ClaimLedger ledgerOf(const Wanted& wanted, const pool::Member& member,
                                 const Times& times, const ClaimScene& scene);
@@ -129,7 +145,7 @@ private:
     const Supply supply_;
     const Epoch& epoch_;
     const pool::Fleet fleet_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     const History history_;
     broker::EgressGateway& broker_;
 };

@@ -109,41 +109,44 @@ PoolPtr OnDemandPools::ready(const std::string& image) {
 }
 
 /// A claim's wait for an image.
-class OnDemandPools::ImageStage final : public ClaimWait::Stage {
+class OnDemandPools::ImageWait final : public Waitable {
 public:
-    ImageStage(OnDemandPools& pools, std::string image, JobPtr job, TimePoint until)
-        : pools_(pools), image_(std::move(image)), job_(std::move(job)), until_(until) {}
+    ImageWait(OnDemandPools& pools, JobPtr job, TimePoint until)
+        : pools_(pools), job_(std::move(job)), until_(until) {}
 
-    const std::string& image() const { return image_; }
-    const JobPtr& job() const { return job_; }
-    bool due() const override {
+    bool ready() const override {
         const MutexLock lock(pools_.mutex_);
-        return job_->done || pools_.stopped_ || pools_.history_.clock.now() >= until_;
+        return job_->done || pools_.stopped_;
     }
     TimePoint until() const override { return until_; }
-    std::shared_ptr<void> subscribe(std::function<void()> changed) override {
-        return pools_.subscribers_.add(std::move(changed));
+    std::shared_ptr<void> subscribe(std::function<void()> wake) override {
+        return pools_.subscribers_.add(std::move(wake));
     }
-    ClaimWait::Progress progress() const override { return {"image " + image_, 0, 0, {}}; }
+    std::optional<Progress> progress() const override {
+        return Progress{"image " + job_->image, 0, 0, {}};
+    }
 
 private:
     OnDemandPools& pools_;
-    const std::string image_;
     const JobPtr job_;
     const TimePoint until_;
 };
 
-OnDemandPools::Found OnDemandPools::poolFor(const std::string& tenant, const std::string& wanted,
-                                            const ClaimPatience& patience) {
-    const std::string image = canonical(wanted);
-    const bool waited = patience.wait && dynamic_cast<ImageStage*>(patience.wait->stage().get());
-    if (PoolPtr pool = waited ? nullptr : ready(image)) {
+Task<OnDemandPools::Found> OnDemandPools::poolFor(std::string tenant, std::string image,
+                                                  std::chrono::milliseconds patience) {
+    image = canonical(image);
+    if (PoolPtr pool = ready(image)) {
         // Its template follows changes of the default pool's.
         const PoolSpec spec = specFor(pool->spec.image);
-        if (pool->spec == spec) return {std::move(pool), {}};
+        if (pool->spec == spec) co_return Found{std::move(pool), {}};
     }
     allowed(image);  // a forbidden image fails before any wait
-    return await(tenant, image, patience);
+    const TimePoint until =
+        history_.clock.now() + std::min<std::chrono::milliseconds>(rules_.max_wait, patience);
+    const JobPtr job = jobFor(tenant, image);
+    auto wait = std::make_shared<ImageWait>(*this, job, until);
+    co_await wait;
+    co_return outcomeOf(*job);
 }
 
 /// Lets the job also run in this tenant's turn, which may come before another tenant's; false if
@@ -182,76 +185,47 @@ void OnDemandPools::endTurn(Job& job) {
     giveTurns();
 }
 
-OnDemandPools::Found OnDemandPools::await(const std::string& tenant, const std::string& image,
-                                          const ClaimPatience& patience) {
-    std::shared_ptr<ImageStage> stage;
-    if (patience.wait) stage = std::dynamic_pointer_cast<ImageStage>(patience.wait->stage());
-    if (stage && stage->image() != image) stage.reset();
-    const TimePoint until = stage ? stage->until()
-                                  : history_.clock.now() + std::min<std::chrono::milliseconds>(
-                                                               rules_.max_wait, patience.most);
-    UniqueMutexLock lock(mutex_);
+OnDemandPools::JobPtr OnDemandPools::jobFor(const std::string& tenant, const std::string& image) {
+    const MutexLock lock(mutex_);
     const auto known = jobs_.find(image);
     JobPtr job = known == jobs_.end() ? nullptr : known->second;
     // A finished job of earlier claims is not reused, except a recent failure.
     if (job && job->done && (!job->failure || history_.clock.now() - job->ended > kFailureHolds)) {
         job = nullptr;
     }
-    if (stage) job = stage->job();
-    if (!patience.waits && !patience.wait && !(job && job->done)) throw MustWait("image " + image);
-    if (!job) {
-        forgetOld(history_.clock.now());
-        job = std::make_shared<Job>();
-        job->image = image;
-        if (!join(job, tenant)) {
-            throw Error(ErrorCode::Unavailable, "too many images are being fetched")
-                .hint("try again in a moment")
-                .retryAfter(std::chrono::seconds(10));
-        }
-        jobs_[image] = job;
-    } else if (!job->done) {
-        join(job, tenant);  // without a place of its own it waits for the other tenants' turn
+    if (job) {
+        if (!job->done) join(job, tenant);  // without a place of its own: in the others' turn
+        return job;
     }
-    if (patience.wait && !job->done) {
-        lock.unlock();
-        if (!stage) {
-            stage = std::make_shared<ImageStage>(*this, image, job, until);
-            patience.wait->waitFor(stage);
-        }
-        if (!patience.waits && !stage->due()) throw MustWait("image " + image);
-        lock.lock();
+    forgetOld(history_.clock.now());
+    job = std::make_shared<Job>();
+    job->image = image;
+    if (!join(job, tenant)) {
+        throw Error(ErrorCode::Unavailable, "too many images are being fetched")
+            .hint("try again in a moment")
+            .retryAfter(std::chrono::seconds(10));
     }
-    const auto over = [&]() HEARTH_REQUIRES(mutex_) {
-        return job->done || stopped_ || history_.clock.now() >= until;
-    };
-    while (!over() && !patience.stop.stop_requested()) {
-        changed_.waitFor(mutex_, patience.stop,
-                         std::min<std::chrono::nanoseconds>(until - history_.clock.now(),
-                                                            std::chrono::seconds(1)),
-                         over);
-    }
-    stage.reset();
-    if (patience.wait) {
-        lock.unlock();
-        patience.wait->waitFor(nullptr);
-        lock.lock();
-    }
+    jobs_[image] = job;
+    return job;
+}
+
+OnDemandPools::Found OnDemandPools::outcomeOf(const Job& job) {
+    const MutexLock lock(mutex_);
     if (stopped_) throw Error(ErrorCode::Unavailable, "the server is shutting down");
-    if (!job->done && patience.stop.stop_requested()) throw takenBack();
-    if (!job->done) {
-        throw Error(ErrorCode::Unavailable, "image " + image + " is not ready yet")
+    if (!job.done) {
+        throw Error(ErrorCode::Unavailable, "image " + job.image + " is not ready yet")
             .hint("it is still being fetched: try again after Retry-After")
             .retryAfter(std::chrono::seconds(10));
     }
-    if (job->failure) std::rethrow_exception(job->failure);
-    used_[job->pool] = history_.clock.now();
-    PoolPtr pool = live(job->pool);
+    if (job.failure) std::rethrow_exception(job.failure);
+    used_[job.pool] = history_.clock.now();
+    PoolPtr pool = live(job.pool);
     if (!pool) {
-        throw Error(ErrorCode::Unavailable, "the pool of image " + image + " has just gone")
+        throw Error(ErrorCode::Unavailable, "the pool of image " + job.image + " has just gone")
             .hint("try again")
             .retryAfter(std::chrono::seconds(1));
     }
-    return {std::move(pool), job->stages};
+    return {std::move(pool), job.stages};
 }
 
 void OnDemandPools::forgetOld(TimePoint now) {
@@ -322,7 +296,6 @@ ReconcileResult OnDemandPools::prepare(const std::string& image) {
             pool_of_[image] = pool;
         }
     }
-    changed_.notifyAll();
     subscribers_.notify();
     return ReconcileResult::settled();
 }
@@ -448,7 +421,6 @@ void OnDemandPools::stop() {
         stopped_ = true;
     }
     runtime_.stopFetching();
-    changed_.notifyAll();
     subscribers_.notify();
 }
 

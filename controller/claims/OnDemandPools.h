@@ -11,8 +11,8 @@
 
 #include "base/Mutex.h"
 #include "base/Subscribers.h"
+#include "base/task/Task.h"
 #include "base/tenants/TenantPlaces.h"
-#include "controller/claims/ClaimWait.h"
 #include "controller/claims/ImageFetcher.h"
 #include "controller/claims/Supply.h"
 #include "controller/queue/ReconcileLoop.h"
@@ -48,12 +48,11 @@ public:
         PoolPtr pool;
         pool::ImageStages stages;  ///< zero if the image was ready
     };
-    /// Returns the pool for an image that a claim of the tenant names. Blocks while the image is
+    /// Returns the pool for an image that a claim of the tenant names. Waits while the image is
     /// fetched, at most the rules' max_wait, or `patience` if that is less. Errors: InvalidSpec
     /// (not allowed, unknown to its registry, refused), Unavailable (no registry answers, not ready
-    /// in time, shutting down, cancelled), DiskFull, Deadline; MustWait.
-    Found poolFor(const std::string& tenant, const std::string& image,
-                  const ClaimPatience& patience);
+    /// in time, shutting down), DiskFull, Deadline.
+    Task<Found> poolFor(std::string tenant, std::string image, std::chrono::milliseconds patience);
 
     /// Does the work on the keys ("image", reference) and ("images", "all").
     ReconcileResult prepare(const std::string& image);
@@ -82,13 +81,16 @@ private:
         std::string tenant;
         JobPtr job;
     };
-    class ImageStage;
+    class ImageWait;
 
     std::optional<pool::KnownImage> allowed(const std::string& image);
     [[noreturn]] void refuse(const std::string& image) const;
     PoolPtr live(const std::string& name);
     PoolPtr ready(const std::string& image);
-    Found await(const std::string& tenant, const std::string& image, const ClaimPatience& patience);
+    /// Returns the image's job, of other claims too, for a claim of the tenant that will wait.
+    JobPtr jobFor(const std::string& tenant, const std::string& image);
+    /// Returns the outcome of a job, which may not have ended.
+    Found outcomeOf(const Job& job);
     bool join(const JobPtr& job, const std::string& tenant) HEARTH_REQUIRES(mutex_);
     void lineUp(const JobPtr& job, const std::string& tenant) HEARTH_REQUIRES(mutex_);
     void giveTurns() HEARTH_REQUIRES(mutex_);
@@ -108,10 +110,9 @@ private:
     ImageFetcher& images_;
     const History history_;
     Mutex mutex_;
-    StoppableCondition changed_;
-    Subscribers subscribers_;                         ///< claims that wait without a thread
-    TenantPlaces places_;                             ///< for jobs that wait or run
-    WorkLine<Asked> line_ HEARTH_GUARDED_BY(mutex_);  // tenants in turns
+    Subscribers subscribers_;                                       ///< claims that wait
+    TenantPlaces places_;                                           ///< for jobs that wait or run
+    WorkLine<Asked> line_ HEARTH_GUARDED_BY(mutex_);                // tenants in turns
     std::map<std::string, JobPtr> jobs_ HEARTH_GUARDED_BY(mutex_);  // by the image names in claims
     std::map<std::string, std::string> pool_of_ HEARTH_GUARDED_BY(mutex_);  // likewise, if ready
     std::map<std::string, TimePoint> used_ HEARTH_GUARDED_BY(mutex_);       // by pool

@@ -76,57 +76,53 @@ void PoolChooser::requireDefaultPool(const std::vector<PoolPtr>& pools) const {
                                   "choose another one (hearth serve --default-pool)");
 }
 
-OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRequest& request,
-                                         const std::set<std::string>& without) {
-    const auto speaks = [&](const Pool& pool) {
-        if (!request.language) return true;
-        if (without.contains(pool.name)) return false;
-        const auto known = warm_.languages(pool.name);
-        return !known || !pool::languageAmong(*request.language, *known).empty();
-    };
-    const auto languagesOf = [&](const std::vector<PoolPtr>& some) {
-        std::set<std::string> all;
-        for (const PoolPtr& pool : some) {
-            if (const auto known = warm_.languages(pool->name))
-                all.insert(known->begin(), known->end());
-        }
-        return all;
-    };
-    const auto has_image = [&](const Pool& pool) {
-        return !request.image || runtime_.sameImage(pool.spec.image, *request.image);
-    };
-    // A pool must offer at least the requested network mode; one that offers more is narrowed.
-    const auto offers = [&](const Pool& pool) {
-        return request.network.value_or(broker::NetworkMode::None) <= pool.spec.network;
-    };
-    const auto roomy = [&](const Pool& pool) { return request.limits.within(pool.spec.limits); };
-    const auto has_gpus = [&](const Pool& pool) {
-        return !request.gpu || matches(pool.spec.gpu, *request.gpu);
-    };
-    if (request.pool) {
-        PoolPtr pool = specs_.find(*request.pool);
-        // An on-demand pool is claimed by its image, which must be allowed, not by its name.
-        const bool hidden = pool && !pool->on_demand.empty() && !who.atLeast(Role::Operator) &&
-                            !table_.holds(who.tenant, pool->name);
-        if (!pool || pool->deleting || hidden) {
-            throw specs_.noPool(*request.pool);
-        }
-        if (!has_image(*pool)) {
-            throw Error(ErrorCode::InvalidSpec,
-                        "pool " + pool->name + " has image " + pool->spec.image)
-                .field("/image", "is not the image of the pool");
-        }
-        if (!speaks(*pool)) {
-            throw NoLanguage("pool " + pool->name + " has no", *request.language,
-                             languagesOf({pool}));
-        }
-        if (!has_gpus(*pool)) {
-            throw Error(ErrorCode::InvalidSpec, "pool " + pool->name + " has " + gpusText(*pool))
-                .field("/gpu", "does not match the sandboxes of the pool");
-        }
-        if (!roomy(*pool)) throw tooSmall(pool->name, pool->spec.limits, request.limits);
-        return {std::move(pool), {}};
+bool PoolChooser::speaks(const Pool& pool, const WorkspaceRequest& request,
+                         const std::set<std::string>& without) const {
+    if (!request.language) return true;
+    if (without.contains(pool.name)) return false;
+    const auto known = warm_.languages(pool.name);
+    return !known || !pool::languageAmong(*request.language, *known).empty();
+}
+
+bool PoolChooser::hasImage(const Pool& pool, const WorkspaceRequest& request) const {
+    return !request.image || runtime_.sameImage(pool.spec.image, *request.image);
+}
+
+std::set<std::string> PoolChooser::languagesOf(const std::vector<PoolPtr>& pools) const {
+    std::set<std::string> all;
+    for (const PoolPtr& pool : pools) {
+        if (const auto known = warm_.languages(pool->name))
+            all.insert(known->begin(), known->end());
     }
+    return all;
+}
+
+PoolPtr PoolChooser::named(const Principal& who, const WorkspaceRequest& request,
+                           const std::set<std::string>& without) {
+    PoolPtr pool = specs_.find(*request.pool);
+    // An on-demand pool is claimed by its image, which must be allowed, not by its name.
+    const bool hidden = pool && !pool->on_demand.empty() && !who.atLeast(Role::Operator) &&
+                        !table_.holds(who.tenant, pool->name);
+    if (!pool || pool->deleting || hidden) throw specs_.noPool(*request.pool);
+    if (!hasImage(*pool, request)) {
+        throw Error(ErrorCode::InvalidSpec, "pool " + pool->name + " has image " + pool->spec.image)
+            .field("/image", "is not the image of the pool");
+    }
+    if (!speaks(*pool, request, without)) {
+        throw NoLanguage("pool " + pool->name + " has no", *request.language, languagesOf({pool}));
+    }
+    if (request.gpu && !matches(pool->spec.gpu, *request.gpu)) {
+        throw Error(ErrorCode::InvalidSpec, "pool " + pool->name + " has " + gpusText(*pool))
+            .field("/gpu", "does not match the sandboxes of the pool");
+    }
+    if (!request.limits.within(pool->spec.limits)) {
+        throw tooSmall(pool->name, pool->spec.limits, request.limits);
+    }
+    return pool;
+}
+
+PoolPtr PoolChooser::firstThatFits(const WorkspaceRequest& request,
+                                   const std::set<std::string>& without) {
     std::vector<PoolPtr> pools = specs_.all();
     if (!request.image) requireDefaultPool(pools);
     // The default pool first, then the oldest.
@@ -144,21 +140,22 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
     bool gpuless = false;  // or except for its GPUs
     for (PoolPtr& pool : pools) {
         // On-demand pools are chosen elsewhere: the allowed images may have changed.
-        if (pool->deleting || !pool->on_demand.empty() || !has_image(*pool)) continue;
-        if (!offers(*pool)) {
+        if (pool->deleting || !pool->on_demand.empty() || !hasImage(*pool, request)) continue;
+        // A pool must offer at least the requested network mode; one that offers more is narrowed.
+        if (request.network.value_or(broker::NetworkMode::None) > pool->spec.network) {
             offline = true;
             continue;
         }
-        if (!has_gpus(*pool)) {
+        if (request.gpu && !matches(pool->spec.gpu, *request.gpu)) {
             gpuless = true;
             continue;
         }
-        if (!speaks(*pool)) {
+        if (!speaks(*pool, request, without)) {
             imaged.push_back(pool);
-        } else if (!roomy(*pool)) {
+        } else if (!request.limits.within(pool->spec.limits)) {
             small.push_back(pool);
         } else {
-            return {std::move(pool), {}};
+            return pool;
         }
     }
     if (!small.empty()) throw allTooSmall(small, request.limits);
@@ -174,13 +171,27 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
         throw Error(ErrorCode::InvalidSpec, "no pool is declared")
             .hint("declare one with hearth apply -f");
     }
-    OnDemandPools::Found found = on_demand_.poolFor(who.tenant, *request.image, request.patience);
-    if (!speaks(*found.pool)) {
+    return nullptr;
+}
+
+Task<OnDemandPools::Found> PoolChooser::choose(const Principal& who,
+                                               const WorkspaceRequest& request,
+                                               const std::set<std::string>& without) {
+    if (request.pool) co_return OnDemandPools::Found{named(who, request, without), {}};
+    if (PoolPtr pool = firstThatFits(request, without)) {
+        co_return OnDemandPools::Found{std::move(pool), {}};
+    }
+    Task<OnDemandPools::Found> on_demand =
+        on_demand_.poolFor(who.tenant, *request.image, request.patience);
+    OnDemandPools::Found found = co_await on_demand;
+    if (!speaks(*found.pool, request, without)) {
         throw NoLanguage("image " + *request.image + " has no", *request.language,
                          languagesOf({found.pool}));
     }
-    if (!roomy(*found.pool)) throw allTooSmall({found.pool}, request.limits);
-    return found;
+    if (!request.limits.within(found.pool->spec.limits)) {
+        throw allTooSmall({found.pool}, request.limits);
+    }
+    co_return found;
 }
 
 }  // namespace hearth::controller

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/Error.h"
+#include "base/task/Task.h"
 #include "controller/claims/OnDemandPools.h"
 #include "controller/contract/Principal.h"
 #include "controller/contract/Workspaces.h"
@@ -34,10 +35,20 @@ public:
     /// A pool whose languages are not known yet may have the requested one, unless it is in
     /// `without`: the claim finds out. Errors: NotFound, InvalidSpec (NoLanguage if that is
     /// the reason), and the errors of OnDemandPools::poolFor().
-    OnDemandPools::Found choose(const Principal& who, const WorkspaceRequest& request,
-                                const std::set<std::string>& without = {});
+    /// What it is given outlives the task.
+    Task<OnDemandPools::Found> choose(const Principal& who, const WorkspaceRequest& request,
+                                      const std::set<std::string>& without);
 
 private:
+    /// Returns the pool that the claim names, checked.
+    PoolPtr named(const Principal& who, const WorkspaceRequest& request,
+                  const std::set<std::string>& without);
+    /// Returns the first declared pool that fits; null if a pool on demand may.
+    PoolPtr firstThatFits(const WorkspaceRequest& request, const std::set<std::string>& without);
+    bool speaks(const Pool& pool, const WorkspaceRequest& request,
+                const std::set<std::string>& without) const;
+    bool hasImage(const Pool& pool, const WorkspaceRequest& request) const;
+    std::set<std::string> languagesOf(const std::vector<PoolPtr>& pools) const;
     /// Throws if the configured default pool is not declared: using another would be a guess.
     void requireDefaultPool(const std::vector<PoolPtr>& pools) const;
 

@@ -1,9 +1,10 @@
 #include "controller/claims/WorkspaceOpener.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "base/Error.h"
-#include "controller/claims/ClaimWait.h"
 #include "controller/contract/RequestLimits.h"
 
 namespace hearth::controller {
@@ -17,124 +18,163 @@ Error mismatch() {
 
 }  // namespace
 
+/// Records how a claim ends; as cancelled if nobody else does.
+class WorkspaceOpener::Account {
+public:
+    Account(const ClaimAccount& account, const Principal& who, TimePoint since)
+        : account_(account), who_(who), since_(since) {}
+    Account(const Account&) = delete;
+    Account& operator=(const Account&) = delete;
+    ~Account() {
+        if (!told_) account_.cancelled(who_, pool, since_);
+    }
+
+    void served(const Opened& opened) {
+        told_ = true;
+        if (opened.replayed) return;
+        for (const Claimer::Claimed& claimed : opened.all) {
+            if (claimed.bound != TimePoint{}) account_.served(claimed, who_.trace);
+        }
+    }
+    void unserved(const std::exception& why) {
+        told_ = true;
+        account_.unserved(who_, pool, since_, why);
+    }
+
+    std::string pool;  ///< that it claims in; empty: none was found yet
+
+private:
+    const ClaimAccount& account_;
+    const Principal& who_;
+    const TimePoint since_;
+    bool told_ = false;
+};
+
 WorkspaceOpener::WorkspaceOpener(WorkspaceAccess& access, WorkspaceTable& table,
-                                 PoolChooser& chooser, Claimer& claims,
-                                 WorkspaceTerminator& endings, const KeyedIds& ids,
+                                 PoolChooser& chooser, Claimer& claimer,
+                                 WorkspaceTerminator& terminator, const KeyedIds& ids,
                                  const History& history)
     : access_(access),
       table_(table),
       chooser_(chooser),
-      claims_(claims),
-      endings_(endings),
+      claimer_(claimer),
+      terminator_(terminator),
       ids_(ids),
       history_(history) {}
 
-template <typename Claim>
-auto WorkspaceOpener::inSomePool(const Principal& who, const WorkspaceRequest& request,
-                                 ClaimWait& kept, Claim claim) {
-    while (true) {
-        if (!kept.pool) {
-            OnDemandPools::Found chosen = chooser_.choose(who, request, kept.without);
-            kept.pool = std::move(chosen.pool);
-            kept.image = chosen.stages;
+Task<WorkspaceOpener::Opened> WorkspaceOpener::openAll(const Principal& who,
+                                                       const WorkspaceRequest& request,
+                                                       std::size_t count) {
+    std::vector<std::string> ids;
+    while (ids.size() < count)
+        ids.push_back(ids_.claimOf(who, request.idempotency_key, ids.size()));
+    return openAll(who, request, std::move(ids), false);
+}
+
+Task<WorkspaceOpener::Opened> WorkspaceOpener::openAll(const Principal& who,
+                                                       const WorkspaceRequest& request,
+                                                       std::vector<std::string> claim_ids,
+                                                       bool one_shot) {
+    const TimePoint since =
+        request.started_at == TimePoint{} ? history_.clock.now() : request.started_at;
+    Account account(account_, who, since);
+    try {
+        Task<Opened> opening = openOrFind(who, request, std::move(claim_ids), one_shot, account);
+        Opened opened = co_await opening;
+        account.served(opened);
+        co_return opened;
+    } catch (const std::exception& e) {
+        account.unserved(e);
+        throw;
+    }
+}
+
+Task<WorkspaceOpener::Opened> WorkspaceOpener::openOrFind(const Principal& who,
+                                                          const WorkspaceRequest& request,
+                                                          std::vector<std::string> claim_ids,
+                                                          bool one_shot, Account& account) {
+    checkRequest(request);
+    const bool keyed = !request.idempotency_key.empty();
+    const std::shared_ptr<void> in_flight = keyed ? keys_.take(claim_ids.front()) : nullptr;
+    Opened opened;
+    std::vector<WorkspacePtr> found(claim_ids.size());
+    if (keyed) {
+        found = known(request, claim_ids, opened);
+        if (opened.replayed) co_return opened;
+    }
+    history_.journal.requireRoom(who.tenant);
+    std::vector<std::string> missing;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        if (!found[i]) missing.push_back(claim_ids[i]);
+    }
+    Task<std::vector<Claimer::Claimed>> claiming =
+        claim(who, request, std::move(missing), one_shot, account);
+    std::vector<Claimer::Claimed> claimed = co_await claiming;
+    writeFiles(claimed, request, who.trace);
+    auto next = claimed.begin();
+    for (WorkspacePtr& one : found) {
+        opened.all.push_back(one ? Claimer::Claimed{std::move(one), {}, {}} : std::move(*next++));
+    }
+    co_return opened;
+}
+
+std::vector<WorkspaceOpener::WorkspacePtr> WorkspaceOpener::known(
+    const WorkspaceRequest& request, const std::vector<std::string>& claim_ids, Opened& opened) {
+    std::vector<WorkspacePtr> found;
+    for (const std::string& claim_id : claim_ids) {
+        found.push_back(table_.byClaim(claim_id));
+        if (found.back()) {
+            if (found.back()->facts().fingerprint != request.fingerprint) throw mismatch();
+            continue;
         }
+        const std::optional<WorkspaceRecord> past = history_.journal.workspaceByClaim(claim_id);
+        if (!past) continue;
+        if (past->fingerprint != request.fingerprint) throw mismatch();
+        if (!past->ended_ms && table_.expectsClaim(claim_id)) throw silentError(past->id);
+        opened.ended = past->id;
+    }
+    const bool whole = std::all_of(found.begin(), found.end(),
+                                   [](const WorkspacePtr& one) { return one != nullptr; });
+    opened.replayed = whole || !opened.ended.empty();
+    if (whole) {
+        for (const WorkspacePtr& one : found) opened.all.push_back({one, {}, {}});
+    }
+    if (!opened.replayed && table_.expectsUnknown()) throw unknownClaimError();
+    return found;
+}
+
+Task<std::vector<Claimer::Claimed>> WorkspaceOpener::claim(const Principal& who,
+                                                           const WorkspaceRequest& request,
+                                                           std::vector<std::string> claim_ids,
+                                                           bool one_shot, Account& account) {
+    std::set<std::string> without;  // pools that proved to lack its language
+    while (true) {
+        Task<OnDemandPools::Found> choice = chooser_.choose(who, request, without);
+        const OnDemandPools::Found found = co_await choice;
+        account.pool = found.pool->name;
+        std::vector<Claimer::Wanted> all;
+        for (const std::string& claim_id : claim_ids) {
+            all.push_back(wantedOf(who, request, found, claim_id));
+            all.back().one_shot = one_shot;
+        }
+        Task<std::vector<Claimer::Claimed>> claiming = claimer_.claim(std::move(all));
         try {
-            return claim();
+            co_return co_await claiming;
         } catch (const NoLanguage&) {
             // The chosen pool's languages were not known before. Another pool may have it.
             if (request.pool) throw;
-            kept.without.insert(kept.pool->name);
-            kept.chooseAgain();
+            without.insert(found.pool->name);
+            account.pool.clear();
         }
     }
-}
-
-template <typename Open>
-auto WorkspaceOpener::accounted(const Principal& who, const WorkspaceRequest& request, Open open) {
-    const TimePoint since =
-        request.started_at == TimePoint{} ? history_.clock.now() : request.started_at;
-    // A claim without a thread keeps its state here until it runs again.
-    ClaimWait own;
-    ClaimWait& kept = request.patience.wait ? *request.patience.wait : own;
-    try {
-        auto opened = open(kept);
-        kept.forget();
-        return opened;
-    } catch (const MustWait&) {  // the claim runs again later
-        if (!request.patience.wait) table_.quotas().unadmit(who.tenant, kept.admitted);
-        throw;
-    } catch (const std::exception& e) {
-        const std::string pool = kept.pool ? kept.pool->name : "";
-        kept.forget();
-        if (request.patience.stop.stop_requested()) {
-            account_.cancelled(who, pool, since);
-        } else {
-            account_.unserved(who, pool, since, e);
-        }
-        throw;
-    }
-}
-
-Claimer::Claimed WorkspaceOpener::open(const Principal& who, const WorkspaceRequest& request,
-                                       bool one_shot, bool& replayed) {
-    Claimer::Claimed claimed = accounted(who, request, [&](ClaimWait& kept) {
-        return openOnce(who, request, kept, one_shot, replayed);
-    });
-    if (!replayed) account_.served(claimed, who.trace);
-    return claimed;
-}
-
-Claimer::Claimed WorkspaceOpener::openOnce(const Principal& who, const WorkspaceRequest& request,
-                                           ClaimWait& kept, bool one_shot, bool& replayed) {
-    replayed = false;
-    checkRequest(request);
-    if (kept.claim_id.empty()) kept.claim_id = ids_.claim(who, request.idempotency_key, one_shot);
-    const std::string claim_id = kept.claim_id;
-    const bool keyed = !request.idempotency_key.empty();
-    if (keyed && !kept.in_flight) kept.in_flight = keys_.take(claim_id);
-
-    if (keyed) {
-        if (const std::shared_ptr<Workspace> known = table_.byClaim(claim_id)) {
-            if (known->facts().fingerprint != request.fingerprint) throw mismatch();
-            replayed = true;
-            return {known, {}};
-        }
-        if (const std::optional<WorkspaceRecord> past =
-                history_.journal.workspaceByClaim(claim_id)) {
-            if (past->fingerprint != request.fingerprint) throw mismatch();
-            if (!past->ended_ms && table_.expectsClaim(claim_id)) throw silentError(past->id);
-            replayed = true;
-            return {nullptr, {}};
-        }
-        if (table_.expectsUnknown()) throw unknownClaimError();
-    }
-
-    history_.journal.requireRoom(who.tenant);
-    Claimer::Claimed claimed = inSomePool(who, request, kept, [&] {
-        Claimer::Wanted wanted = wantedOf(who, request, kept, kept.claim_id);
-        wanted.one_shot = one_shot;
-        return claims_.claim(wanted, kept);
-    });
-    const std::shared_ptr<Workspace>& workspace = claimed.workspace;
-    try {
-        writeFiles(workspace, request);
-    } catch (...) {
-        endings_.end(workspace, EndReason::Failed, who.trace);
-        throw;
-    }
-    if (!keyed && request.patience.stop.stop_requested()) {
-        endings_.end(workspace, EndReason::Deleted, who.trace);
-        throw takenBack();
-    }
-    return claimed;
 }
 
 Claimer::Wanted WorkspaceOpener::wantedOf(const Principal& who, const WorkspaceRequest& request,
-                                          const ClaimWait& kept,
+                                          const OnDemandPools::Found& found,
                                           const std::string& claim_id) const {
     Claimer::Wanted wanted;
-    wanted.pool = kept.pool;
-    wanted.image = kept.image;
+    wanted.pool = found.pool;
+    wanted.image = found.stages;
     wanted.claim_id = claim_id;
     wanted.workspace_id = ids_.workspace(claim_id);
     wanted.request = &request;
@@ -144,104 +184,30 @@ Claimer::Wanted WorkspaceOpener::wantedOf(const Principal& who, const WorkspaceR
     return wanted;
 }
 
-void WorkspaceOpener::writeFiles(const std::shared_ptr<Workspace>& workspace,
-                                 const WorkspaceRequest& request) {
-    for (const InlineFile& file : request.files) {
-        std::string_view left = file.bytes;
-        access_.ask(workspace, file.path, [&] {
-            return workspace->agent()->writeFile(file.path, std::nullopt,
-                                                 [&left](char* out, std::size_t size) {
-                                                     const std::size_t count = left.copy(out, size);
-                                                     left.remove_prefix(count);
-                                                     return count;
-                                                 });
-        });
-    }
-    if (!request.files.empty()) workspace->wrote(history_.clock.now());
-}
-
-std::vector<Claimer::Claimed> WorkspaceOpener::openAll(const Principal& who,
-                                                       const WorkspaceRequest& request,
-                                                       std::size_t count, bool& replayed,
-                                                       std::string& ended) {
-    return accounted(who, request, [&](ClaimWait& kept) {
-        while (kept.claim_ids.size() < count) {
-            kept.claim_ids.push_back(
-                ids_.claimOf(who, request.idempotency_key, kept.claim_ids.size()));
-        }
-        return openAllOnce(who, request, kept, replayed, ended);
-    });
-}
-
-std::vector<Claimer::Claimed> WorkspaceOpener::openAllOnce(const Principal& who,
-                                                           const WorkspaceRequest& request,
-                                                           ClaimWait& kept, bool& replayed,
-                                                           std::string& ended) {
-    replayed = false;
-    checkRequest(request);
-    const bool keyed = !request.idempotency_key.empty();
-    std::vector<std::shared_ptr<Workspace>> known(kept.claim_ids.size());
-    if (keyed) {
-        if (!kept.in_flight) kept.in_flight = keys_.take(kept.claim_ids.front());
-        std::size_t there = 0;
-        for (std::size_t i = 0; i < known.size(); ++i) {
-            const std::string& claim_id = kept.claim_ids[i];
-            known[i] = table_.byClaim(claim_id);
-            if (known[i]) {
-                if (known[i]->facts().fingerprint != request.fingerprint) throw mismatch();
-                ++there;
-                continue;
-            }
-            const std::optional<WorkspaceRecord> past = history_.journal.workspaceByClaim(claim_id);
-            if (!past) continue;
-            if (past->fingerprint != request.fingerprint) throw mismatch();
-            if (!past->ended_ms && table_.expectsClaim(claim_id)) throw silentError(past->id);
-            ended = past->id;
-        }
-        if (!ended.empty()) return {};
-        if (there == known.size()) {
-            replayed = true;
-            std::vector<Claimer::Claimed> all;
-            all.reserve(known.size());
-            for (std::shared_ptr<Workspace>& one : known) all.push_back({std::move(one), {}});
-            return all;
-        }
-        if (table_.expectsUnknown()) throw unknownClaimError();
-    }
-    history_.journal.requireRoom(who.tenant);
-    return inSomePool(who, request, kept, [&] { return claimMissing(who, request, kept, known); });
-}
-
-std::vector<Claimer::Claimed> WorkspaceOpener::claimMissing(
-    const Principal& who, const WorkspaceRequest& request, ClaimWait& kept,
-    std::vector<std::shared_ptr<Workspace>> known) {
-    std::vector<Claimer::Wanted> wanted;
-    for (std::size_t i = 0; i < known.size(); ++i) {
-        if (!known[i]) wanted.push_back(wantedOf(who, request, kept, kept.claim_ids[i]));
-    }
-    std::vector<Claimer::Claimed> made = claims_.claimAll(wanted, kept);
+void WorkspaceOpener::writeFiles(const std::vector<Claimer::Claimed>& claimed,
+                                 const WorkspaceRequest& request, const TraceContext& trace) {
     try {
-        for (const Claimer::Claimed& claimed : made) writeFiles(claimed.workspace, request);
-        if (request.idempotency_key.empty() && request.patience.stop.stop_requested()) {
-            throw takenBack();
+        for (const Claimer::Claimed& each : claimed) {
+            const WorkspacePtr& workspace = each.workspace;
+            for (const InlineFile& file : request.files) {
+                std::string_view left = file.bytes;
+                access_.ask(workspace, file.path, [&] {
+                    return workspace->agent()->writeFile(
+                        file.path, std::nullopt, [&left](char* out, std::size_t size) {
+                            const std::size_t count = left.copy(out, size);
+                            left.remove_prefix(count);
+                            return count;
+                        });
+                });
+            }
+            if (!request.files.empty()) workspace->wrote(history_.clock.now());
         }
     } catch (...) {
-        for (const Claimer::Claimed& claimed : made) {
-            endings_.end(claimed.workspace, EndReason::Failed, who.trace);
+        for (const Claimer::Claimed& each : claimed) {
+            terminator_.end(each.workspace, EndReason::Failed, trace);
         }
         throw;
     }
-    for (const Claimer::Claimed& claimed : made) account_.served(claimed, who.trace);
-    std::vector<Claimer::Claimed> all;
-    std::size_t next = 0;
-    for (std::shared_ptr<Workspace>& one : known) {
-        if (one) {
-            all.push_back({std::move(one), {}});
-        } else {
-            all.push_back(std::move(made[next++]));
-        }
-    }
-    return all;
 }
 
 }  // namespace hearth::controller

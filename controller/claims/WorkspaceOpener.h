@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/task/Task.h"
 #include "controller/claims/ClaimAccount.h"
 #include "controller/claims/Claimer.h"
 #include "controller/claims/KeyedIds.h"
@@ -18,50 +19,57 @@ namespace hearth::controller {
 class WorkspaceOpener {
 public:
     WorkspaceOpener(WorkspaceAccess& access, WorkspaceTable& table, PoolChooser& chooser,
-                    Claimer& claims, WorkspaceTerminator& endings, const KeyedIds& ids,
+                    Claimer& claimer, WorkspaceTerminator& terminator, const KeyedIds& ids,
                     const History& history);
 
-    /// Claims, or finds the workspace of the same key again (`replayed`). Returns null with
-    /// `replayed` set if that workspace has already ended.
-    Claimer::Claimed open(const Principal& who, const WorkspaceRequest& request, bool one_shot,
-                          bool& replayed);
-    /// `count` workspaces or none. With a key, workspaces that a killed server had opened count as
-    /// the first ones. `ended`: the id of one with this key that has ended; then returns none.
-    std::vector<Claimer::Claimed> openAll(const Principal& who, const WorkspaceRequest& request,
-                                          std::size_t count, bool& replayed, std::string& ended);
+    /// The outcome of a request, which may be a repeated one.
+    struct Opened {
+        std::vector<Claimer::Claimed> all;  ///< empty if a workspace of the same key has ended
+        bool replayed = false;              ///< they are those of an earlier request
+        std::string ended{};                ///< the id of one of the same key that has ended
+    };
+    /// Claims a workspace, or finds that of the same key again. What it is given outlives the task.
+    /// To destroy the task while it waits leaves the line.
+    Task<Opened> open(const Principal& who, const WorkspaceRequest& request, bool one_shot) {
+        return openAll(who, request, {ids_.claim(who, request.idempotency_key, one_shot)},
+                       one_shot);
+    }
+    /// The same for `count` workspaces or none. Of those that a killed server has opened in part it
+    /// claims the rest.
+    Task<Opened> openAll(const Principal& who, const WorkspaceRequest& request, std::size_t count);
     /// Ends a workspace that its opener cannot use.
     void discard(const std::shared_ptr<Workspace>& workspace) {
-        endings_.end(workspace, EndReason::Failed, workspace->facts().trace);
-    }
-    /// The id of a keyed request's workspace.
-    std::string idFor(const Principal& who, const WorkspaceRequest& request) const {
-        return ids_.workspace(ids_.claim(who, request.idempotency_key, false));
+        terminator_.end(workspace, EndReason::Failed, workspace->facts().trace);
     }
 
 private:
-    Claimer::Claimed openOnce(const Principal& who, const WorkspaceRequest& request,
-                              ClaimWait& kept, bool one_shot, bool& replayed);
-    std::vector<Claimer::Claimed> openAllOnce(const Principal& who, const WorkspaceRequest& request,
-                                              ClaimWait& kept, bool& replayed, std::string& ended);
-    std::vector<Claimer::Claimed> claimMissing(const Principal& who,
-                                               const WorkspaceRequest& request, ClaimWait& kept,
-                                               std::vector<std::shared_ptr<Workspace>> known);
+    class Account;
+    using WorkspacePtr = std::shared_ptr<Workspace>;
+
+    Task<Opened> openAll(const Principal& who, const WorkspaceRequest& request,
+                         std::vector<std::string> claim_ids, bool one_shot);
+    /// The same without the account of how it ends.
+    Task<Opened> openOrFind(const Principal& who, const WorkspaceRequest& request,
+                            std::vector<std::string> claim_ids, bool one_shot, Account& account);
+    /// Looks for the workspaces of an earlier request with the same key; null where one is missing.
+    /// Throws if the key is another request's, or its workspace's sandbox is silent.
+    std::vector<WorkspacePtr> known(const WorkspaceRequest& request,
+                                    const std::vector<std::string>& claim_ids, Opened& opened);
+    /// Claims in one pool after the other, until one has the requested language.
+    Task<std::vector<Claimer::Claimed>> claim(const Principal& who, const WorkspaceRequest& request,
+                                              std::vector<std::string> claim_ids, bool one_shot,
+                                              Account& account);
     Claimer::Wanted wantedOf(const Principal& who, const WorkspaceRequest& request,
-                             const ClaimWait& kept, const std::string& claim_id) const;
-    void writeFiles(const std::shared_ptr<Workspace>& workspace, const WorkspaceRequest& request);
-    /// Calls `claim` with one pool after the other, until one has the requested language.
-    template <typename Claim>
-    auto inSomePool(const Principal& who, const WorkspaceRequest& request, ClaimWait& kept,
-                    Claim claim);
-    /// Calls `open` with the state of the claim, and records how it fails.
-    template <typename Open>
-    auto accounted(const Principal& who, const WorkspaceRequest& request, Open open);
+                             const OnDemandPools::Found& found, const std::string& claim_id) const;
+    /// Writes the request's files, or ends the workspaces.
+    void writeFiles(const std::vector<Claimer::Claimed>& claimed, const WorkspaceRequest& request,
+                    const TraceContext& trace);
 
     WorkspaceAccess& access_;
     WorkspaceTable& table_;
     PoolChooser& chooser_;
-    Claimer& claims_;
-    WorkspaceTerminator& endings_;
+    Claimer& claimer_;
+    WorkspaceTerminator& terminator_;
     const KeyedIds ids_;
     const History history_;
     const ClaimAccount account_{history_};

@@ -191,10 +191,9 @@ public:
     /// Sends the work to the agent; it may already have finished when this returns.
     virtual std::shared_ptr<Execution> start(const Principal& who, const std::string& workspace,
                                              const ExecutionRequest& request) = 0;
-    /// One shot: claims a workspace that ends with the execution.
-    virtual std::shared_ptr<Execution> startOneShot(const Principal& who,
-                                                    const WorkspaceRequest& where,
-                                                    const ExecutionRequest& request) = 0;
+    /// One shot: claims a workspace, as Workspaces::create(), that ends with the execution.
+    virtual Task<std::shared_ptr<Execution>> startOneShot(Principal who, WorkspaceRequest where,
+                                                          ExecutionRequest request) = 0;
     /// Also finds ended ones, for an hour after their workspace's end, and across restarts.
     virtual std::shared_ptr<Execution> find(const Principal& who, const std::string& id) = 0;
     /// The executions of one workspace, newest first. Reads none of their records.

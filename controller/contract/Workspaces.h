@@ -13,8 +13,8 @@
 #include "base/Clock.h"
 #include "base/Json.h"
 #include "base/Texts.h"
+#include "base/task/Task.h"
 #include "controller/contract/ClaimLedger.h"
-#include "controller/contract/ClaimPatience.h"
 #include "controller/contract/Principal.h"
 #include "controller/egress/policy/NetworkPolicy.h"
 #include "controller/egress/policy/WorkspaceEgress.h"
@@ -53,9 +53,8 @@ struct WorkspaceRequest {
     std::string idempotency_key;                            ///< empty: none
     std::string fingerprint;                                ///< the body's; needed with a key
     TimePoint started_at{};  ///< when the request came; the ledger starts here
-    /// A workspace that is bound when the claim is cancelled is ended, unless the claim has a key:
-    /// a later request with the same key finds it.
-    ClaimPatience patience{};
+    /// The longest wait for its image, and then for a sandbox, if the server would wait longer.
+    std::chrono::milliseconds patience = std::chrono::hours(1);
 };
 
 /// Paused: idle and frozen until the next call; otherwise the same as Active.
@@ -123,18 +122,19 @@ struct WorkspaceUsage {
 /// reason and time for 24 h after the end, Error(SandboxLost) when the sandbox has just died.
 /// Operators also see the id, pool, age and reason of other tenants' workspaces (get, list, Gone),
 /// but not the name, labels or other tenant data, and may end them; admins see the whole view.
-/// Thread-safe; calls block for at most the pool's maxWait.
+/// Thread-safe.
 class Workspaces {
 public:
     virtual ~Workspaces() = default;
-    /// Claims a workspace. Errors: NotFound (pool), InvalidSpec (no pool fits), PoolExhausted,
-    /// QuotaExceeded, PoolDegraded, IdempotencyMismatch, IdempotencyInFlight, Unsupported.
-    virtual WorkspaceView create(const Principal& who, const WorkspaceRequest& request) = 0;
+    /// Claims a workspace; waits for its image and for a sandbox. A claim whose task is destroyed
+    /// leaves the line, and nothing of it stays. Errors: NotFound (pool), InvalidSpec (no pool
+    /// fits), PoolExhausted, QuotaExceeded, PoolDegraded, IdempotencyMismatch, IdempotencyInFlight,
+    /// Unsupported.
+    virtual Task<WorkspaceView> create(Principal who, WorkspaceRequest request) = 0;
     /// Claims `count` equal workspaces or none. Throws as create(); InvalidSpec if `count` is more
     /// than the pool or the quota has in all.
-    virtual std::vector<WorkspaceView> createAll(const Principal& who,
-                                                 const WorkspaceRequest& request,
-                                                 std::size_t count) = 0;
+    virtual Task<std::vector<WorkspaceView>> createAll(Principal who, WorkspaceRequest request,
+                                                       std::size_t count) = 0;
     virtual WorkspaceView get(const Principal& who, const std::string& id) = 0;
     virtual Page<WorkspaceView> list(const Principal& who, const ListQuery& query) = 0;
     virtual WorkspaceView patch(const Principal& who, const std::string& id,

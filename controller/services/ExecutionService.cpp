@@ -47,40 +47,51 @@ std::shared_ptr<Execution> ExecutionService::start(const Principal& who,
     return starter_.launch(access_.require(who, workspace), request, id, who.trace, std::nullopt);
 }
 
-std::shared_ptr<Execution> ExecutionService::startOneShot(const Principal& who,
-                                                          const WorkspaceRequest& where,
-                                                          const ExecutionRequest& request) {
+Task<std::shared_ptr<Execution>> ExecutionService::startOneShot(Principal who,
+                                                                WorkspaceRequest where,
+                                                                ExecutionRequest request) {
     // Checked before it costs a sandbox.
     checkRequest(request);
     checkPackages(request, request.language);
-    WorkspaceRequest claim = where;
-    claim.idempotency_key = request.idempotency_key;
-    claim.fingerprint = request.fingerprint;
-    claim.started_at = request.started_at;
+    where.idempotency_key = request.idempotency_key;
+    where.fingerprint = request.fingerprint;
+    where.started_at = request.started_at;
     const std::string id = ids_.oneShot(who, request.idempotency_key);
     if (!request.idempotency_key.empty()) {
-        if (std::shared_ptr<Execution> known = replay(who, id, request.fingerprint)) return known;
+        if (std::shared_ptr<Execution> first = replay(who, id, request.fingerprint)) {
+            co_return first;
+        }
     }
     history_.journal.requireRoom(who.tenant);
     live_.requireRoom(
         who.tenant, request.output_limit + (request.stdin_bytes ? request.stdin_bytes->size() : 0));
-    bool replayed = false;
-    const Claimer::Claimed claimed = opener_.open(who, claim, true, replayed);
-    if (replayed) {
+    Task<WorkspaceOpener::Opened> opening = opener_.open(who, where, true);
+    const WorkspaceOpener::Opened opened = co_await opening;
+    if (opened.replayed) {
         // The first request may have finished meanwhile: then its result is the answer.
-        if (std::shared_ptr<Execution> known = replay(who, id, request.fingerprint)) return known;
+        if (std::shared_ptr<Execution> first = replay(who, id, request.fingerprint)) {
+            co_return first;
+        }
     }
-    if (!claimed.workspace) {
+    if (opened.all.empty()) {
         throw Error(ErrorCode::SandboxLost, "the one shot's sandbox ended before its result")
             .hint("repeat it with a new Idempotency-Key");
     }
+    co_return launch(opened, request, id, who.trace);
+}
+
+std::shared_ptr<Execution> ExecutionService::launch(const WorkspaceOpener::Opened& opened,
+                                                    const ExecutionRequest& request,
+                                                    const std::string& id,
+                                                    const TraceContext& trace) {
+    const Claimer::Claimed& claimed = opened.all.front();
     try {
-        return starter_.launch(claimed.workspace, request, id, who.trace,
-                               replayed ? std::nullopt : std::optional(claimed.ledger));
+        return starter_.launch(claimed.workspace, request, id, trace,
+                               opened.replayed ? std::nullopt : std::optional(claimed.ledger));
     } catch (const Error& e) {
         // A repeated request must not end the execution of the first one.
-        const bool later =
-            replayed && (e.code() == ErrorCode::Unavailable || e.code() == ErrorCode::RateLimited);
+        const bool later = opened.replayed && (e.code() == ErrorCode::Unavailable ||
+                                               e.code() == ErrorCode::RateLimited);
         if (!later) opener_.discard(claimed.workspace);
         throw;
     } catch (...) {

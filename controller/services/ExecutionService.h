@@ -23,8 +23,8 @@ public:
 
     std::shared_ptr<Execution> start(const Principal& who, const std::string& workspace,
                                      const ExecutionRequest& request) override;
-    std::shared_ptr<Execution> startOneShot(const Principal& who, const WorkspaceRequest& where,
-                                            const ExecutionRequest& request) override;
+    Task<std::shared_ptr<Execution>> startOneShot(Principal who, WorkspaceRequest where,
+                                                  ExecutionRequest request) override;
     std::shared_ptr<Execution> find(const Principal& who, const std::string& id) override;
     std::vector<ListedExecution> list(const Principal& who, const std::string& workspace) override;
     std::shared_ptr<Execution> listed(const Principal& who, const std::string& id) override;
@@ -43,6 +43,10 @@ private:
     std::shared_ptr<LiveExecution> runningOrNull(const Principal& who, const std::string& id);
     std::shared_ptr<LiveExecution> running(const Principal& who, const std::string& id);
     std::shared_ptr<Execution> stored(const ExecutionRecord& record) const;
+    /// Starts a one shot in its workspace, which ends if that fails.
+    std::shared_ptr<Execution> launch(const WorkspaceOpener::Opened& opened,
+                                      const ExecutionRequest& request, const std::string& id,
+                                      const TraceContext& trace);
     std::shared_ptr<Execution> replay(const Principal& who, const std::string& id,
                                       const std::string& fingerprint);
 

@@ -52,28 +52,28 @@ WorkspaceService::WorkspaceService(WorkspaceAccess& access, WorkspaceOpener& ope
       broker_(broker),
       history_(history) {}
 
-WorkspaceView WorkspaceService::create(const Principal& who, const WorkspaceRequest& request) {
-    bool replayed = false;
-    const Claimer::Claimed claimed = opener_.open(who, request, false, replayed);
-    if (!claimed.workspace) access_.explainMissing(who, opener_.idFor(who, request));
-    WorkspaceView view = claimed.workspace->view();
-    if (!replayed) view.claim = claimed.ledger;
-    view.replayed = replayed;
-    return view;
+Task<WorkspaceView> WorkspaceService::create(Principal who, WorkspaceRequest request) {
+    Task<WorkspaceOpener::Opened> opening = opener_.open(who, request, false);
+    const WorkspaceOpener::Opened opened = co_await opening;
+    co_return viewsOf(who, opened).front();
 }
 
-std::vector<WorkspaceView> WorkspaceService::createAll(const Principal& who,
-                                                       const WorkspaceRequest& request,
-                                                       std::size_t count) {
-    bool replayed = false;
-    std::string ended;
-    const std::vector<Claimer::Claimed> all = opener_.openAll(who, request, count, replayed, ended);
-    if (!ended.empty()) access_.explainMissing(who, ended);
+Task<std::vector<WorkspaceView>> WorkspaceService::createAll(Principal who,
+                                                             WorkspaceRequest request,
+                                                             std::size_t count) {
+    Task<WorkspaceOpener::Opened> opening = opener_.openAll(who, request, count);
+    const WorkspaceOpener::Opened opened = co_await opening;
+    co_return viewsOf(who, opened);
+}
+
+std::vector<WorkspaceView> WorkspaceService::viewsOf(const Principal& who,
+                                                     const WorkspaceOpener::Opened& opened) {
+    if (opened.all.empty()) access_.explainMissing(who, opened.ended);
     std::vector<WorkspaceView> views;
-    for (const Claimer::Claimed& claimed : all) {
+    for (const Claimer::Claimed& claimed : opened.all) {
         views.push_back(claimed.workspace->view());
-        if (!replayed) views.back().claim = claimed.ledger;
-        views.back().replayed = replayed;
+        if (!opened.replayed) views.back().claim = claimed.ledger;
+        views.back().replayed = opened.replayed;
     }
     return views;
 }

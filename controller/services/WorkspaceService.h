@@ -18,9 +18,9 @@ public:
                      WorkspaceTerminator& endings, const Epoch& epoch,
                      broker::EgressGateway& broker, const History& history);
 
-    WorkspaceView create(const Principal& who, const WorkspaceRequest& request) override;
-    std::vector<WorkspaceView> createAll(const Principal& who, const WorkspaceRequest& request,
-                                         std::size_t count) override;
+    Task<WorkspaceView> create(Principal who, WorkspaceRequest request) override;
+    Task<std::vector<WorkspaceView>> createAll(Principal who, WorkspaceRequest request,
+                                               std::size_t count) override;
     WorkspaceView get(const Principal& who, const std::string& id) override;
     Page<WorkspaceView> list(const Principal& who, const ListQuery& query) override;
     WorkspaceView patch(const Principal& who, const std::string& id,
@@ -59,6 +59,8 @@ public:
 
 private:
     class Busy;
+
+    std::vector<WorkspaceView> viewsOf(const Principal& who, const WorkspaceOpener::Opened& opened);
 
     WorkspaceAccess& access_;
     WorkspaceOpener& opener_;

@@ -51,6 +51,10 @@ CODE_RULES = [
          SERVER, r"^base/Mutex\.h$",
          "the checker knows only the mutexes, locks and conditions of base/Mutex.h"),
     Rule(r"\[=\s*[\],]", CODE, "", "a lambda names what it captures"),
+    Rule(r"\[[^\[\]]+\]\s*(\([^()]*\)\s*)?(mutable\s*)?->\s*(hearth::)?Task<", CODE, "",
+         "no coroutine is a lambda with captures: they die before it ends; write a function with parameters"),
+    Rule(r"\b(Unique)?(Mutex|Writer|Reader)Lock\s+\w+\s*[({][^;]*;[^{}]*(\{[^{}]*\}[^{}]*)*\{?[^{}]*\bco_await\b", CODE, "",
+         "no lock is held across co_await: another thread may go on with the task"),
 ]
 
 # Searched in everything, comments included.

@@ -64,13 +64,14 @@ public:
         behave(given, one);
         return one;
     }
-    std::shared_ptr<controller::Execution> startOneShot(
-        const Principal& who, const controller::WorkspaceRequest& given_where,
-        const controller::ExecutionRequest& given) override {
-        stock_.take(given_where.patience);
+    Task<std::shared_ptr<controller::Execution>> startOneShot(
+        controller::Principal who, controller::WorkspaceRequest given_where,
+        controller::ExecutionRequest given) override {
+        Task<> taking = stock_.take();
+        co_await taking;
         where = given_where;
         if (execution) execution->state.claim = controller::ClaimLedger{};
-        return start(who, "", given);
+        co_return start(who, "", given);
     }
     std::shared_ptr<controller::Execution> find(const Principal&, const std::string& id) override {
         if (at_find) at_find();

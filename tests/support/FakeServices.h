@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/Clock.h"
+#include "base/task/Blocking.h"
 #include "controller/Services.h"
 #include "metrics/LogTail.h"
 #include "tests/support/FakeContexts.h"
@@ -25,6 +26,12 @@ struct FakeServices {
     enum class Time { Real, Manual };
     explicit FakeServices(Time which = Time::Real)
         : clock(which == Time::Real ? static_cast<const Clock&>(real) : manual) {}
+
+    /// A claim that waits in the thread that calls.
+    controller::WorkspaceView open(const controller::Principal& who,
+                                   const controller::WorkspaceRequest& request) {
+        return resultOf(workspaces.create(who, request), clock);
+    }
 
     SystemClock real;
     ManualClock manual;

@@ -2,12 +2,15 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 
 #include "base/Error.h"
-#include "controller/Services.h"
+#include "base/Subscribers.h"
+#include "base/task/Task.h"
 
 namespace hearth::test {
 
@@ -20,21 +23,18 @@ public:
     }
     /// Gives every waiting and later claim a sandbox, or this error.
     void free(std::optional<Error> instead = std::nullopt) {
-        const std::lock_guard lock(mutex_);
-        held_ = false;
-        refusal_ = std::move(instead);
-        changed_.notify_all();
+        {
+            const std::lock_guard lock(mutex_);
+            held_ = false;
+            refusal_ = std::move(instead);
+        }
+        freed_.notify();
     }
-    /// Takes a sandbox for a claim, which waits as its patience says.
-    void take(const controller::ClaimPatience& patience) {
-        std::unique_lock lock(mutex_);
-        if (held_ && !patience.waits) throw controller::MustWait("a sandbox of pool python");
-        ++waiting_;
-        changed_.notify_all();
-        const bool got = changed_.wait(lock, patience.stop, [this] { return !held_; });
-        --waiting_;
-        changed_.notify_all();
-        if (!got) throw controller::takenBack();
+    /// Takes a sandbox for a claim.
+    Task<> take() {
+        auto turn = std::make_shared<Turn>(*this);
+        co_await turn;
+        const std::lock_guard lock(mutex_);
         if (refusal_) throw Error(*refusal_);
     }
     /// True if `count` claims wait, at once or soon.
@@ -44,8 +44,35 @@ public:
     }
 
 private:
+    /// A claim that waits.
+    class Turn final : public Waitable {
+    public:
+        explicit Turn(FakeStock& stock) : stock_(stock) { stock_.count(1); }
+        ~Turn() override { stock_.count(-1); }
+        bool ready() const override {
+            const std::lock_guard lock(stock_.mutex_);
+            return !stock_.held_;
+        }
+        std::shared_ptr<void> subscribe(std::function<void()> wake) override {
+            return stock_.freed_.add(std::move(wake));
+        }
+        std::optional<Progress> progress() const override {
+            return Progress{"a sandbox of pool python", 0, 0, {}};
+        }
+
+    private:
+        FakeStock& stock_;
+    };
+
+    void count(int more) {
+        const std::lock_guard lock(mutex_);
+        waiting_ += static_cast<std::size_t>(more);
+        changed_.notify_all();
+    }
+
     std::mutex mutex_;
-    std::condition_variable_any changed_;
+    std::condition_variable changed_;
+    Subscribers freed_;
     bool held_ = false;             ///< guarded by mutex_
     std::size_t waiting_ = 0;       ///< guarded by mutex_
     std::optional<Error> refusal_;  ///< guarded by mutex_

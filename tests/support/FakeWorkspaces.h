@@ -44,21 +44,29 @@ public:
         return entries_.at(id).files;
     }
 
-    std::vector<controller::WorkspaceView> createAll(const Principal& who,
-                                                     const controller::WorkspaceRequest& given,
-                                                     std::size_t count) override {
+    Task<std::vector<controller::WorkspaceView>> createAll(controller::Principal who,
+                                                           controller::WorkspaceRequest given,
+                                                           std::size_t count) override {
         std::vector<controller::WorkspaceView> all;
-        while (all.size() < count) all.push_back(create(who, given));
-        return all;
+        while (all.size() < count) {
+            Task<controller::WorkspaceView> one = create(who, given);
+            all.push_back(co_await one);
+        }
+        co_return all;
     }
-    controller::WorkspaceView create(const Principal& who,
-                                     const controller::WorkspaceRequest& given) override {
+    Task<controller::WorkspaceView> create(controller::Principal who,
+                                           controller::WorkspaceRequest given) override {
         if (refuse_create) throw Error(*refuse_create);
         if (images && given.image && !images->contains(*given.image)) {
             throw Error(ErrorCode::InvalidSpec, "no pool has image " + *given.image)
                 .hint("pools have: python");
         }
-        stock_.take(given.patience);
+        Task<> taking = stock_.take();
+        co_await taking;
+        co_return made(who, given);
+    }
+    controller::WorkspaceView made(const Principal& who,
+                                   const controller::WorkspaceRequest& given) {
         const std::lock_guard lock(mutex_);
         request = given;
         const std::string id = only_ ? kWorkspace : newId("ws_");

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "base/Ids.h"
+#include "base/task/Blocking.h"
 #include "controller/ControlPlane.h"
 #include "controller/packages/PackageSpec.h"
 #include "pool/runtime/fake/FakeRuntime.h"
 #include "tests/support/FakeGpuHost.h"
+#include "tests/support/Stepped.h"
 #include "tests/support/Support.h"
 
 namespace hearth::controller::test {
@@ -166,6 +168,23 @@ public:
 
     bool filled(const std::string& pool, std::size_t ready) {
         return settleUntil([&] { return warm.counts(pool).ready >= ready; });
+    }
+
+    /// A claim that the test runs by hand.
+    Stepped<WorkspaceView> claiming(const Principal& as, const WorkspaceRequest& request) {
+        return {workspaces.create(as, request), clock};
+    }
+    // Claims that wait in the thread that calls.
+    WorkspaceView open(const Principal& as, const WorkspaceRequest& request) {
+        return resultOf(workspaces.create(as, request), clock);
+    }
+    std::vector<WorkspaceView> openAll(const Principal& as, const WorkspaceRequest& request,
+                                       std::size_t count) {
+        return resultOf(workspaces.createAll(as, request, count), clock);
+    }
+    std::shared_ptr<Execution> runOnce(const Principal& as, const WorkspaceRequest& where,
+                                       const ExecutionRequest& run) {
+        return resultOf(executions.startOneShot(as, where, run), clock);
     }
 
     static WorkspaceRequest request(const std::string& key = {},

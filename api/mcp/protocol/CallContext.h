@@ -6,7 +6,6 @@
 
 #include "api/mcp/protocol/JsonRpc.h"
 #include "base/Clock.h"
-#include "controller/contract/ClaimPatience.h"
 #include "controller/contract/Principal.h"
 
 namespace hearth::mcp {
@@ -22,7 +21,7 @@ struct CallContext {
     std::string origin{};   ///< "http://host" as the client reaches this server; may be empty
     std::string session{};  ///< the session's id, or a stdio bridge's own; empty if there is none
     bool modern = false;    ///< 2026-07-28 or later
-    controller::ClaimPatience patience{.most = kClaimPatience};  ///< how a claim waits
+    std::chrono::milliseconds patience = kClaimPatience;  ///< the longest wait of a claim
     Json client_capabilities = Json::object();
     /// The client's answers to InputRequired, by key; an object.
     Json input_responses = Json::object();

@@ -45,8 +45,7 @@ std::string workspaceOf(const Services& services, const CallContext& call,
     return workspace;
 }
 
-ToolOutcome initialize(const Services& services, const CallContext& call,
-                       const Arguments& arguments) {
+Task<ClaimOutcome> initialized(const Services& services, CallContext call, Arguments arguments) {
     Wish wish;
     // A left-out image does not become the default image: such a caller gets a warm Python at
     // once.
@@ -54,7 +53,8 @@ ToolOutcome initialize(const Services& services, const CallContext& call,
     wish.default_image = kDefaultImage;
     const Json* persistent_given = member(arguments.values(), "use_persistent");
     const bool persistent = persistent_given == nullptr || arguments.flag("use_persistent");
-    const WorkspaceView view = openWorkspace(services, call, wish);
+    Task<WorkspaceView> opening = openWorkspace(services, call, std::move(wish));
+    const WorkspaceView view = co_await opening;
     Json out{{"success", true}, {"container_id", view.id}};
     if (persistent) {
         out["workspace_id"] = view.id;
@@ -62,7 +62,12 @@ ToolOutcome initialize(const Services& services, const CallContext& call,
     }
     out["mode"] = persistent ? "persistent" : "standalone";
     out["message"] = "a sandbox of your own, of pool " + view.pool;
-    return tellingOf(view, services, call, valueResult(out));
+    co_return tellingOf(view, services, call, valueResult(out));
+}
+
+ToolOutcome initialize(const Services& services, const CallContext& call,
+                       const Arguments& arguments) {
+    return ClaimingCall{initialized(services, call, arguments)};
 }
 
 /// True if the command line starts Python: "python x.py", "cd a && python3 -m b".

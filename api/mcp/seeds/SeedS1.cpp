@@ -60,25 +60,28 @@ ToolOutcome listSandboxes(const Services& services, const CallContext& call) {
     return valueResult(out);
 }
 
-ToolOutcome createSandbox(const Services& services, NamedLocks& turns, const CallContext& call,
-                          const Arguments& arguments) {
+Task<ClaimOutcome> createSandbox(const Services& services, std::shared_ptr<NamedLocks> turns,
+                                 CallContext call, Arguments arguments) {
     Wish wish;
     wish.name = arguments.text("name");
     if (wish.name && wish.name->empty()) wish.name.reset();
     std::shared_ptr<void> turn;
     if (wish.name) {
-        turn = turns.take(call.who.tenant + "\n" + *wish.name, call.patience);
+        Task<std::shared_ptr<void>> taking =
+            turns->take(call.who.tenant + "\n" + *wish.name, services.clock.now() + call.patience);
+        turn = co_await taking;
         for (const WorkspaceView& view : own(services, call)) {
             if (view.name != wish.name) continue;
             throw Error(ErrorCode::Conflict, "you have a sandbox named " + *wish.name)
                 .hint("use it, its sandbox_id is " + view.id + ", or take another name");
         }
     }
-    const WorkspaceView view = openWorkspace(services, call, wish);
+    Task<WorkspaceView> opening = openWorkspace(services, call, std::move(wish));
+    const WorkspaceView view = co_await opening;
     const std::string name = view.name.value_or(view.id);
     const Json out{
         {"sandbox_id", view.id}, {"sandbox_name", name}, {"name", name}, {"status", "active"}};
-    return tellingOf(view, services, call, valueResult(out));
+    co_return tellingOf(view, services, call, valueResult(out));
 }
 
 std::string installedText(const PackagesView& view) {
@@ -197,7 +200,7 @@ std::vector<SeedTool> s1Tools(const Services& services) {
           objectSchema({{"name", optionalText("A name of yours for it.")}}),
           toolHints(false, false, false),
           [&services, turns](const CallContext& call, const Arguments& arguments) {
-              return createSandbox(services, *turns, call, arguments);
+              return ClaimingCall{createSandbox(services, turns, call, arguments)};
           }}});
     tools.push_back({{"install_packages_in_sandbox", "Install packages",
                       "Installs Python packages in a sandbox and answers when that is done.",

@@ -44,26 +44,28 @@ std::string labelOf(const WorkspaceView& view, const char* label) {
     return found == view.labels.end() ? "" : found->second;
 }
 
-ToolOutcome initialize(const Services& services, NamedLocks& turns, const CallContext& call,
-                       const Arguments& arguments) {
+Task<ClaimOutcome> initialize(const Services& services, std::shared_ptr<NamedLocks> turns,
+                              CallContext call, Arguments arguments) {
     Wish wish;
     wish.image = arguments.textOr("image", kAlpine);
     wish.default_image = kAlpine;
     wish.packages = false;
     wish.labels = {{kCurrent, keyOf(call)}, {kImage, *wish.image}};
-    const std::shared_ptr<void> turn =
-        turns.take(call.who.tenant + "\n" + keyOf(call), call.patience);
+    Task<std::shared_ptr<void>> taking =
+        turns->take(call.who.tenant + "\n" + keyOf(call), services.clock.now() + call.patience);
+    const std::shared_ptr<void> turn = co_await taking;
     if (const auto view = current(services, call)) {
         if (labelOf(*view, kImage) != *wish.image) {
             throw Error(ErrorCode::Conflict,
                         "your sandbox has image " + labelOf(*view, kImage) + ", not " + *wish.image)
                 .hint("call stop_sandbox first");
         }
-        return valueResult({{"status", "success"}, {"container_id", view->id}});
+        co_return valueResult({{"status", "success"}, {"container_id", view->id}});
     }
-    const WorkspaceView view = openWorkspace(services, call, wish);
-    return tellingOf(view, services, call,
-                     valueResult({{"status", "success"}, {"container_id", view.id}}));
+    Task<WorkspaceView> opening = openWorkspace(services, call, std::move(wish));
+    const WorkspaceView view = co_await opening;
+    co_return tellingOf(view, services, call,
+                        valueResult({{"status", "success"}, {"container_id", view.id}}));
 }
 
 ToolOutcome execute(const Services& services, const CallContext& call, const Arguments& arguments) {
@@ -117,7 +119,7 @@ std::vector<SeedTool> s2Tools(const Services& services) {
           objectSchema({{"image", withDefault(stringParam("The image to use."), kAlpine)}}),
           toolHints(false, false, true),
           [&services, turns](const CallContext& call, const Arguments& arguments) {
-              return initialize(services, *turns, call, arguments);
+              return ClaimingCall{initialize(services, turns, call, arguments)};
           }},
          s2Failure});
     tools.push_back(

@@ -80,6 +80,12 @@ ToolOutcome checkPackage(const Services& services, const CallContext& call,
         });
 }
 
+Task<ClaimOutcome> createEnvironment(const Services& services, CallContext call) {
+    Task<controller::WorkspaceView> opening = openWorkspace(services, call, {});
+    const controller::WorkspaceView view = co_await opening;
+    co_return tellingOf(view, services, call, valueResult(view.id));
+}
+
 }  // namespace
 
 std::vector<SeedTool> s3Tools(const Services& services) {
@@ -89,9 +95,8 @@ std::vector<SeedTool> s3Tools(const Services& services) {
     tools.push_back({{"create_python_env", "Create a Python environment",
                       "Gives the id of a new Python environment, for the other tools.",
                       objectSchema(Json::object()), toolHints(false, false, false),
-                      [&services](const CallContext& call, const Arguments&) -> ToolOutcome {
-                          const auto view = openWorkspace(services, call, {});
-                          return tellingOf(view, services, call, valueResult(view.id));
+                      [&services](const CallContext& call, const Arguments&) {
+                          return ClaimingCall{createEnvironment(services, call)};
                       }}});
     tools.push_back(
         {{"execute_python_code", "Execute Python code",

@@ -29,19 +29,24 @@ bool offersPackages(const Services& services, const CallContext& call) {
 }
 
 /// Claims with packages rather than without, with the narrowest network that gives them.
-controller::WorkspaceView claim(const Services& services, const CallContext& call,
-                                controller::WorkspaceRequest request, bool packages) {
+Task<controller::WorkspaceView> claim(const Services& services, CallContext call,
+                                      controller::WorkspaceRequest request, bool packages) {
     if (packages && offersPackages(services, call)) {
         request.network = broker::NetworkMode::Mirror;
+        Task<controller::WorkspaceView> creating = services.workspaces.create(call.who, request);
         try {
-            return services.workspaces.create(call.who, request);
+            controller::WorkspaceView view = co_await creating;
+            co_return view;
         } catch (const Error& error) {
             // None of the pools with a network has Python, or this image.
             if (error.code() != ErrorCode::InvalidSpec) throw;
         }
     }
     request.network = broker::NetworkMode::None;
-    return services.workspaces.create(call.who, request);
+    Task<controller::WorkspaceView> creating =
+        services.workspaces.create(call.who, std::move(request));
+    controller::WorkspaceView view = co_await creating;
+    co_return view;
 }
 
 /// True if the error means that no caller can get this image.
@@ -129,22 +134,26 @@ Json withDefault(Json schema, Json value) {
     return schema;
 }
 
-controller::WorkspaceView openWorkspace(const Services& services, const CallContext& call,
-                                        const Wish& wish) {
+Task<controller::WorkspaceView> openWorkspace(const Services& services, CallContext call,
+                                              Wish wish) {
     controller::WorkspaceRequest request = claimFor(call);
     request.name = wish.name;
     request.labels = wish.labels;
     if (wish.image) {
         request.image = wish.image;
+        Task<controller::WorkspaceView> imaged = claim(services, call, request, wish.packages);
         try {
-            return claim(services, call, request, wish.packages);
+            controller::WorkspaceView view = co_await imaged;
+            co_return view;
         } catch (const Error& error) {
             if (wish.image != wish.default_image || !imageMissing(error)) throw;
         }
         request.image.reset();
     }
     request.language = "python";
-    return claim(services, call, request, wish.packages);
+    Task<controller::WorkspaceView> any = claim(services, call, std::move(request), wish.packages);
+    controller::WorkspaceView view = co_await any;
+    co_return view;
 }
 
 std::string pathInSandbox(const controller::WorkspaceView& view, const std::string& path) {

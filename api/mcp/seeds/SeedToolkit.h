@@ -69,8 +69,8 @@ struct Wish {
 /// Opens a workspace. The seed's default image means "any Python": if no pool has that image and it
 /// may not be fetched, a pool with Python is used. Any other missing image is refused, and the
 /// error lists the images that exist.
-controller::WorkspaceView openWorkspace(const controller::Services& services,
-                                        const CallContext& call, const Wish& wish);
+Task<controller::WorkspaceView> openWorkspace(const controller::Services& services,
+                                              CallContext call, Wish wish);
 
 /// Returns the path as programs in the workspace see it.
 std::string pathInSandbox(const controller::WorkspaceView& view, const std::string& path);

@@ -68,6 +68,17 @@ ToolResult failed(const std::function<Json(const Error&)>& failure, const Error&
     return valueResult(value);
 }
 
+/// The same claim with its errors in the seed's form. No claim of a seed becomes an execution.
+Task<ClaimOutcome> shapedClaim(Task<ClaimOutcome> claim,
+                               std::function<Json(const Error&)> failure) {
+    try {
+        ClaimOutcome claimed = co_await claim;
+        co_return claimed;
+    } catch (const Error& error) {
+        co_return failed(failure, error);
+    }
+}
+
 /// Returns the tool with errors in the seed's form. These are not MCP errors: the seeds' clients
 /// read them as results.
 Tool shaped(const SeedTool& seed) {
@@ -77,6 +88,9 @@ Tool shaped(const SeedTool& seed) {
                        const CallContext& call, const Arguments& arguments) -> ToolOutcome {
         try {
             ToolOutcome outcome = handler(call, arguments);
+            if (auto* claiming = std::get_if<ClaimingCall>(&outcome)) {
+                return ClaimingCall{shapedClaim(std::move(claiming->claim), failure)};
+            }
             if (auto* pending = std::get_if<PendingCall>(&outcome)) {
                 pending->finish = [finish = pending->finish, failure] {
                     try {

@@ -1,25 +1,30 @@
 #include "api/mcp/server/ClaimWaiters.h"
 
+#include <chrono>
 #include <exception>
-#include <stop_token>
-#include <system_error>
+#include <functional>
+#include <optional>
 #include <utility>
 
 #include "base/Error.h"
+#include "base/Mutex.h"
 #include "base/Subscribers.h"
-#include "controller/claims/ClaimWait.h"
+#include "base/task/Together.h"
 
 namespace hearth::mcp {
 namespace {
 
 constexpr std::chrono::seconds kTryAgain{5};
+constexpr std::chrono::seconds kLookAgain{1};
 
-/// Returns the claim's place in line as words that follow the reason of the wait; may be empty.
-std::string placeOf(const controller::ClaimWait& claim) {
-    const auto progress = claim.progress();
-    if (!progress || progress->place == 0) return {};
-    std::string text = " (place " + std::to_string(progress->place) + " of " +
-                       std::to_string(progress->of) + " in line";
+/// Returns what a call waits for, with its place in line.
+std::string describe(const Waitable& wait) {
+    const auto progress = wait.progress();
+    if (!progress) return "its turn";
+    std::string text = progress->what_for;
+    if (progress->place == 0) return text;
+    text += " (place " + std::to_string(progress->place) + " of " + std::to_string(progress->of) +
+            " in line";
     if (progress->estimate) {
         text += ", about " + std::to_string(progress->estimate->count()) + " s to go";
     }
@@ -28,23 +33,19 @@ std::string placeOf(const controller::ClaimWait& claim) {
 
 }  // namespace
 
-/// One call: its thread makes the result, its caller may cancel or leave it meanwhile.
+/// One call: its task makes the outcome, its caller may cancel or leave it meanwhile.
 class ClaimWaiters::Wait : public std::enable_shared_from_this<Wait> {
 public:
     Wait(std::string what_for, const Clock& clock)
-        : what_for_(std::move(what_for)), clock_(clock), since_(clock.now()) {}
+        : clock_(clock), what_for_(std::move(what_for)), since_(clock.now()) {}
 
-    std::stop_token token() const { return stop_.get_token(); }
-    const std::shared_ptr<controller::ClaimWait>& claim() const { return claim_; }
-
-    /// Runs in the call's thread, once. Returns when nothing is left that may have to be undone.
-    void run(const std::function<ToolOutcome()>& handler) {
-        try {
-            settle(handler(), nullptr);
-        } catch (...) {
-            settle(std::nullopt, std::current_exception());
-        }
-        undoUnlessTold();
+    /// The call's task; its end, also by cancelling it, undoes what its caller does not know of.
+    static Task<> run(std::shared_ptr<Wait> wait, Task<ClaimOutcome> claim,
+                      std::shared_ptr<void> place);
+    /// Keeps the task going until the caller knows its outcome or lets go of it.
+    void keep(std::shared_ptr<void> job) {
+        const MutexLock lock(mutex_);
+        if (!told_ && !taken_back_) job_ = std::move(job);
     }
 
     bool finished() const {
@@ -68,34 +69,33 @@ public:
     }
 
     PendingWork::Doing doing() const {
-        const std::string place = placeOf(*claim_);
         const MutexLock lock(mutex_);
-        return {settled_ ? "running" : "waiting for " + what_for_ + place, since_};
+        return {settled_ ? "running" : "waiting for " + what_for_, since_};
     }
 
     ToolResult finish() {
-        std::function<ToolResult()> rest;
-        {
-            UniqueMutexLock lock(mutex_);
-            if (taken_back_) throw controller::takenBack();
-            if (!settled_) {  // only a server that stops asks this early
-                lock.unlock();
-                takeBack();
-                throw Error(ErrorCode::Unavailable, "the server is shutting down")
-                    .hint("try again after its restart");
-            }
-            told_ = true;
-            known_.notifyAll();
-            if (failure_) std::rethrow_exception(failure_);
-            if (auto* result = std::get_if<ToolResult>(&*outcome_)) return std::move(*result);
-            rest = std::get<PendingCall>(*outcome_).finish;
+        std::shared_ptr<void> job;  // ends without the lock
+        UniqueMutexLock lock(mutex_);
+        if (taken_back_) throw Error(ErrorCode::Unavailable, "the call was cancelled");
+        if (!settled_) {  // only a server that stops asks this early
+            lock.unlock();
+            takeBack();
+            throw Error(ErrorCode::Unavailable, "the server is shutting down")
+                .hint("try again after its restart");
         }
+        told_ = true;
+        job.swap(job_);
+        if (failure_) std::rethrow_exception(failure_);
+        if (auto* result = std::get_if<ToolResult>(&*outcome_)) return std::move(*result);
+        const std::function<ToolResult()> rest = std::get<PendingCall>(*outcome_).finish;
+        lock.unlock();
         return rest();
     }
 
     /// The caller has cancelled the call.
     void takeBack() {
-        std::optional<ToolOutcome> made;
+        std::optional<ClaimOutcome> made;
+        std::shared_ptr<void> job;
         {
             const MutexLock lock(mutex_);
             const bool begun = outcome_ && std::holds_alternative<PendingCall>(*outcome_);
@@ -107,39 +107,55 @@ public:
                 made.swap(outcome_);
                 settled_ = true;
             }
+            job.swap(job_);
         }
-        leave();
+        subscribers_.notify();
         if (made) undo(*made);
     }
 
     /// The client is gone. An execution continues, because the client can find it again. The call's
-    /// thread ends anything else that was made, because abandon() may run in a shared thread.
+    /// task ends anything else that was made, because this may run in a shared thread.
     void abandon() {
+        std::shared_ptr<void> job;
         {
             const MutexLock lock(mutex_);
             const bool begun = outcome_ && std::holds_alternative<PendingCall>(*outcome_);
             if (taken_back_ || told_ || begun) return;
             taken_back_ = true;
             settled_ = true;
+            job.swap(job_);
         }
-        leave();
+        subscribers_.notify();
     }
 
 private:
-    void leave() {
-        stop_.request_stop();
-        subscribers_.notify();
-        known_.notifyAll();
+    /// At the end of the call's task.
+    struct Undoing {
+        Wait& wait;
+        ~Undoing() { wait.undoUnlessTold(); }
+    };
+
+    void waitsFor(const Waitable& wait) {
+        std::string text = describe(wait);
+        const MutexLock lock(mutex_);
+        what_for_.swap(text);
     }
 
-    void undoUnlessTold() {
-        std::optional<ToolOutcome> made;
+    /// True if something was made that ends unless the caller is told of it.
+    bool isUndone() const HEARTH_REQUIRES(mutex_) {
+        const auto* result = outcome_ ? std::get_if<ToolResult>(&*outcome_) : nullptr;
+        return result != nullptr && result->take_back && !told_;
+    }
+    bool mustBeTold() const {
+        const MutexLock lock(mutex_);
+        return isUndone();
+    }
+
+    void undoUnlessTold() noexcept {
+        std::optional<ClaimOutcome> made;
         {
             const MutexLock lock(mutex_);
-            const auto* result = outcome_ ? std::get_if<ToolResult>(&*outcome_) : nullptr;
-            if (result == nullptr || !result->take_back) return;
-            known_.wait(mutex_, [this]() HEARTH_REQUIRES(mutex_) { return told_ || taken_back_; });
-            if (taken_back_) made.swap(outcome_);  // empty if takeBack() was first
+            if (isUndone()) made.swap(outcome_);
         }
         try {
             if (made) undo(*made);
@@ -147,13 +163,13 @@ private:
         }
     }
 
-    static void undo(const ToolOutcome& made) {
+    static void undo(const ClaimOutcome& made) {
         if (const auto* pending = std::get_if<PendingCall>(&made)) pending->cancel();
         const auto* result = std::get_if<ToolResult>(&made);
         if (result != nullptr && result->take_back) result->take_back();
     }
 
-    void settle(std::optional<ToolOutcome> outcome, std::exception_ptr failure) {
+    void settle(std::optional<ClaimOutcome> outcome, std::exception_ptr failure) {
         const auto* pending = outcome ? std::get_if<PendingCall>(&*outcome) : nullptr;
         std::shared_ptr<void> subscription;
         if (pending != nullptr) {
@@ -177,21 +193,36 @@ private:
         if (!wanted && outcome) undo(*outcome);
     }
 
-    const std::string what_for_;
     const Clock& clock_;
-    std::stop_source stop_;
-    const std::shared_ptr<controller::ClaimWait> claim_ = std::make_shared<controller::ClaimWait>();
     Subscribers subscribers_;
     mutable Mutex mutex_;
+    std::string what_for_ HEARTH_GUARDED_BY(mutex_);
     TimePoint since_ HEARTH_GUARDED_BY(mutex_);       ///< when doing() last changed
     bool settled_ HEARTH_GUARDED_BY(mutex_) = false;  ///< nothing is left to wait for
-    Condition known_;                                 ///< told_ or taken_back_ was set
     bool told_ HEARTH_GUARDED_BY(mutex_) = false;     ///< the caller knows its outcome
     bool taken_back_ HEARTH_GUARDED_BY(mutex_) = false;
-    std::optional<ToolOutcome> outcome_ HEARTH_GUARDED_BY(mutex_);
+    std::optional<ClaimOutcome> outcome_ HEARTH_GUARDED_BY(mutex_);
     std::exception_ptr failure_ HEARTH_GUARDED_BY(mutex_);
     std::shared_ptr<void> subscription_ HEARTH_GUARDED_BY(mutex_);  ///< to the execution's changes
+    std::shared_ptr<void> job_ HEARTH_GUARDED_BY(mutex_);           ///< destroying it ends the task
 };
+
+// NOLINTBEGIN(performance-unnecessary-value-param): the frame keeps them
+Task<> ClaimWaiters::Wait::run(std::shared_ptr<Wait> wait, Task<ClaimOutcome> claim,
+                               [[maybe_unused]] std::shared_ptr<void> place) {
+    // NOLINTEND(performance-unnecessary-value-param)
+    const Undoing undoing{*wait};
+    try {
+        Task<ClaimOutcome> told = every(kLookAgain, wait->clock_, std::move(claim),
+                                        [wait](const Waitable& on) { wait->waitsFor(on); });
+        ClaimOutcome outcome = co_await told;
+        wait->settle(std::move(outcome), nullptr);
+    } catch (...) {
+        wait->settle(std::nullopt, std::current_exception());
+    }
+    auto never = std::make_shared<Timer>(TimePoint::max());
+    if (wait->mustBeTold()) co_await never;  // unless its caller takes it
+}
 
 /// The caller's hold on a call. If it is destroyed before the answer, the call is abandoned.
 class ClaimWaiters::WaitWork final : public PendingWork {
@@ -223,64 +254,35 @@ private:
     const std::shared_ptr<Wait> wait_;
 };
 
-ClaimWaiters::~ClaimWaiters() {
-    const MutexLock lock(mutex_);
-    for (const Running& one : running_) one.wait->abandon();
-    running_.clear();
+ToolOutcome ClaimWaiters::call(const std::string& tenant, ClaimingCall call) {
+    Task<ClaimOutcome>& claim = call.claim;
+    if (claim.run()) return outcomeOf(claim.result());
+    const std::string what_for = describe(*claim.wait());
+    std::shared_ptr<void> place = placeFor(tenant, what_for);
+    const auto wait = std::make_shared<Wait>(what_for, clock_);
+    wait->keep(executor_.start(tenant, Wait::run(wait, std::move(claim), std::move(place))));
+    PendingCall pending;
+    pending.work = std::make_shared<WaitWork>(wait);
+    pending.finish = [wait] { return wait->finish(); };
+    pending.cancel = [wait] { wait->takeBack(); };
+    return pending;
 }
 
-ToolOutcome ClaimWaiters::call(CallContext context, const Handler& handler) {
-    context.patience.waits = false;
-    std::optional<std::string> what_for;
-    try {
-        return handler(context);
-    } catch (const controller::MustWait& wait) {
-        what_for = wait.what();
-    }
-    context.patience.waits = true;
-    return begin(context, handler, *what_for);
-}
-
-PendingCall ClaimWaiters::begin(const CallContext& context, const Handler& handler,
-                                const std::string& what_for) {
-    const MutexLock lock(mutex_);
-    std::erase_if(running_, [](const Running& one) { return one.done->load(); });
-    const std::string& tenant = context.who.tenant;
+std::shared_ptr<void> ClaimWaiters::placeFor(const std::string& tenant,
+                                             const std::string& what_for) {
     std::shared_ptr<void> place = places_.take(tenant);
-    // No call waits in a worker, because all tenants share the workers.
-    if (!place && places_.hasItsShare(tenant)) {
+    if (place) return place;
+    if (places_.hasItsShare(tenant)) {
         throw Error(ErrorCode::RateLimited,
                     "tenant " + tenant + " has " + std::to_string(places_.held(tenant)) +
                         " calls waiting for a sandbox, the most that a tenant may have")
             .hint("wait until some of them are answered")
             .retryAfter(kTryAgain);
     }
-    const auto crowded = [&what_for] {
-        return Error(ErrorCode::Unavailable,
-                     "too many calls wait already; this one would wait for " + what_for)
-            .hint("try again in a moment")
-            .retryAfter(kTryAgain);
-    };
-    if (!place) throw crowded();
-    const auto wait = std::make_shared<Wait>(what_for, clock_);
-    const auto done = std::make_shared<std::atomic<bool>>(false);
-    CallContext patient = context;
-    patient.patience.stop = wait->token();
-    patient.patience.wait = wait->claim();
-    try {
-        running_.push_back({std::move(place), wait, done,
-                            std::jthread([wait, done, patient = std::move(patient), handler] {
-                                wait->run([&] { return handler(patient); });
-                                *done = true;
-                            })});
-    } catch (const std::system_error&) {  // the machine has no more threads
-        throw crowded();
-    }
-    PendingCall pending;
-    pending.work = std::make_shared<WaitWork>(wait);
-    pending.finish = [wait] { return wait->finish(); };
-    pending.cancel = [wait] { wait->takeBack(); };
-    return pending;
+    throw Error(ErrorCode::Unavailable,
+                "too many calls wait already; this one would wait for " + what_for)
+        .hint("try again in a moment")
+        .retryAfter(kTryAgain);
 }
 
 }  // namespace hearth::mcp

@@ -317,20 +317,20 @@ McpServer::Reply McpServer::callTool(const Caller& caller, const Message& messag
                              {}});
     }
     const Json* given = member(message.params, "arguments");
-    // Owns its arguments and the caller: a call that has to wait runs after the request has gone.
-    const auto work =
-        [this, caller, tool,
-         arguments = std::make_shared<const Json>(given == nullptr ? Json::object() : *given)](
-            const CallContext& context) {
-            ToolOutcome outcome = catalog_.tools.call(*tool, context, *arguments);
-            audit(caller, *tool, *arguments, outcome);
-            return outcome;
-        };
+    const Json arguments = given == nullptr ? Json::object() : *given;
     const std::shared_ptr<Call> call = calls_.begin(caller.calls_scope, message.id);
     std::optional<PendingCall> pending;
     std::optional<LiveCall> live;
     Json done = toolAnswer(caller, tool->name, message.id, [&]() -> Json {
-        ToolOutcome outcome = waiting_.call(contextOf(caller, message.params), work);
+        ToolOutcome outcome =
+            catalog_.tools.call(*tool, contextOf(caller, message.params), arguments);
+        if (auto* claiming = std::get_if<ClaimingCall>(&outcome)) {
+            outcome =
+                waiting_.call(caller.context.who.tenant,
+                              {audited(caller, *tool, arguments, std::move(claiming->claim))});
+        } else {
+            audit(caller, *tool, arguments, std::get_if<ToolResult>(&outcome));
+        }
         if (auto* waiting = std::get_if<PendingCall>(&outcome)) {
             pending = std::move(*waiting);
             return {};
@@ -380,10 +380,16 @@ McpServer::Reply McpServer::callTool(const Caller& caller, const Message& messag
     return slow;
 }
 
+Task<ClaimOutcome> McpServer::audited(Caller caller, const Tool& tool, Json arguments,
+                                      Task<ClaimOutcome> claim) const {
+    ClaimOutcome outcome = co_await claim;
+    audit(caller, tool, arguments, std::get_if<ToolResult>(&outcome));
+    co_return outcome;
+}
+
 void McpServer::audit(const Caller& caller, const Tool& tool, const Json& arguments,
-                      const ToolOutcome& outcome) const {
+                      const ToolResult* result) const {
     if (services_.audit == nullptr || !services_.audit->enabled()) return;
-    const auto* result = std::get_if<ToolResult>(&outcome);
     const ErrorCode* failure = result != nullptr && result->failure ? &*result->failure : nullptr;
     const bool denied = failure != nullptr &&
                         (*failure == ErrorCode::Forbidden || *failure == ErrorCode::RateLimited ||

@@ -81,9 +81,13 @@ private:
                     const std::function<Json()>& make) const;
     /// Counts how a request ended, and records its span.
     void count(const Caller& caller, const Json& id, const CallEnd& end) const;
-    /// Writes a call that may change something, or that was refused, to the audit log.
+    /// Writes a call that may change something, or that was refused, to the audit log. `result`:
+    /// null if it has none yet.
     void audit(const Caller& caller, const Tool& tool, const Json& arguments,
-               const ToolOutcome& outcome) const;
+               const ToolResult* result) const;
+    /// The same claim, with its call in the audit log.
+    Task<ClaimOutcome> audited(Caller caller, const Tool& tool, Json arguments,
+                               Task<ClaimOutcome> claim) const;
     Json resultOf(const Caller& caller, const std::string& tool, const Json& id,
                   const ToolResult& result) const;
     /// Returns a tool's failure as the tool's result, so that the model can act on it.

@@ -76,29 +76,19 @@ void writeFiles(const Services& services, const CallContext& call, const std::st
     }
 }
 
-std::shared_ptr<Execution> startRun(const Services& services, const CallContext& call,
-                                    const Arguments& arguments) {
+std::shared_ptr<Execution> startIn(const std::string& workspace, const Services& services,
+                                   const CallContext& call, const Arguments& arguments) {
     ExecutionRequest request = executionRequest(services, call, arguments);
-    const std::vector<controller::InlineFile> files = inlineFiles(arguments);
-    if (const auto workspace = arguments.text("workspace_id")) {
-        writeFiles(services, call, *workspace, files);
-        if (const auto name = arguments.text("context")) {
-            controller::ContextRequest wanted;
-            wanted.name = *name;
-            wanted.language = request.language;
-            const auto context = services.contexts.create(call.who, *workspace, wanted);
-            request.context = context.id;
-            request.language = context.language;
-        }
-        return services.executions.start(call.who, *workspace, request);
+    writeFiles(services, call, workspace, inlineFiles(arguments));
+    if (const auto name = arguments.text("context")) {
+        controller::ContextRequest wanted;
+        wanted.name = *name;
+        wanted.language = request.language;
+        const auto context = services.contexts.create(call.who, workspace, wanted);
+        request.context = context.id;
+        request.language = context.language;
     }
-    controller::WorkspaceRequest where = claimFor(call);
-    where.pool = arguments.text("pool");
-    where.image = arguments.text("image");
-    where.language = arguments.text("language");
-    where.gpu = gpuWish(arguments);
-    where.files = files;
-    return services.executions.startOneShot(call.who, where, request);
+    return services.executions.start(call.who, workspace, request);
 }
 
 ToolResult wholeResult(const Services& services, const Execution& execution,
@@ -109,10 +99,10 @@ ToolResult wholeResult(const Services& services, const Execution& execution,
     return result;
 }
 
-ToolOutcome run(const Services& services, const CallContext& call, const Arguments& arguments) {
-    checkCombination(arguments);
-    std::shared_ptr<Execution> execution = startRun(services, call, arguments);
-    if (arguments.flag("background")) {
+/// The call of an execution that has been started.
+ClaimOutcome begun(const Services& services, const CallContext& call, bool background,
+                   const std::shared_ptr<Execution>& execution) {
+    if (background) {
         ToolResult begun = runResult(execution->view());
         begun.take_back = [&services, who = call.who, id = execution->id()] {
             services.executions.kill(who, id);
@@ -129,6 +119,27 @@ ToolOutcome run(const Services& services, const CallContext& call, const Argumen
         services.executions.kill(who, id);
     };
     return pending;
+}
+
+Task<ClaimOutcome> runOnce(const Services& services, CallContext call, Arguments arguments) {
+    controller::WorkspaceRequest where = claimFor(call);
+    where.pool = arguments.text("pool");
+    where.image = arguments.text("image");
+    where.language = arguments.text("language");
+    where.gpu = gpuWish(arguments);
+    where.files = inlineFiles(arguments);
+    Task<std::shared_ptr<Execution>> start = services.executions.startOneShot(
+        call.who, std::move(where), executionRequest(services, call, arguments));
+    const std::shared_ptr<Execution> execution = co_await start;
+    co_return begun(services, call, arguments.flag("background"), execution);
+}
+
+ToolOutcome run(const Services& services, const CallContext& call, const Arguments& arguments) {
+    checkCombination(arguments);
+    const auto workspace = arguments.text("workspace_id");
+    if (!workspace) return ClaimingCall{runOnce(services, call, arguments)};
+    return outcomeOf(begun(services, call, arguments.flag("background"),
+                           startIn(*workspace, services, call, arguments)));
 }
 
 ToolOutcome runStatus(const Services& services, const CallContext& call,

@@ -52,7 +52,21 @@ std::string poolsLine(const controller::Services& services, const controller::Pr
     return line.empty() ? "none is declared yet" : line;
 }
 
+/// The same claim; an Error becomes a result.
+Task<ClaimOutcome> reported(Task<ClaimOutcome> claim, bool steps) {
+    try {
+        ClaimOutcome claimed = co_await claim;
+        co_return claimed;
+    } catch (const Error& error) {
+        co_return errorResult(steps ? withNextStep(error) : error);
+    }
+}
+
 }  // namespace
+
+ToolOutcome outcomeOf(ClaimOutcome claimed) {
+    return std::visit([](auto& one) -> ToolOutcome { return std::move(one); }, claimed);
+}
 
 std::vector<Tool> nativeTools(const controller::Services& services) {
     std::vector<Tool> tools;
@@ -102,11 +116,16 @@ ToolOutcome Toolbox::call(const Tool& tool, const CallContext& context, const Js
         result.is_error = true;
         return result;
     }
+    // The steps name Hearth's own tools; the seeds have others.
+    const bool steps = find("workspace_list") != nullptr;
     try {
-        return tool.handler(context, Arguments(std::move(arguments)));
+        ToolOutcome outcome = tool.handler(context, Arguments(std::move(arguments)));
+        if (auto* claiming = std::get_if<ClaimingCall>(&outcome)) {
+            return ClaimingCall{reported(std::move(claiming->claim), steps)};
+        }
+        return outcome;
     } catch (const Error& error) {
-        // The steps name Hearth's own tools; the seeds have others.
-        return errorResult(find("workspace_list") == nullptr ? error : withNextStep(error));
+        return errorResult(steps ? withNextStep(error) : error);
     }
 }
 

@@ -14,6 +14,7 @@
 #include "api/mcp/tools/Content.h"
 #include "api/mcp/tools/PendingWork.h"
 #include "base/Clock.h"
+#include "base/task/Task.h"
 #include "controller/Services.h"
 
 namespace hearth::mcp {
@@ -38,7 +39,17 @@ struct LiveCall {
     std::function<ToolResult(Conversation&)> work;
 };
 
-using ToolOutcome = std::variant<ToolResult, PendingCall, LiveCall, InputRequired>;
+/// What a call is once it has the sandbox that it needs.
+using ClaimOutcome = std::variant<ToolResult, PendingCall>;
+/// A tool call that may have to wait for a sandbox first. It owns what it needs, and does nothing
+/// visible before it has the sandbox: a caller who cancels it meanwhile destroys it.
+struct ClaimingCall {
+    Task<ClaimOutcome> claim;
+};
+
+using ToolOutcome = std::variant<ToolResult, PendingCall, LiveCall, InputRequired, ClaimingCall>;
+/// The outcome of a call that has its sandbox.
+ToolOutcome outcomeOf(ClaimOutcome claimed);
 
 /// One line of the table of tools, with everything that clients and validation need.
 struct Tool {

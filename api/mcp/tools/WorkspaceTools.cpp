@@ -78,8 +78,7 @@ std::string credentialsText(const WorkspaceView& view) {
     return out;
 }
 
-ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
-                          const Arguments& arguments) {
+Task<ClaimOutcome> workspaceOpen(const Services& services, CallContext call, Arguments arguments) {
     controller::WorkspaceRequest request = claimFor(call);
     request.pool = arguments.text("pool");
     request.name = arguments.text("name");
@@ -98,7 +97,9 @@ ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
     if (!request.idempotency_key.empty()) {
         request.fingerprint = arguments.fingerprint(services.secret_key);
     }
-    const WorkspaceView view = services.workspaces.create(call.who, request);
+    const bool keyed = !request.idempotency_key.empty();
+    Task<WorkspaceView> creating = services.workspaces.create(call.who, std::move(request));
+    const WorkspaceView view = co_await creating;
     const ClaimLedger claim = view.claim.value_or(ClaimLedger{});
     ToolResult result =
         textResult(view.id + "\nOpen in pool " + view.pool +
@@ -115,8 +116,8 @@ ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
                    "\n" + credentialsText(view) + deadlines(view) +
                    "\nPass workspace_id to run, file_put and file_get; close it when done.");
     // With an idempotency key the workspace is found again.
-    if (!request.idempotency_key.empty()) return result;
-    return tellingOf(view, services, call, std::move(result));
+    if (keyed) co_return result;
+    co_return tellingOf(view, services, call, std::move(result));
 }
 
 ToolOutcome workspaceList(const Services& services, const CallContext& call,
@@ -218,7 +219,7 @@ std::vector<Tool> workspaceTools(const Services& services) {
                                                        "gives the same workspace.")}}),
          toolHints(false, false, false),
          [&services](const CallContext& call, const Arguments& arguments) {
-             return workspaceOpen(services, call, arguments);
+             return ClaimingCall{workspaceOpen(services, call, arguments)};
          }});
     tools.push_back(
         {"workspace_list", "List workspaces", "Lists your open workspaces and their deadlines.",

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "api/http/RequestFacts.h"
+#include "api/http/TaskAnswer.h"
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Examples.h"
 #include "api/rest/model/ExecutionSummary.h"
@@ -10,10 +11,10 @@
 #include "api/rest/model/Views.h"
 #include "api/rest/operations/Pages.h"
 #include "api/rest/operations/Tables.h"
+#include "api/rest/streams/ExecutionAnswer.h"
 #include "api/rest/streams/ExecutionPieces.h"
 #include "api/rest/streams/ExecutionStream.h"
 #include "api/rest/streams/Sse.h"
-#include "api/rest/streams/Suspensions.h"
 #include "base/http/Url.h"
 
 namespace hearth::rest {
@@ -126,19 +127,6 @@ api::Response foregroundAnswer(const Telling& tell, const std::shared_ptr<Execut
     return response;
 }
 
-/// Waits until the execution has ended, the client's wait is over, or the server stops: first a
-/// moment in this worker, then without a worker. The execution continues in any case, even if the
-/// client hangs up.
-api::Response waitFor(const Services& services, const api::Request& request, const Telling& tell,
-                      const std::shared_ptr<Execution>& execution) {
-    const std::optional<std::chrono::seconds> patience = preferredWait(request);
-    const TimePoint until =
-        patience ? services.clock.now() + *patience : TimePoint(TimePoint::max());
-    return whenFinished(services.clock, execution, until, [execution, tell, patience] {
-        return foregroundAnswer(tell, execution, patience);
-    });
-}
-
 api::Response streamResponse(StreamedJson& answers, const std::shared_ptr<Execution>& execution,
                              const ExecutionStream::Options& options) {
     // A paced program waits for readers only while there are any: this reader is on its way.
@@ -149,18 +137,55 @@ api::Response streamResponse(StreamedJson& answers, const std::shared_ptr<Execut
     });
 }
 
-/// The answer to a POST that has started `execution`: a stream, 202, or the result.
-api::Response answer(const Services& services, StreamedJson& answers, const api::Request& request,
-                     const std::shared_ptr<Execution>& execution, bool background) {
-    const Telling tell{answers, request.traceId(), api::originOf(request)};
-    const bool streams = wantsEventStream(request);
-    if (!streams && !background) return waitFor(services, request, tell, execution);
-    api::Response response =
-        streams ? streamResponse(answers, execution, {std::nullopt, tell.trace_id, tell.origin})
-                : Telling{answers, tell.trace_id, ""}(execution, 202);
-    if (streams && execution->viewUpTo(0).replayed) sayReplayed(response);
-    describe(response, execution->id());
-    return response;
+/// The answer to a POST that starts an execution: a stream, 202, or its result.
+struct Answering {
+    const Services& services;
+    Telling tell;
+    bool streams = false;
+    bool background = false;
+    std::optional<std::chrono::seconds> patience{};
+
+    /// Waits for its end until the client's patience is over. It continues in any case.
+    Task<api::Response> whenEnded(const std::shared_ptr<Execution>& execution) const {
+        const TimePoint until =
+            patience ? services.clock.now() + *patience : TimePoint(TimePoint::max());
+        return whenFinished(services.clock, execution, until, early(execution));
+    }
+    /// The answer at this moment.
+    std::function<api::Response()> early(const std::shared_ptr<Execution>& execution) const {
+        return [execution, tell = tell, patience = patience] {
+            return foregroundAnswer(tell, execution, patience);
+        };
+    }
+    /// The answer that waits for nothing.
+    api::Response atOnce(const std::shared_ptr<Execution>& execution) const {
+        api::Response response = streams
+                                     ? streamResponse(tell.answers, execution,
+                                                      {std::nullopt, tell.trace_id, tell.origin})
+                                     : Telling{tell.answers, tell.trace_id, ""}(execution, 202);
+        if (streams && execution->viewUpTo(0).replayed) sayReplayed(response);
+        describe(response, execution->id());
+        return response;
+    }
+};
+
+Answering answeringOf(const Services& services, StreamedJson& answers, const api::Request& request,
+                      bool background) {
+    return {services,
+            {answers, request.traceId(), api::originOf(request)},
+            wantsEventStream(request),
+            background,
+            preferredWait(request)};
+}
+
+/// Answers a one shot that is to be started, which becomes `begun`.
+Task<api::Response> oneShotAnswer(Answering answering, Task<std::shared_ptr<Execution>> start,
+                                  std::shared_ptr<std::shared_ptr<Execution>> begun) {
+    const std::shared_ptr<Execution> execution = co_await start;
+    *begun = execution;
+    if (answering.streams || answering.background) co_return answering.atOnce(execution);
+    Task<api::Response> ending = answering.whenEnded(execution);
+    co_return co_await ending;
 }
 
 /// The JSON of a list of executions; each is read when its turn comes. With `output` they show a
@@ -265,9 +290,13 @@ Operations startOperations(const Services& services, StreamedJson& answers, Clai
     in_workspace.body = executionRequestSchema();
     in_workspace.handle = [&services, &answers](Call& call) {
         const controller::ExecutionRequest request = readRequest(call);
-        return answer(services, answers, call.request,
-                      services.executions.start(call.who, call.param("workspace"), request),
-                      request.background);
+        const Answering answering =
+            answeringOf(services, answers, call.request, request.background);
+        const std::shared_ptr<Execution> execution =
+            services.executions.start(call.who, call.param("workspace"), request);
+        if (answering.streams || answering.background) return answering.atOnce(execution);
+        return api::answerOf(call.request, answering.whenEnded(execution),
+                             answering.early(execution));
     };
     all.push_back(std::move(in_workspace));
 
@@ -280,40 +309,27 @@ Operations startOperations(const Services& services, StreamedJson& answers, Clai
         {ErrorCode::InvalidSpec, ErrorCode::PoolExhausted, ErrorCode::QuotaExceeded,
          ErrorCode::PoolDegraded, ErrorCode::DiskFull});
     one_shot.handle = [&services, &answers, &claims](Call& call) {
-        struct OneShot {
-            controller::ExecutionRequest work;
-            controller::WorkspaceRequest where;
-        };
-        const auto shot =
-            std::make_shared<OneShot>(OneShot{readRequest(call), readOneShotWorkspace(call.body)});
-        shot->where.idempotency_key = call.idempotency_key;
-        shot->where.fingerprint = call.fingerprint;
-        shot->where.started_at = call.request.startedAt();
-        const auto start = [&services, who = call.who,
-                            shot](const controller::ClaimPatience& patience) {
-            shot->where.patience = patience;
-            return services.executions.startOneShot(who, shot->where, shot->work);
-        };
-        const auto claim = [&services, &answers, &request = call.request, start,
-                            shot](const controller::ClaimPatience& patience) {
-            return answer(services, answers, request, start(patience), shot->work.background);
-        };
-        if (!wantsEventStream(call.request)) return whenClaimed(call.request, claim);
-        controller::ClaimPatience patience;
-        patience.waits = false;
-        patience.wait = std::make_shared<controller::ClaimWait>();
-        try {
-            return claim(patience);
-        } catch (const controller::MustWait&) {
-            const ExecutionStream::Options options{std::nullopt, call.request.traceId(),
-                                                   api::originOf(call.request)};
-            return claims.answer(
-                call.request, call.who.tenant, patience.wait,
-                [&answers, start, options](const std::shared_ptr<api::Stream>& stream,
-                                           const controller::ClaimPatience& again) {
-                    ExecutionStream::start(start(again), stream, options, answers);
-                });
+        controller::ExecutionRequest work = readRequest(call);
+        const Answering answering = answeringOf(services, answers, call.request, work.background);
+        Task<std::shared_ptr<Execution>> start = services.executions.startOneShot(
+            call.who, readOneShotWorkspace(call.body), std::move(work));
+        if (!answering.streams) {
+            const auto begun = std::make_shared<std::shared_ptr<Execution>>();
+            return api::answerOf(call.request, oneShotAnswer(answering, std::move(start), begun),
+                                 [answering, begun]() -> std::optional<api::Response> {
+                                     if (!*begun) return std::nullopt;
+                                     return answering.early(*begun)();
+                                 });
         }
+        if (start.run()) return answering.atOnce(start.result());
+        const ExecutionStream::Options options{std::nullopt, answering.tell.trace_id,
+                                               answering.tell.origin};
+        return claims.answer(call.request, call.who.tenant, std::move(start),
+                             [&answers, options](std::shared_ptr<Execution> execution,
+                                                 const std::shared_ptr<api::Stream>& stream) {
+                                 ExecutionStream::start(std::move(execution), stream, options,
+                                                        answers);
+                             });
     };
     all.push_back(std::move(one_shot));
     return all;
@@ -445,7 +461,10 @@ Operations executionOperations(const Services& services, StreamedJson& answers,
             sayWaited(response, patience);
             return response;
         };
-        return whenFinished(services.clock, execution, services.clock.now() + *patience, answer);
+        return api::answerOf(
+            call.request,
+            whenFinished(services.clock, execution, services.clock.now() + *patience, answer),
+            answer);
     };
     all.push_back(std::move(get));
 

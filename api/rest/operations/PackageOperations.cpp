@@ -1,8 +1,9 @@
+#include "api/http/TaskAnswer.h"
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Requests.h"
 #include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
-#include "api/rest/streams/Suspensions.h"
+#include "api/rest/streams/ExecutionAnswer.h"
 
 namespace hearth::rest {
 
@@ -38,8 +39,10 @@ Operations packageOperations(const Services& services) {
             begun.execution->wait(request.wait);
             return tell();
         }
-        return whenFinished(services.clock, begun.execution, services.clock.now() + request.wait,
-                            tell);
+        return api::answerOf(call.request,
+                             whenFinished(services.clock, begun.execution,
+                                          services.clock.now() + request.wait, tell),
+                             tell);
     };
     all.push_back(std::move(manage));
     return all;

@@ -1,8 +1,8 @@
+#include "api/http/TaskAnswer.h"
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Requests.h"
 #include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
-#include "api/rest/streams/Suspensions.h"
 
 namespace hearth::rest {
 namespace {
@@ -31,6 +31,37 @@ controller::ListQuery listQuery(const Call& call) {
     return query;
 }
 
+controller::WorkspaceRequest requestOf(const Call& call, const Json& body) {
+    controller::WorkspaceRequest request = readWorkspaceRequest(body);
+    request.idempotency_key = call.idempotency_key;
+    request.fingerprint = call.fingerprint;
+    request.started_at = call.request.startedAt();
+    return request;
+}
+
+Task<api::Response> createdAnswer(Task<controller::WorkspaceView> creating, std::string trace_id) {
+    const controller::WorkspaceView view = co_await creating;
+    api::Response response = jsonResponse(workspaceJson(view, trace_id), 201);
+    response.headers.add("Location", "/v1/workspaces/" + view.id);
+    if (view.claim) sayTimed(response, *view.claim);
+    if (view.replayed) sayReplayed(response);
+    co_return response;
+}
+
+Task<api::Response> createdAllAnswer(Task<std::vector<controller::WorkspaceView>> creating,
+                                     std::string trace_id) {
+    const std::vector<controller::WorkspaceView> views = co_await creating;
+    Json items = Json::array();
+    bool replayed = false;
+    for (const controller::WorkspaceView& view : views) {
+        items.push_back(workspaceJson(view, trace_id));
+        replayed = replayed || view.replayed;
+    }
+    api::Response response = jsonResponse(listJson(std::move(items), ""), 201);
+    if (replayed) sayReplayed(response);
+    co_return response;
+}
+
 Operation createWorkspaceOperation(const Services& services) {
     Operation op =
         workspaceOperation("POST", "/v1/workspaces", "createWorkspace", "Claim a workspace");
@@ -53,22 +84,9 @@ Operation createWorkspaceOperation(const Services& services) {
                    ErrorCode::Unavailable,   ErrorCode::Deadline,
                    ErrorCode::DiskFull};
     op.handle = [&services](Call& call) {
-        const auto request =
-            std::make_shared<controller::WorkspaceRequest>(readWorkspaceRequest(call.body));
-        request->idempotency_key = call.idempotency_key;
-        request->fingerprint = call.fingerprint;
-        request->started_at = call.request.startedAt();
-        return whenClaimed(
-            call.request, [&services, who = call.who, request, trace_id = call.request.traceId()](
-                              const controller::ClaimPatience& patience) {
-                request->patience = patience;
-                const controller::WorkspaceView view = services.workspaces.create(who, *request);
-                api::Response response = jsonResponse(workspaceJson(view, trace_id), 201);
-                response.headers.add("Location", "/v1/workspaces/" + view.id);
-                if (view.claim) sayTimed(response, *view.claim);
-                if (view.replayed) sayReplayed(response);
-                return response;
-            });
+        return api::answerOf(call.request, createdAnswer(services.workspaces.create(
+                                                             call.who, requestOf(call, call.body)),
+                                                         call.request.traceId()));
     };
     return op;
 }
@@ -90,27 +108,10 @@ Operation createWorkspacesOperation(const Services& services) {
         const auto count = call.body.at("count").get<std::size_t>();
         Json body = call.body;
         body.erase("count");
-        const auto request =
-            std::make_shared<controller::WorkspaceRequest>(readWorkspaceRequest(body));
-        request->idempotency_key = call.idempotency_key;
-        request->fingerprint = call.fingerprint;
-        request->started_at = call.request.startedAt();
-        return whenClaimed(call.request, [&services, who = call.who, request, count,
-                                          trace_id = call.request.traceId()](
-                                             const controller::ClaimPatience& patience) {
-            request->patience = patience;
-            const std::vector<controller::WorkspaceView> views =
-                services.workspaces.createAll(who, *request, count);
-            Json items = Json::array();
-            bool replayed = false;
-            for (const controller::WorkspaceView& view : views) {
-                items.push_back(workspaceJson(view, trace_id));
-                replayed = replayed || view.replayed;
-            }
-            api::Response response = jsonResponse(listJson(std::move(items), ""), 201);
-            if (replayed) sayReplayed(response);
-            return response;
-        });
+        return api::answerOf(
+            call.request,
+            createdAllAnswer(services.workspaces.createAll(call.who, requestOf(call, body), count),
+                             call.request.traceId()));
     };
     return op;
 }

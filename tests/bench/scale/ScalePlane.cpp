@@ -83,7 +83,7 @@ double ScalePlane::claim() {
     auto request = controller::test::House::request();
     request.pool = poolName(next_++ % size_.pools);
     const TimePoint before = clock_.now();
-    const std::string id = house_->workspaces.create(house_->who, request).id;
+    const std::string id = house_->open(house_->who, request).id;
     const double took = secondsSince(before);
     house_->workspaces.close(house_->who, id);
     return took * 1e3;
@@ -96,7 +96,7 @@ std::vector<double> ScalePlane::reclaim(unsigned count) {
     std::map<std::string, WallTime> due;
     while (due.size() < count) {
         request.pool = poolName(next_++ % size_.pools);
-        const controller::WorkspaceView view = house_->workspaces.create(house_->who, request);
+        const controller::WorkspaceView view = house_->open(house_->who, request);
         due[view.id] = whenOf(view.idle_expires_at.value());
     }
     std::vector<double> late;

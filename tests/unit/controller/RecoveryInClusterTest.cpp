@@ -23,7 +23,7 @@ struct Leaderless {
         leader.declare("p", pulledSpec(2));
         leader.recover();
         REQUIRE(leader.filled("p", 2));
-        workspace = leader.workspaces.create(leader.who, House::request());
+        workspace = leader.open(leader.who, House::request());
         REQUIRE(leader.filled("p", 2));
         for (const pool::Member& member : leader.warm.members("p")) {
             if (member.phase == pool::Phase::Ready) warm.push_back(member.id);

@@ -58,7 +58,7 @@ Left liveAndDie(Ground& ground) {
     WorkspaceRequest request = House::request("key");
     request.name = "work";
     request.labels = {{"a", "1"}};
-    left.workspace = house.workspaces.create(house.who, request);
+    left.workspace = house.open(house.who, request);
     REQUIRE(house.filled("p", 3));
     const auto done = house.executions.start(house.who, left.workspace.id, inBackground("echo hi"));
     left.finished = done->id();
@@ -87,7 +87,7 @@ void checkAdopted(House& house, const Left& left) {
     CHECK(view.limits == left.workspace.limits);
     CHECK_FALSE(view.idle_expires_at);  // something runs in it
     CHECK(house.epoch.get() > left.epoch);
-    CHECK(house.workspaces.create(house.who, House::request("key")).replayed);
+    CHECK(house.open(house.who, House::request("key")).replayed);
 
     const auto running = house.executions.find(house.who, left.running);
     CHECK_FALSE(running->finished());
@@ -138,8 +138,8 @@ TEST_CASE("a lost data file loses history, never a running workspace", "[unit][c
     checkAdopted(house, left);
     CHECK(codeOf([&] { house.executions.find(house.who, left.finished); }) == ErrorCode::NotFound);
     // The adopted warm sandboxes take claims of the new epoch.
-    CHECK(house.workspaces.create(house.who, House::request()).phase == WorkspacePhase::Active);
-    CHECK(house.workspaces.create(house.who, House::request()).phase == WorkspacePhase::Active);
+    CHECK(house.open(house.who, House::request()).phase == WorkspacePhase::Active);
+    CHECK(house.open(house.who, House::request()).phase == WorkspacePhase::Active);
     house.workspaces.close(house.who, left.workspace.id);
     house.loop.settle();
     CHECK(errorOf([&] { house.workspaces.get(house.who, left.workspace.id); }).code() ==
@@ -208,7 +208,7 @@ TEST_CASE("who was claimed just before a crash is like the others after it", "[u
         House house(ground);
         house.declare("p", smallSpec(2));
         REQUIRE(house.filled("p", 2));
-        claimed = house.workspaces.create(house.who, House::request()).sandbox_id;
+        claimed = house.open(house.who, House::request()).sandbox_id;
         REQUIRE(ground.runtime.first().contains(claimed));
     }
     House house(ground);
@@ -229,7 +229,7 @@ TEST_CASE("what a claim narrowed stays so after a crash, whatever its agent tell
         spec.network = broker::NetworkMode::Mirror;
         house.declare("p", spec);
         REQUIRE(house.filled("p", 3));
-        open = house.workspaces.create(house.who, House::request()).id;
+        open = house.open(house.who, House::request()).id;
         Told other;
         other.workspace = foreign;
         const std::string others = sealOf(house, other, broker::NetworkMode::Mirror);
@@ -266,7 +266,7 @@ TEST_CASE("an agent is not believed that its workspace is another tenant's, or a
         House house(ground);
         house.declare("p", smallSpec(6));
         REQUIRE(house.filled("p", 6));
-        mine = house.workspaces.create(house.who, House::request("k")).id;
+        mine = house.open(house.who, House::request("k")).id;
         claim = house.table.find(mine)->facts().claim_id;
         std::vector<pool::Member> ready;
         for (const pool::Member& member : house.warm.members("p")) {
@@ -344,8 +344,8 @@ TEST_CASE("a workspace that ended just before a crash does not come back", "[uni
         House house(ground);
         house.declare("p", smallSpec(2));
         REQUIRE(house.filled("p", 2));
-        ended = house.workspaces.create(house.who, House::request("ended")).id;
-        open = house.workspaces.create(house.who, House::request("open")).id;
+        ended = house.open(house.who, House::request("ended")).id;
+        open = house.open(house.who, House::request("open")).id;
         house.journal.flush(5s);
         house.journal.ended(ended, 1, "deleted", "");  // its sandbox was not ended in time
         house.journal.flush(5s);
@@ -376,8 +376,8 @@ TEST_CASE("an end that was answered holds, though the crash came before its reco
         house.declare("p", smallSpec(3));
         house.recover();
         REQUIRE(house.filled("p", 3));
-        gone = house.workspaces.create(house.who, House::request("key"));
-        kept = house.workspaces.create(house.who, House::request()).id;
+        gone = house.open(house.who, House::request("key"));
+        kept = house.open(house.who, House::request()).id;
         running = house.executions.start(house.who, gone.id, inBackground("sleep 1000"))->id();
         for (const pool::Member& member : house.warm.members("p")) {
             if (member.phase == pool::Phase::Ready) retired = member.id;
@@ -396,8 +396,7 @@ TEST_CASE("an end that was answered holds, though the crash came before its reco
     const Error ended = errorOf([&] { house.workspaces.get(house.who, gone.id); });
     CHECK(ended.code() == ErrorCode::Gone);
     CHECK(ended.endedReason() == "deleted");
-    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request("key")); }) ==
-          ErrorCode::Gone);
+    CHECK(codeOf([&] { house.open(house.who, House::request("key")); }) == ErrorCode::Gone);
     CHECK(house.workspaces.get(house.who, kept).phase == WorkspacePhase::Active);
     CHECK(house.settleUntil([&] { return !exists(ground, gone.sandbox_id); }));
     CHECK_FALSE(exists(ground, retired));
@@ -417,7 +416,7 @@ TEST_CASE("a workspace whose sandbox ended between its answer and the next start
         house.declare("p", smallSpec(1));
         house.recover();
         REQUIRE(house.filled("p", 1));
-        gone = house.workspaces.create(house.who, House::request());
+        gone = house.open(house.who, House::request());
         house.journal.flush(1s);
         house.workspaces.close(house.who, gone.id);
     }
@@ -473,7 +472,7 @@ TEST_CASE("deadlines are told alike before and after a crash", "[unit][controlle
         std::jthread time([&](const std::stop_token& stop) {
             while (!stop.stop_requested()) ground.manual.advance(10us);
         });
-        before = house.workspaces.create(house.who, request);
+        before = house.open(house.who, request);
         time = {};
         house.journal.flush(5s);
     }
@@ -527,7 +526,7 @@ TEST_CASE("an agent that is lost after its hello costs its workspace, not the se
     House house(ground);
     house.declare("p", smallSpec(1));
     REQUIRE(house.filled("p", 1));
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     const auto workspace = house.table.find(view.id);
     ground.runtime.kill(view.sandbox_id);
     REQUIRE(house.settleUntil([&] { return workspace->agent()->lost(); }));

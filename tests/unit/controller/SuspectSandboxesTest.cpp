@@ -27,7 +27,7 @@ struct Stopped {
         house.declare("p", spec);
         house.recover();
         REQUIRE(house.filled("p", 1));
-        workspace = house.workspaces.create(house.who, House::request("key"));
+        workspace = house.open(house.who, House::request("key"));
         house.workspaces.makeDirectory(house.who, workspace.id, "kept");
         running = house.executions.start(house.who, workspace.id, dayLong("sleep 1000"))->id();
         house.journal.flush(5s);
@@ -42,7 +42,7 @@ struct Open {
     Open() {
         house.declare("p", smallSpec(1));
         REQUIRE(house.filled("p", 1));
-        id = house.workspaces.create(house.who, House::request("key")).id;
+        id = house.open(house.who, House::request("key")).id;
         workspace = house.table.find(id);
         sandbox = workspace->facts().sandbox;
     }
@@ -81,10 +81,9 @@ TEST_CASE("a sandbox that is stopped over a restart keeps its workspace", "[unit
     CHECK(house.workspaces.list(house.who, {}).items.empty());
     CHECK(house.workspaces.list(house.who, {}).unanswered == 1);
     CHECK(house.workspaces.list({"other", Role::User, ""}, {}).unanswered == 0);
-    CHECK(code([&] { house.workspaces.create(house.who, House::request("key")); }) ==
-          ErrorCode::Unavailable);
+    CHECK(code([&] { house.open(house.who, House::request("key")); }) == ErrorCode::Unavailable);
     CHECK(code([&] { house.executions.find(house.who, left.running); }) == ErrorCode::Unavailable);
-    CHECK(code([&] { house.workspaces.create(house.who, House::request("another")); }) ==
+    CHECK(code([&] { house.open(house.who, House::request("another")); }) ==
           ErrorCode::QuotaExceeded);
     CHECK(errorOf([&] { house.workspaces.get(house.who, left.workspace.id); }).retryAfter());
 
@@ -98,7 +97,7 @@ TEST_CASE("a sandbox that is stopped over a restart keeps its workspace", "[unit
     CHECK(house.workspaces.list(house.who, {}).unanswered == 0);
     CHECK(house.workspaces.stat(house.who, left.workspace.id, "kept").type ==
           agent::FileType::Directory);
-    CHECK(house.workspaces.create(house.who, House::request("key")).replayed);
+    CHECK(house.open(house.who, House::request("key")).replayed);
     const auto running = house.executions.find(house.who, left.running);
     CHECK_FALSE(running->finished());
     house.executions.kill(house.who, left.running);
@@ -123,10 +122,10 @@ TEST_CASE("one tenant's silent sandboxes leave time at a start for another's",
         house.declare("p", spec);
         REQUIRE(house.filled("p", kSilent + kOthers));
         for (std::uint32_t i = 0; i < kSilent; ++i) {
-            ground.runtime.hang(house.workspaces.create(house.who, House::request()).sandbox_id);
+            ground.runtime.hang(house.open(house.who, House::request()).sandbox_id);
         }
         for (std::uint32_t i = 0; i < kOthers; ++i) {
-            others.push_back(house.workspaces.create(other, House::request()).id);
+            others.push_back(house.open(other, House::request()).id);
         }
         house.journal.flush(5s);
     }
@@ -147,12 +146,12 @@ TEST_CASE("while a sandbox may hold any claim, a new key is in flight", "[unit][
     house.declare("p", spec);
     CHECK(house.recover().silent.size() == 1);
     REQUIRE(house.filled("p", 1));
-    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request("key")); }) ==
+    CHECK(codeOf([&] { house.open(house.who, House::request("key")); }) ==
           ErrorCode::IdempotencyInFlight);
-    CHECK(house.workspaces.create(house.who, House::request()).phase == WorkspacePhase::Active);
+    CHECK(house.open(house.who, House::request()).phase == WorkspacePhase::Active);
     ground.runtime.resume(left.workspace.sandbox_id);
     REQUIRE(laterOn(house, [&] { return house.table.find(left.workspace.id) != nullptr; }));
-    const WorkspaceView again = house.workspaces.create(house.who, House::request("key"));
+    const WorkspaceView again = house.open(house.who, House::request("key"));
     CHECK(again.replayed);
     CHECK(again.id == left.workspace.id);
 }

@@ -8,6 +8,7 @@
 #include "api/files/WorkspaceFile.h"
 #include "api/http/FileAnswer.h"
 #include "api/http/RequestFacts.h"
+#include "api/http/TaskAnswer.h"
 #include "api/mcp/seeds/SeedPaths.h"
 #include "api/mcp/seeds/SeedToolkit.h"
 #include "api/mcp/seeds/Seeds.h"
@@ -49,16 +50,27 @@ std::string quotable(std::string name) {
     return name;
 }
 
+/// Waits for what a call waits for.
+class PendingEnd final : public Waitable {
+public:
+    explicit PendingEnd(const PendingCall& call) : work_(call.work), until_(call.until) {}
+    bool ready() const override { return work_->finished(); }
+    TimePoint until() const override { return until_.value_or(TimePoint::max()); }
+    std::shared_ptr<void> subscribe(std::function<void()> wake) override {
+        return work_->subscribe(std::move(wake));
+    }
+
+private:
+    const std::shared_ptr<PendingWork> work_;
+    const std::optional<TimePoint> until_;
+};
+
 }  // namespace
 
 PlainTools::PlainTools(const Services& services, const auth::Authenticator& authenticator,
                        const auth::WorkerShares& shares, const auth::RateLimits& limits,
                        const std::string& seed)
-    : services_(services),
-      authenticator_(authenticator),
-      shares_(shares),
-      limits_(limits),
-      waiting_calls_(services.clock) {
+    : services_(services), authenticator_(authenticator), shares_(shares), limits_(limits) {
     for (seeds::Seed& one : seeds::seeds(services)) tools_[one.name] = std::move(one.bare);
     router_.add("POST", "/mcp/tools/{tool}",
                 [this, seed](api::Request& request, const api::RouteParams& path) {
@@ -127,54 +139,42 @@ api::Response PlainTools::called(api::Request& request, const std::string& seed,
     if (request.contentLength().value_or(kLargeBody) >= kLargeBody) {
         large = large_.take(call.who.tenant);
     }
-    const auto arguments =
-        std::make_shared<const Json>(withoutNulls(tool->schema, readArguments(request)));
+    Json arguments = withoutNulls(tool->schema, readArguments(request));
     large.reset();
-    const std::vector<std::string> problems = argumentProblems(tool->schema, *arguments);
+    const std::vector<std::string> problems = argumentProblems(tool->schema, arguments);
     if (!problems.empty()) {
         Error error(ErrorCode::InvalidArgument, "the arguments of " + name + " are not right");
         std::string all;
         for (const std::string& problem : problems) all += (all.empty() ? "" : "; ") + problem;
         throw error.hint(all);
     }
-    api::Response response;
+    return api::answerOf(request, answer(*tool, call, Arguments(std::move(arguments))));
+}
+
+Task<api::Response> PlainTools::answer(const Tool& tool, CallContext call,
+                                       Arguments arguments) const {
     try {
-        ToolOutcome outcome =
-            waiting_calls_.call(call, [&tool = *tool, arguments](const CallContext& context) {
-                return tool.handler(context, Arguments(*arguments));
-            });
+        ToolOutcome outcome = tool.handler(call, arguments);
+        if (auto* claiming = std::get_if<ClaimingCall>(&outcome)) {
+            ClaimOutcome claimed = co_await claiming->claim;
+            outcome = outcomeOf(std::move(claimed));
+        }
+        api::Response response;
         if (auto* pending = std::get_if<PendingCall>(&outcome)) {
-            api::Suspension suspension;
-            const auto held = std::make_shared<PendingCall>(std::move(*pending));
-            suspension.subscribe = [held](const std::function<void()>& wake) {
-                return held->work->subscribe(wake);
-            };
-            suspension.ready = [held, &clock = services_.clock] {
-                return held->ready(clock.now());
-            };
-            if (held->until) suspension.until = *held->until;
-            suspension.resume = [this, held, name = tool->name] {
-                try {
-                    // Throws the sandbox's refusal, if there is one.
-                    if (!held->work->finished()) held->work->wait(std::chrono::milliseconds(0));
-                    api::Response answer = answered(held->finish());
-                    count(services_, name, "ok");
-                    return answer;
-                } catch (const Error&) {
-                    count(services_, name, "tool_error");
-                    throw;
-                }
-            };
-            response.body = std::move(suspension);
+            auto end = std::make_shared<PendingEnd>(*pending);
+            co_await end;
+            // Throws the sandbox's refusal, if there is one.
+            if (!pending->work->finished()) pending->work->wait(std::chrono::milliseconds(0));
+            response = answered(pending->finish());
         } else {
             response = answered(std::get<ToolResult>(outcome));
-            count(services_, tool->name, "ok");
         }
+        count(services_, tool.name, "ok");
+        co_return response;
     } catch (const Error&) {
-        count(services_, tool->name, "tool_error");
+        count(services_, tool.name, "tool_error");
         throw;
     }
-    return response;
 }
 
 std::string PlainTools::sandboxOf(const controller::Principal& who,

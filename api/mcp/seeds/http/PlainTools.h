@@ -9,7 +9,6 @@
 #include "api/auth/WorkerShares.h"
 #include "api/http/Handler.h"
 #include "api/http/Routes.h"
-#include "api/mcp/server/ClaimWaiters.h"
 #include "api/mcp/tools/Toolbox.h"
 #include "controller/Services.h"
 
@@ -43,6 +42,7 @@ private:
     /// Handles a call that holds a place of the tenant's share.
     api::Response called(api::Request& request, const std::string& seed, const std::string& name,
                          const CallContext& call) const;
+    Task<api::Response> answer(const Tool& tool, CallContext call, Arguments arguments) const;
     api::Response sandboxFile(api::Request& request) const;
     std::string sandboxOf(const controller::Principal& who, const api::Request& request) const;
 
@@ -53,7 +53,6 @@ private:
     const auth::WorkerShares large_{kLargeAtOnce};
     std::map<std::string, std::vector<Tool>> tools_;  ///< by seed
     api::Router router_;
-    mutable ClaimWaiters waiting_calls_;  ///< after the tools, which its calls use
 };
 
 }  // namespace hearth::mcp

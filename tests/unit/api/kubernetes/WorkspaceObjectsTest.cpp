@@ -232,7 +232,7 @@ TEST_CASE("a status that names somebody else's workspace is not believed", "[uni
     Claims at;
     WorkspaceRequest request;
     request.pool = "p";
-    const std::string other = at.house->workspaces.create(acme(), request).id;
+    const std::string other = at.house->open(acme(), request).id;
     Json object = wanting({{"pool", "p"}});
     object["status"] = {{"phase", "Active"}, {"workspace", other}, {"tenant", "acme"}};
     at.server.put(kWorkspaces, object);
@@ -259,7 +259,7 @@ TEST_CASE("events tell of a claim, of what it waits for and of its end, once eac
     at.declareForOne("small", 1s);
     WorkspaceRequest request;
     request.pool = "small";
-    const std::string other = at.house->workspaces.create(acme(), request).id;
+    const std::string other = at.house->open(acme(), request).id;
     objects = at.follow();
     REQUIRE(at.settled([&] { return at.told().size() == 2; }));
     CHECK_THAT(at.told()[1], Catch::StartsWith("Warning PoolExhausted: "));

@@ -1,7 +1,9 @@
+#include <optional>
 #include <thread>
 
+#include "base/task/Blocking.h"
 #include "controller/claims/ClaimQueue.h"
-#include "controller/claims/ClaimWait.h"
+#include "tests/support/Stepped.h"
 #include "tests/support/Support.h"
 
 using namespace hearth;
@@ -11,7 +13,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A queue whose claims wait without a thread, so that their order is exact.
+/// A claim that the test runs by hand.
+struct Claim {
+    std::optional<Stepped<std::vector<pool::Member>>> task;
+    bool due() const { return !task || task->due(); }
+};
+
+/// A queue whose claims are run by hand, so that their order is exact.
 struct SharedLine {
     ManualClock clock;
     metrics::Metrics metrics;
@@ -39,24 +47,20 @@ struct SharedLine {
         queue.offer("p");
     }
     /// Runs the claim. Returns the ids of its sandboxes; none while it waits.
-    std::vector<std::string> run(const std::string& tenant, const std::shared_ptr<ClaimWait>& wait,
+    std::vector<std::string> run(const std::string& tenant, const std::shared_ptr<Claim>& claim,
                                  std::size_t count = 1) {
-        std::vector<std::string> workspaces;
-        while (workspaces.size() < count) workspaces.push_back("ws_" + tenant);
+        const std::vector<std::string> workspaces(count, "ws_" + tenant);
+        if (!claim->task) claim->task.emplace(queue.acquire(pool, {tenant}, workspaces), clock);
         std::vector<std::string> ids;
-        try {
-            for (const pool::Member& member :
-                 queue.acquireAll(pool, {"", tenant, {.waits = false, .wait = wait}}, workspaces)) {
-                ids.push_back(member.id);
-            }
-        } catch (const MustWait&) {
-        }
+        if (!claim->task->run()) return ids;
+        for (const pool::Member& member : claim->task->result()) ids.push_back(member.id);
+        claim->task.reset();
         return ids;
     }
     /// Runs a claim that does not wait. Returns whether it was served.
     bool had(const std::string& tenant) {
         try {
-            queue.acquire(pool, {"ws_" + tenant, tenant});
+            resultOf(queue.acquire(pool, {tenant}, {"ws_" + tenant}), clock);
             return true;
         } catch (const Error& e) {
             CHECK(e.code() == ErrorCode::PoolExhausted);
@@ -88,11 +92,11 @@ struct NoLine : SharedLine {
 TEST_CASE("tenants are served in proportion to their weights", "[unit][controller][quota]") {
     SharedLine q;
     q.quotas.load("heavy", {.weight = 3});
-    std::vector<std::shared_ptr<ClaimWait>> heavy;
-    std::vector<std::shared_ptr<ClaimWait>> light;
+    std::vector<std::shared_ptr<Claim>> heavy;
+    std::vector<std::shared_ptr<Claim>> light;
     for (int i = 0; i < 8; ++i) {
-        heavy.push_back(std::make_shared<ClaimWait>());
-        light.push_back(std::make_shared<ClaimWait>());
+        heavy.push_back(std::make_shared<Claim>());
+        light.push_back(std::make_shared<Claim>());
         REQUIRE(q.run("heavy", heavy.back()).empty());
         REQUIRE(q.run("light", light.back()).empty());
     }
@@ -112,16 +116,16 @@ TEST_CASE("what a tenant is guaranteed is left to it, and it comes first below t
     q.pool.spec.max_members = 4;
     q.quotas.load("owner", {.guaranteed = {{"p", 2}}});
     q.makeReady(4);
-    const auto a = std::make_shared<ClaimWait>();
-    const auto b = std::make_shared<ClaimWait>();
-    const auto c = std::make_shared<ClaimWait>();
+    const auto a = std::make_shared<Claim>();
+    const auto b = std::make_shared<Claim>();
+    const auto c = std::make_shared<Claim>();
     CHECK(q.run("greedy", a).size() == 1);
     CHECK(q.run("greedy", b).size() == 1);
     CHECK(q.run("greedy", c).empty());  // the two ready ones are kept for the owner
     CHECK(q.warm.counts("p").ready == 2);
-    const auto first = std::make_shared<ClaimWait>();
-    const auto second = std::make_shared<ClaimWait>();
-    const auto third = std::make_shared<ClaimWait>();
+    const auto first = std::make_shared<Claim>();
+    const auto second = std::make_shared<Claim>();
+    const auto third = std::make_shared<Claim>();
     CHECK(q.run("owner", first).size() == 1);
     CHECK(q.run("owner", second).size() == 1);
     CHECK(q.warm.counts("p").claimed == 4);
@@ -134,8 +138,8 @@ TEST_CASE("what a tenant is guaranteed is left to it, and it comes first below t
 TEST_CASE("a claim of several takes all at once and holds none while it waits",
           "[unit][controller][quota]") {
     SharedLine q;
-    const auto three = std::make_shared<ClaimWait>();
-    const auto other = std::make_shared<ClaimWait>();
+    const auto three = std::make_shared<Claim>();
+    const auto other = std::make_shared<Claim>();
     q.makeReady(2);
     CHECK(q.run("t", three, 3).empty());
     CHECK(q.warm.counts("p").ready == 2);
@@ -150,9 +154,9 @@ TEST_CASE("a claim of several takes all at once and holds none while it waits",
 
 TEST_CASE("a claim of more than there can be holds up nobody", "[unit][controller][quota]") {
     SharedLine q;
-    const auto five = std::make_shared<ClaimWait>();
-    const auto other = std::make_shared<ClaimWait>();
-    const auto late = std::make_shared<ClaimWait>();
+    const auto five = std::make_shared<Claim>();
+    const auto other = std::make_shared<Claim>();
+    const auto late = std::make_shared<Claim>();
     CHECK(q.run("t", five, 5).empty());
     CHECK(q.run("u", other).empty());
     CHECK(q.queue.needed("p") == 6);
@@ -170,8 +174,8 @@ TEST_CASE("a claim of more than there can be holds up nobody", "[unit][controlle
 TEST_CASE("two claims of several do not deadlock, and one that leaves gives up its turn",
           "[unit][controller][quota]") {
     SharedLine q;
-    auto first = std::make_shared<ClaimWait>();
-    const auto second = std::make_shared<ClaimWait>();
+    auto first = std::make_shared<Claim>();
+    const auto second = std::make_shared<Claim>();
     CHECK(q.run("t", first, 3).empty());
     CHECK(q.run("u", second, 3).empty());
     q.makeReady(4);
@@ -188,18 +192,18 @@ TEST_CASE("a claim of several costs its tenant as many turns", "[unit][controlle
     SharedLine q;
     // In front of all may be a claim that cannot be served.
     const bool blocked = GENERATE(false, true);
-    const auto five = std::make_shared<ClaimWait>();
+    const auto five = std::make_shared<Claim>();
     if (blocked) {
         CHECK(q.run("s", five, 5).empty());
         q.queue.limit("p", 4);
     }
-    const auto two = std::make_shared<ClaimWait>();
-    const auto one = std::make_shared<ClaimWait>();
-    std::vector<std::shared_ptr<ClaimWait>> others;
+    const auto two = std::make_shared<Claim>();
+    const auto one = std::make_shared<Claim>();
+    std::vector<std::shared_ptr<Claim>> others;
     CHECK(q.run("t", two, 2).empty());
     CHECK(q.run("t", one).empty());
     for (int i = 0; i < 3; ++i) {
-        others.push_back(std::make_shared<ClaimWait>());
+        others.push_back(std::make_shared<Claim>());
         CHECK(q.run("u", others.back()).empty());
     }
     q.makeReady(4);
@@ -216,11 +220,11 @@ TEST_CASE("a claim of several costs its tenant as many turns", "[unit][controlle
 TEST_CASE("claims of several, one after another, do not hold up other tenants for ever",
           "[unit][controller][quota]") {
     SharedLine q;
-    const auto first = std::make_shared<ClaimWait>();
-    const auto second = std::make_shared<ClaimWait>();
-    const auto other = std::make_shared<ClaimWait>();
-    const auto late = std::make_shared<ClaimWait>();
-    const auto last = std::make_shared<ClaimWait>();
+    const auto first = std::make_shared<Claim>();
+    const auto second = std::make_shared<Claim>();
+    const auto other = std::make_shared<Claim>();
+    const auto late = std::make_shared<Claim>();
+    const auto last = std::make_shared<Claim>();
     q.makeReady(2);
     CHECK(q.run("t", first, 3).empty());
     q.clock.advance(30s);
@@ -244,8 +248,8 @@ TEST_CASE("claims of several, one after another, do not hold up other tenants fo
 TEST_CASE("the claims that one of several held up are served when it hangs up",
           "[unit][controller][quota]") {
     SharedLine q;
-    auto three = std::make_shared<ClaimWait>();
-    const auto other = std::make_shared<ClaimWait>();
+    auto three = std::make_shared<Claim>();
+    const auto other = std::make_shared<Claim>();
     q.makeReady(2);
     CHECK(q.run("t", three, 3).empty());
     CHECK(q.run("u", other).empty());

@@ -10,9 +10,9 @@ TEST_CASE("a refusal says when it is worth trying again, from what was measured"
     Claimants q;
     q.pool.spec.max_members = 2;
     q.pool.spec.max_queue = 2;
-    std::vector<std::unique_ptr<Threadless>> line;
+    std::vector<std::unique_ptr<Waiting>> line;
     const auto join = [&](const char* tenant) {
-        line.push_back(std::make_unique<Threadless>(Threadless{q, tenant}));
+        line.push_back(std::make_unique<Waiting>(Waiting{q, tenant}));
         return line.back()->run();
     };
     // Two sandboxes are in use, so a claim gets one when another ends: here every 20 s.
@@ -28,7 +28,7 @@ TEST_CASE("a refusal says when it is worth trying again, from what was measured"
         q.queue.offer("p");
         REQUIRE(join("t") == "waits");
     }
-    const Error full = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); });
+    const Error full = errorOf([&] { q.acquire(q.pool, {"t"}); });
     CHECK(full.code() == ErrorCode::PoolExhausted);
     CHECK(full.retryAfter() == 60s);  // it would be third in line
 
@@ -37,7 +37,7 @@ TEST_CASE("a refusal says when it is worth trying again, from what was measured"
     for (int i = 0; i < 6; ++i) failing.breaker.failed("p", "no");
     const TimePoint retry = failing.breaker.state("p").retry_at;
     const auto again = [&] {
-        return errorOf([&] { failing.queue.acquire(failing.pool, {"ws", "t"}); }).retryAfter();
+        return errorOf([&] { failing.acquire(failing.pool, {"t"}); }).retryAfter();
     };
     REQUIRE(retry - failing.clock.now() == 16s);
     CHECK(again() == 17s);
@@ -58,20 +58,22 @@ TEST_CASE("a claim too many is told when one of those that wait is answered or g
     other.spec.max_members = 10;
     other.spec.parallel_creates = 1;
     for (int i = 0; i < 60; ++i) q.breaker.succeeded("starts", 9s);
-    std::vector<std::shared_ptr<ClaimWait>> waits;
+    std::vector<Task<std::vector<pool::Member>>> waits;
     const auto claim = [&](const Pool& pool, const std::string& tenant) {
-        waits.push_back(std::make_shared<ClaimWait>());
-        small.acquire(pool, {"ws", tenant, {.waits = false, .wait = waits.back()}});
+        waits.push_back(small.acquire(pool, {tenant}, {"ws"}));
+        if (!waits.back().run()) return true;
+        waits.back().result();
+        return false;
     };
-    CHECK_THROWS_AS(claim(q.pool, "a"), MustWait);
+    CHECK(claim(q.pool, "a"));
     q.clock.advance(10s);
-    CHECK_THROWS_AS(claim(q.pool, "a"), MustWait);
+    CHECK(claim(q.pool, "a"));
     const Error tenant = errorOf([&] { claim(q.pool, "a"); });
     CHECK(tenant.code() == ErrorCode::RateLimited);
     CHECK(tenant.retryAfter() == 30s);  // the line's speed is unknown: until its first gives up
-    CHECK_THROWS_AS(claim(other, "b"), MustWait);
+    CHECK(claim(other, "b"));
     CHECK(errorOf([&] { claim(q.pool, "a"); }).retryAfter() == 30s);  // others' lines do not count
-    CHECK_THROWS_AS(claim(other, "c"), MustWait);
+    CHECK(claim(other, "c"));
     const Error all = errorOf([&] { claim(q.pool, "d"); });
     CHECK(all.code() == ErrorCode::Unavailable);
     CHECK(all.retryAfter() == 9s);  // the soonest of all lines

@@ -2,11 +2,13 @@
 
 #include <future>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
+#include "base/task/Blocking.h"
 #include "controller/claims/ClaimQueue.h"
-#include "controller/claims/ClaimWait.h"
+#include "tests/support/Stepped.h"
 #include "tests/support/Support.h"
 
 namespace hearth::controller::test {
@@ -37,10 +39,21 @@ struct Claimants {
         warm.warming(member.id);
         warm.ready(member.id, nullptr, clock.wall());
     }
+    /// Claims in this thread, which waits.
+    pool::Member acquire(const Pool& in, ClaimQueue::Claimant claimant,
+                         const std::string& workspace = "ws") {
+        return resultOf(queue.acquire(in, std::move(claimant), {workspace}), clock).front();
+    }
+    /// Claims in a thread of its own. Gives the sandbox's id, the code of the refusal, or
+    /// "cancelled".
     std::future<std::string> claim(const std::string& workspace, std::stop_token stop = {}) {
         return std::async(std::launch::async, [this, workspace, stop = std::move(stop)] {
+            auto task = queue.acquire(pool, {"t"}, {workspace});
+            if (stop.stop_requested() || !runToEnd(task, clock, stop)) {
+                return std::string("cancelled");
+            }
             try {
-                return queue.acquire(pool, {workspace, "t", {.stop = stop}}).id;
+                return task.result().front().id;
             } catch (const Error& e) {
                 return std::string(errorCodeName(e.code()));
             }
@@ -51,29 +64,35 @@ struct Claimants {
     }
 };
 
-/// A claim that stands in line without a thread.
-struct Threadless {
+/// A claim that the test runs by hand.
+struct Waiting {
     Claimants& q;
     std::string tenant;
-    std::shared_ptr<ClaimWait> wait = std::make_shared<ClaimWait>();
+    std::optional<Stepped<std::vector<pool::Member>>> claim{};
     std::shared_ptr<int> told = std::make_shared<int>(0);
     std::shared_ptr<void> subscription{};
 
     /// Runs the claim. Returns the sandbox's id, "waits", or the code of the refusal.
     std::string run() {
-        ClaimPatience patience;
-        patience.waits = false;
-        patience.wait = wait;
+        if (!claim) claim.emplace(q.queue.acquire(q.pool, {tenant}, {"ws"}), q.clock);
+        std::string outcome = "waits";
         try {
-            return q.queue.acquire(q.pool, {"ws", tenant, patience}).id;
-        } catch (const MustWait&) {
-            if (!subscription) subscription = wait->subscribe([told = told] { ++*told; });
-            return "waits";
+            if (!claim->run()) {
+                if (!subscription) {
+                    subscription = claim->wait()->subscribe([told = told] { ++*told; });
+                }
+                return outcome;
+            }
+            outcome = claim->result().front().id;
         } catch (const Error& e) {
-            return std::string(errorCodeName(e.code()));
+            outcome = std::string(errorCodeName(e.code()));
         }
+        claim.reset();
+        return outcome;
     }
-    void hangUp() { wait.reset(); }
+    bool due() const { return claim->due(); }
+    Waitable::Progress progress() const { return *claim->wait()->progress(); }
+    void hangUp() { claim.reset(); }
 };
 
 }  // namespace hearth::controller::test

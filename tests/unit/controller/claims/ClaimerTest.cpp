@@ -25,8 +25,7 @@ Claimer::Wanted wantedIn(House& house, const WorkspaceRequest& request) {
 }
 
 Claimer::Claimed claimOnce(House& house, const Claimer::Wanted& wanted) {
-    ClaimWait kept;
-    return house.claims.claim(wanted, kept);
+    return resultOf(house.claims.claim({wanted}), house.clock).front();
 }
 
 }  // namespace
@@ -36,7 +35,7 @@ TEST_CASE("a claim takes a warm sandbox and the pool is refilled behind it", "[u
     House house(ground);
     house.declare("p", smallSpec(2));
     REQUIRE(house.filled("p", 2));
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     CHECK(view.phase == WorkspacePhase::Active);
     REQUIRE(view.claim);
     CHECK(house.marks.exists(view.sandbox_id));
@@ -62,7 +61,7 @@ TEST_CASE("who waits for a claim goes before the others, and behind its claim no
     house.declare("p", smallSpec(2));
     REQUIRE(house.filled("p", 2));
     CHECK(ground.runtime.first().size() == 2);
-    const std::string claimed = house.workspaces.create(house.who, House::request()).sandbox_id;
+    const std::string claimed = house.open(house.who, House::request()).sandbox_id;
     CHECK(ground.runtime.first().contains(claimed));  // not changed during the claim
     ground.manual.advance(10ms);
     house.loop.settle();
@@ -76,21 +75,20 @@ TEST_CASE("the same key gives the same workspace until it has ended", "[unit][co
     House house(ground);
     house.declare("p", smallSpec(3));
     REQUIRE(house.filled("p", 3));
-    const WorkspaceView first = house.workspaces.create(house.who, House::request("k"));
-    const WorkspaceView again = house.workspaces.create(house.who, House::request("k"));
+    const WorkspaceView first = house.open(house.who, House::request("k"));
+    const WorkspaceView again = house.open(house.who, House::request("k"));
     CHECK(again.id == first.id);
     CHECK(again.replayed);
     CHECK_FALSE(first.replayed);
     CHECK_FALSE(again.claim);
-    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request("k", "other")); }) ==
+    CHECK(codeOf([&] { house.open(house.who, House::request("k", "other")); }) ==
           ErrorCode::IdempotencyMismatch);
     const Principal other{"other", Role::User, ""};
-    CHECK(house.workspaces.create(other, House::request("k", "other")).id != first.id);
+    CHECK(house.open(other, House::request("k", "other")).id != first.id);
     house.workspaces.close(house.who, first.id);
     house.loop.settle();
-    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request("k")); }) ==
-          ErrorCode::Gone);
-    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request("k", "other")); }) ==
+    CHECK(codeOf([&] { house.open(house.who, House::request("k")); }) == ErrorCode::Gone);
+    CHECK(codeOf([&] { house.open(house.who, House::request("k", "other")); }) ==
           ErrorCode::IdempotencyMismatch);
 }
 
@@ -109,7 +107,7 @@ TEST_CASE("a sandbox that died unnoticed is passed over", "[unit][controller]") 
     }
     ground.runtime.hang(order[0]);  // it cannot report that it hangs
     ground.runtime.kill(order[1]);
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     CHECK(view.sandbox_id == order[2]);
     REQUIRE(house.settleUntil([&] { return house.warm.counts("p").ready == 3; }));
     CHECK_FALSE(house.warm.find(order[1]));
@@ -123,7 +121,7 @@ TEST_CASE("the death of a claimed sandbox ends its workspace as lost", "[unit][c
     House house(ground);
     house.declare("p", smallSpec(1));
     REQUIRE(house.filled("p", 1));
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     ground.runtime.kill(view.sandbox_id);
     REQUIRE(house.settleUntil([&] { return !house.table.find(view.id); }));
     CHECK(errorOf([&] { house.workspaces.get(house.who, view.id); }).endedReason() == "lost");
@@ -138,8 +136,8 @@ TEST_CASE("an idle workspace is reclaimed and a touched one is not", "[unit][con
     spec.max_lifetime = 60s;
     house.declare("p", spec);
     REQUIRE(house.filled("p", 2));
-    const WorkspaceView idle = house.workspaces.create(house.who, House::request());
-    const WorkspaceView busy = house.workspaces.create(house.who, House::request());
+    const WorkspaceView idle = house.open(house.who, House::request());
+    const WorkspaceView busy = house.open(house.who, House::request());
     ground.manual.advance(6s);
     house.workspaces.touch(house.who, busy.id);
     ground.manual.advance(5s);
@@ -171,8 +169,7 @@ TEST_CASE("a tenant gets all of its quota at once, and no more", "[unit][control
             for (int i = 0; i < 8; ++i) {
                 threads.emplace_back([&] {
                     try {
-                        const WorkspaceView view =
-                            house.workspaces.create(house.who, House::request());
+                        const WorkspaceView view = house.open(house.who, House::request());
                         const std::lock_guard lock(mutex);
                         ids.push_back(view.id);
                     } catch (const Error&) {
@@ -182,8 +179,7 @@ TEST_CASE("a tenant gets all of its quota at once, and no more", "[unit][control
             }
         }
         CHECK(refused == 0);
-        CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) ==
-              ErrorCode::QuotaExceeded);
+        CHECK(codeOf([&] { house.open(house.who, House::request()); }) == ErrorCode::QuotaExceeded);
         for (const std::string& id : ids) house.workspaces.close(house.who, id);
     }
 }
@@ -213,8 +209,7 @@ TEST_CASE("a thousand claims of many threads never share a sandbox", "[unit][con
             threads.emplace_back([&] {
                 while (next++ < kClaims) {
                     try {
-                        const WorkspaceView view =
-                            house.workspaces.create(house.who, House::request());
+                        const WorkspaceView view = house.open(house.who, House::request());
                         {
                             const std::lock_guard lock(mutex);
                             if (!sandboxes.insert(view.sandbox_id).second) ++twice;
@@ -244,7 +239,7 @@ TEST_CASE("what no sandbox would take costs none", "[unit][controller]") {
     house.declare("p", smallSpec(3));
     REQUIRE(house.filled("p", 3));
     const auto refused = [&](const WorkspaceRequest& request) {
-        const Error error = errorOf([&] { house.workspaces.create(house.who, request); });
+        const Error error = errorOf([&] { house.open(house.who, request); });
         house.loop.settle();
         CHECK(house.warm.counts("p").ready == 3);
         CHECK(house.warm.counts("p").claimed == 0);
@@ -282,7 +277,7 @@ TEST_CASE("what no sandbox would take costs none", "[unit][controller]") {
     for (int i = 0; i < 65; ++i) request.labels["l" + std::to_string(i)] = "";
     CHECK(field(request) == "/labels");
     request.labels.clear();
-    CHECK(house.workspaces.create(house.who, request).phase == WorkspacePhase::Active);
+    CHECK(house.open(house.who, request).phase == WorkspacePhase::Active);
 }
 
 TEST_CASE("a claim that a sandbox refuses as faulty is not tried on five", "[unit][controller]") {
@@ -336,7 +331,7 @@ TEST_CASE("however often it is changed, a workspace has no more labels than it m
     House house(ground);
     house.declare("p", smallSpec(1));
     REQUIRE(house.filled("p", 1));
-    const std::string id = house.workspaces.create(house.who, House::request()).id;
+    const std::string id = house.open(house.who, House::request()).id;
     const auto change = [&](const std::string& prefix, int count, bool remove = false) {
         WorkspacePatch patch;
         patch.labels.emplace();
@@ -363,55 +358,63 @@ TEST_CASE("however often it is changed, a workspace has no more labels than it m
           ErrorCode::InvalidArgument);
 }
 
-TEST_CASE("a workspace whose claim is taken back as it is made is ended, but not one with a key",
+TEST_CASE("a claim that is taken back at any moment leaves no sandbox behind",
           "[unit][controller]") {
-    for (const char* key : {"", "k"}) {
-        Ground ground;
-        House house(ground);
-        house.declare("p", smallSpec(1));
-        for (int round = 0; round < 20; ++round) {
-            REQUIRE(house.filled("p", 1));
-            std::stop_source stop;
-            WorkspaceRequest request = House::request(key);
-            request.patience.stop = stop.get_token();
-            std::optional<WorkspaceView> view;
-            std::jthread client([&] {
-                try {
-                    view = house.workspaces.create(house.who, request);
-                } catch (const Error&) {  // cancelled in time
-                }
-            });
-            for (int i = 0; i < round * 100; ++i) std::this_thread::yield();
-            stop.request_stop();
-            client.join();
-            const auto left = house.workspaces.list(house.who, {}).items;
-            CHECK(left.size() == (view ? 1 : 0));
-            for (const WorkspaceView& one : left) house.workspaces.close(house.who, one.id);
-            // No sandbox stays claimed without a workspace, and the pool fills again.
-            REQUIRE(house.settleUntil([&] { return house.warm.counts("p").claimed == 0; }));
-            if (*key != '\0' && view) break;  // the key is used up
-        }
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(1));
+    for (int round = 0; round < 20; ++round) {
+        REQUIRE(house.filled("p", 1));
+        std::stop_source stop;
+        std::optional<WorkspaceView> view;
+        std::jthread client([&] {
+            Task<WorkspaceView> claim = house.workspaces.create(house.who, House::request());
+            if (runToEnd(claim, house.clock, stop.get_token())) view = claim.result();
+        });
+        for (int i = 0; i < round * 100; ++i) std::this_thread::yield();
+        stop.request_stop();
+        client.join();
+        const auto left = house.workspaces.list(house.who, {}).items;
+        CHECK(left.size() == (view ? 1 : 0));
+        for (const WorkspaceView& one : left) house.workspaces.close(house.who, one.id);
+        // No sandbox stays claimed without a workspace, and the pool fills again.
+        REQUIRE(house.settleUntil([&] { return house.warm.counts("p").claimed == 0; }));
     }
 }
 
-TEST_CASE("a claim that would have to wait and keeps no place does not count in its tenant's rate",
+TEST_CASE("a claim that hangs up in line gives back its place and its part of the quota",
           "[unit][controller]") {
     Ground ground;
     House house(ground);
     house.declare("p", smallSpec(1));
     REQUIRE(house.filled("p", 1));
-    house.workspaces.create(house.who, House::request());
+    const std::string first = house.open(house.who, House::request()).id;
+    house.quotas.load("default", {.workspaces = 2});
+    {
+        auto claim = house.claiming(house.who, House::request());
+        REQUIRE_FALSE(claim.run());
+        CHECK(house.queue.waiting("p") == 1);
+        CHECK(codeOf([&] { house.open(house.who, House::request()); }) == ErrorCode::QuotaExceeded);
+    }
+    CHECK(house.queue.waiting("p") == 0);
+    CHECK(house.logged("claim.cancelled").size() == 1);
+    CHECK(house.metrics.render().find("pool=\"p\",result=\"cancelled\"} 1") != std::string::npos);
+    auto claim = house.claiming(house.who, House::request());
+    CHECK_FALSE(claim.run());
+}
+
+TEST_CASE("a waiting claim counts once in its tenant's rate", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(1));
+    REQUIRE(house.filled("p", 1));
+    house.open(house.who, House::request());
     house.quotas.load("default", {.claims_per_second = 1, .claim_burst = 1});
-    WorkspaceRequest request = House::request();
-    request.patience.waits = false;
-    CHECK_THROWS_AS(house.workspaces.create(house.who, request), MustWait);
-    request.patience.wait = std::make_shared<ClaimWait>();
-    CHECK_THROWS_AS(house.workspaces.create(house.who, request), MustWait);
-    WorkspaceRequest another = House::request();
-    another.patience.waits = false;
-    CHECK(codeOf([&] { house.workspaces.create(house.who, another); }) == ErrorCode::RateLimited);
-    REQUIRE(house.settleUntil([&] { return request.patience.wait->due(); }));
-    CHECK(house.workspaces.create(house.who, request).phase == WorkspacePhase::Active);
+    auto claim = house.claiming(house.who, House::request());
+    REQUIRE_FALSE(claim.run());
+    CHECK(codeOf([&] { house.open(house.who, House::request()); }) == ErrorCode::RateLimited);
+    REQUIRE(house.settleUntil([&] { return claim.run(); }));
+    CHECK(claim.result().phase == WorkspacePhase::Active);
 }
 
 TEST_CASE("a claim with a key that waits without a thread is answered when its turn has come",
@@ -420,15 +423,13 @@ TEST_CASE("a claim with a key that waits without a thread is answered when its t
     House house(ground);
     house.declare("p", smallSpec(1));
     REQUIRE(house.filled("p", 1));
-    const WorkspaceView first = house.workspaces.create(house.who, House::request());
-    WorkspaceRequest request = House::request("k");
-    request.patience.waits = false;
-    request.patience.wait = std::make_shared<ClaimWait>();
-    CHECK_THROWS_AS(house.workspaces.create(house.who, request), MustWait);
-    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request("k")); }) ==
+    const WorkspaceView first = house.open(house.who, House::request());
+    auto claim = house.claiming(house.who, House::request("k"));
+    REQUIRE_FALSE(claim.run());
+    CHECK(codeOf([&] { house.open(house.who, House::request("k")); }) ==
           ErrorCode::IdempotencyInFlight);
-    REQUIRE(house.settleUntil([&] { return request.patience.wait->due(); }));
-    const WorkspaceView view = house.workspaces.create(house.who, request);
+    REQUIRE(house.settleUntil([&] { return claim.run(); }));
+    const WorkspaceView view = claim.result();
     CHECK(view.sandbox_id != first.sandbox_id);
-    CHECK(house.workspaces.create(house.who, House::request("k")).id == view.id);
+    CHECK(house.open(house.who, House::request("k")).id == view.id);
 }

@@ -35,7 +35,7 @@ WorkspaceView openIn(House& house, const std::string& image, const ClaimLimits& 
     house.ground.manual.advance(1ms);
     std::jthread client([&] {
         try {
-            view = house.workspaces.create(house.who, request);
+            view = house.open(house.who, request);
         } catch (const Error&) {
             failure = std::current_exception();
         }
@@ -98,7 +98,7 @@ TEST_CASE("what image another tenant runs is told to nobody but operators", "[un
     CHECK(seen_by(other) == 2);
     WorkspaceRequest named = House::request();
     named.pool = pool;
-    CHECK_THROWS_AS(house.workspaces.create(house.who, named), Error);
+    CHECK_THROWS_AS(house.open(house.who, named), Error);
     CHECK_THROWS_AS(pools.get(other, pool), Error);
     CHECK(seen_by({"other", Role::Operator, ""}) == 3);
     for (const auto& workspace : house.table.all()) {
@@ -116,7 +116,7 @@ TEST_CASE("a request without an image never gets a pool that was made for claims
     Ground ground;
     House house(ground, allowing({"tool:*"}));
     openIn(house, "tool:1");
-    const Error error = errorOf([&] { house.workspaces.create(house.who, House::request()); });
+    const Error error = errorOf([&] { house.open(house.who, House::request()); });
     CHECK(error.code() == ErrorCode::NotFound);
     CHECK(std::string(error.what()) == "the default pool p is not declared");
     CHECK(error.hint().starts_with("no pool is"));  // a pool made for claims is not named
@@ -141,7 +141,7 @@ TEST_CASE("a claim goes on to the next pool when the one that it waited for lack
         std::atomic<bool> done{false};
         std::jthread client([&] {
             try {
-                pool = house.workspaces.create(house.who, request).pool;
+                pool = house.open(house.who, request).pool;
             } catch (const Error&) {
                 failure = std::current_exception();
             }
@@ -169,7 +169,7 @@ TEST_CASE("an image that is not here is fetched once for all who want it at once
     std::vector<std::jthread> clients;
     for (int i = 0; i < 6; ++i) {
         clients.emplace_back([&, i] {
-            const WorkspaceView view = house.workspaces.create(
+            const WorkspaceView view = house.open(
                 house.who, wanting(house, i % 2 == 0 ? "far:1" : "docker.io/library/far:1"));
             ++opened;
             if (view.claim && view.claim->pull_ms > 0) ++pulled;
@@ -190,14 +190,13 @@ TEST_CASE("what is not allowed is refused with what is, and nothing is asked of 
     {
         House house(ground, allowing({"tool:*", "team/*@sha256:*"}));
         house.declare("p", smallSpec(0));
-        const Error error =
-            errorOf([&] { house.workspaces.create(house.who, wanting(house, "far:1")); });
+        const Error error = errorOf([&] { house.open(house.who, wanting(house, "far:1")); });
         CHECK(error.code() == ErrorCode::InvalidSpec);
         CHECK(error.hint().find("tool:*, team/*@sha256:*") != std::string::npos);
         CHECK(error.hint().find("python (pool p)") != std::string::npos);
     }
     House off(ground);
-    const Error error = errorOf([&] { off.workspaces.create(off.who, wanting(off, "tool:1")); });
+    const Error error = errorOf([&] { off.open(off.who, wanting(off, "tool:1")); });
     CHECK(error.code() == ErrorCode::InvalidSpec);
     CHECK(ground.runtime.fetches() == 0);
 }
@@ -252,7 +251,7 @@ TEST_CASE("claims for images, one after the other, do not stop the collection of
     house.loop.start();
     const auto claim = [&](const std::string& image) {
         return std::jthread([&house, request = wanting(house, image)] {
-            codeOf([&] { house.workspaces.create(house.who, request); });
+            codeOf([&] { house.open(house.who, request); });
         });
     };
     const std::jthread first = claim("far:1");
@@ -289,7 +288,7 @@ TEST_CASE("pools made for claims share one quota and one number of sandboxes",
     // The third waits until one of the others ends.
     std::atomic<bool> done{false};
     std::jthread client([&] {
-        house.workspaces.create(house.who, wanting(house, "tool:3"));
+        house.open(house.who, wanting(house, "tool:3"));
         done = true;
     });
     REQUIRE(house.settleUntil([&] {
@@ -355,9 +354,8 @@ TEST_CASE("a server that stops refuses claims that wait for an image", "[unit][c
     ground.runtime.holdFetches();
     house.loop.start();
     std::optional<ErrorCode> code;
-    std::jthread client([&] {
-        code = codeOf([&] { house.workspaces.create(house.who, wanting(house, "far:1")); });
-    });
+    std::jthread client(
+        [&] { code = codeOf([&] { house.open(house.who, wanting(house, "far:1")); }); });
     REQUIRE(eventually([&] { return ground.runtime.fetches() == 1; }));
     house.on_demand.stop();
     client.join();
@@ -365,27 +363,17 @@ TEST_CASE("a server that stops refuses claims that wait for an image", "[unit][c
     house.loop.stop();
 }
 
-TEST_CASE("a claim that may not wait has no image fetched, and one taken back waits for none",
-          "[unit][controller]") {
+TEST_CASE("a claim that is taken back does not wait for its image", "[unit][controller]") {
     Ground ground;
     House house(ground, allowing({"far:*"}));
     ground.runtime.holdFetches();
-    WorkspaceRequest request = wanting(house, "far:1");
-    request.patience.waits = false;
-    CHECK_THROWS_AS(house.workspaces.create(house.who, request), MustWait);
-    CHECK_FALSE(house.work.takeDue());
-    CHECK(ground.runtime.fetches() == 0);
-
     house.loop.start();
-    std::stop_source stop;
-    request.patience = {.stop = stop.get_token()};
-    std::optional<ErrorCode> outcome;
-    std::jthread client(
-        [&] { outcome = codeOf([&] { house.workspaces.create(house.who, request); }); });
-    REQUIRE(eventually([&] { return ground.runtime.fetches() == 1; }));
-    stop.request_stop();
-    client.join();  // while the image is still being fetched
-    CHECK(outcome == ErrorCode::Unavailable);
+    {
+        auto claim = house.claiming(house.who, wanting(house, "far:1"));
+        CHECK_FALSE(claim.run());
+        CHECK(claim.wait()->progress()->what_for == "image far:1");
+        REQUIRE(eventually([&] { return ground.runtime.fetches() == 1; }));
+    }  // while the image is still being fetched
     ground.runtime.letFetch();
     house.loop.stop();
 }
@@ -396,18 +384,12 @@ TEST_CASE("a tenant that asks for many images leaves places and turns for anothe
     House house(ground, allowing({"far:*"}));
     ground.runtime.holdFetches();
     house.loop.start();
-    std::vector<std::shared_ptr<ClaimWait>> waits;
+    std::vector<Stepped<WorkspaceView>> claims;
     const auto waitsFor = [&](const std::string& tenant, const std::string& image) {
-        WorkspaceRequest request = wanting(house, image);
-        waits.push_back(std::make_shared<ClaimWait>());
-        request.patience = {.waits = false, .stop = {}, .wait = waits.back()};
-        try {
-            house.workspaces.create({tenant, Role::User, ""}, request);
-        } catch (const MustWait&) {
-            return true;
-        } catch (const Error& e) {
-            CHECK(e.code() == ErrorCode::Unavailable);
-        }
+        claims.push_back(house.claiming({tenant, Role::User, ""}, wanting(house, image)));
+        if (!claims.back().run()) return true;
+        CHECK(codeOf([&] { claims.back().result(); }) == ErrorCode::Unavailable);
+        claims.pop_back();
         return false;
     };
     int waiting = 0;
@@ -421,7 +403,7 @@ TEST_CASE("a tenant that asks for many images leaves places and turns for anothe
     CHECK(waitsFor("third", "far:third"));
     ground.runtime.letFetch();
     CHECK(eventually([&] { return ground.runtime.fetches() == 18; }));
-    for (const auto& wait : waits) CHECK(eventually([&] { return wait->due(); }));
+    for (const auto& claim : claims) CHECK(eventually([&] { return claim.due(); }));
     house.loop.stop();
 }
 

@@ -32,7 +32,7 @@ std::string openWorkspace(House& house) {
     house.declare("p", smallSpec(1));
     house.recover();
     REQUIRE(house.filled("p", 1));
-    const std::string id = house.workspaces.create(house.who, House::request()).id;
+    const std::string id = house.open(house.who, House::request()).id;
     house.ground.manual.advance(1s);  // separates earlier files from later ones
     return id;
 }
@@ -149,8 +149,7 @@ TEST_CASE("links to the copies of a one shot end with them", "[unit][controller]
     House house(ground);
     openWorkspace(house);
     REQUIRE(house.filled("p", 1));
-    const auto shot =
-        house.executions.startOneShot(house.who, House::request(), collecting("sleep 1", {"**"}));
+    const auto shot = house.runOnce(house.who, House::request(), collecting("sleep 1", {"**"}));
     write(house, shot->view().workspace_id, "f", "x");
     ground.manual.advance(2s);
     REQUIRE(settled(house, shot->id()));

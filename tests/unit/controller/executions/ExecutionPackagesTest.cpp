@@ -103,7 +103,7 @@ TEST_CASE("an execution is prepared with its packages, and its record tells them
     spec.network = broker::NetworkMode::Mirror;
     house.declare("p", spec);
     REQUIRE(house.filled("p", 2));
-    const std::string workspace = house.workspaces.create(house.who, House::request()).id;
+    const std::string workspace = house.open(house.who, House::request()).id;
     const auto run = [&](const ExecutionRequest& request) {
         const auto execution = house.executions.start(house.who, workspace, request);
         REQUIRE(house.settleUntil([&] { return execution->finished(); }));
@@ -148,11 +148,10 @@ TEST_CASE("without a network packages are looked for; wrong names leave no sandb
     House house{ground};
     house.declare("p", smallSpec(2));
     REQUIRE(house.filled("p", 2));
-    const auto shot = house.executions.startOneShot(house.who, House::request(), code({"six"}));
+    const auto shot = house.runOnce(house.who, House::request(), code({"six"}));
     REQUIRE(house.settleUntil([&] { return shot->finished(); }));
     CHECK(shot->view().status == ExecutionStatus::Ok);
-    CHECK(codeOf([&] {
-              house.executions.startOneShot(house.who, House::request(), code({"--pre"}));
-          }) == ErrorCode::InvalidArgument);
+    CHECK(codeOf([&] { house.runOnce(house.who, House::request(), code({"--pre"})); }) ==
+          ErrorCode::InvalidArgument);
     CHECK(house.settleUntil([&] { return house.table.all().empty(); }));
 }

@@ -45,7 +45,7 @@ TEST_CASE("in a cluster sandboxes ask for devices, whatever this machine has", "
     house.declare("p", deviceSpec(2, 2));
     house.recover();
     REQUIRE(house.filled("p", 2));
-    const WorkspaceView workspace = house.workspaces.create(house.who, House::request());
+    const WorkspaceView workspace = house.open(house.who, House::request());
     CHECK(workspace.gpus == std::vector<std::string>(2, "nvidia.com/gpu"));
     CHECK(house.gpu_service.list(house.who).empty());
 }
@@ -59,7 +59,7 @@ TEST_CASE("after a restart a workspace in a cluster still counts its devices", "
         house.declare("p", deviceSpec(1, 1));
         house.recover();
         REQUIRE(house.filled("p", 1));
-        id = house.workspaces.create(house.who, House::request()).id;
+        id = house.open(house.who, House::request()).id;
     }
     House house(ground);
     house.declare("p", deviceSpec(1, 1));

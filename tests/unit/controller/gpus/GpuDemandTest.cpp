@@ -9,15 +9,13 @@ using namespace hearth::controller::test;
 
 namespace {
 
-/// Declares a pool "q" without spares. Returns a claim to it that waits without a thread.
+/// Declares a pool "q" without spares. Returns a request to it.
 WorkspaceRequest waitingIn(House& house) {
     PoolSpec spec = gpuSpec(0);
     spec.on_empty = OnEmpty::Queue;
     house.declare("q", spec);
     WorkspaceRequest request = House::request();
     request.pool = "q";
-    request.patience.waits = false;
-    request.patience.wait = std::make_shared<ClaimWait>();
     return request;
 }
 
@@ -47,16 +45,9 @@ TEST_CASE("a pool makes as many sandboxes as there are devices, and says what it
 TEST_CASE("a waiting claim goes before the spares of another pool", "[unit][gpu]") {
     GpuPool filled(1);
     House& house = filled.house;
-    const WorkspaceRequest request = waitingIn(house);
-    std::optional<WorkspaceView> view;
-    REQUIRE(house.settleUntil([&] {
-        try {
-            if (!view) view = house.workspaces.create(house.who, request);
-        } catch (const MustWait&) {
-        }
-        return view.has_value();
-    }));
-    CHECK(view->gpus.size() == 1);
+    auto claim = house.claiming(house.who, waitingIn(house));
+    REQUIRE(house.settleUntil([&] { return claim.run(); }));
+    CHECK(claim.result().gpus.size() == 1);
     house.pool_reconciler.reconcile("p");
     CHECK(house.warm.counts("p").ready == 0);
 }
@@ -66,18 +57,11 @@ TEST_CASE("a claim of more devices than are to be had takes none from other pool
     House& house = filled.house;
     WorkspaceRequest taken = House::request();
     taken.pool = "p";
-    const std::string first = house.workspaces.create(house.who, taken).id;
-    house.workspaces.create(house.who, taken);
-    const WorkspaceRequest request = waitingIn(house);
-    std::size_t got = 0;
-    const auto claim = [&] {
-        try {
-            if (got == 0) got = house.workspaces.createAll(house.who, request, 2).size();
-        } catch (const MustWait&) {
-        }
-        return got > 0;
-    };
-    CHECK_FALSE(claim());
+    const std::string first = house.open(house.who, taken).id;
+    house.open(house.who, taken);
+    Stepped<std::vector<WorkspaceView>> claim{
+        house.workspaces.createAll(house.who, waitingIn(house), 2), house.clock};
+    CHECK_FALSE(claim.run());
     house.loop.settle();
     house.pool_reconciler.reconcile("q");
     house.loop.settle();
@@ -85,8 +69,8 @@ TEST_CASE("a claim of more devices than are to be had takes none from other pool
     CHECK(house.warm.counts("q").total() == 0);
 
     house.workspaces.close(house.who, first);
-    CHECK(house.settleUntil(claim));
-    CHECK(got == 2);
+    REQUIRE(house.settleUntil([&] { return claim.run(); }));
+    CHECK(claim.result().size() == 2);
 }
 
 TEST_CASE("a changed template replaces sandboxes also where the old ones have all devices",

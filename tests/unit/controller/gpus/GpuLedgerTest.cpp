@@ -107,7 +107,7 @@ TEST_CASE("a device in use that has gone keeps its lease", "[unit][gpu]") {
     GpuPool filled(2);
     Ground& ground = filled.ground;
     House& house = filled.house;
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     const bool first = view.gpus.front() == FakeGpuHost::uuid(1);
     ground.gpus.have({FakeGpuHost::device(first ? 2 : 1)});
     house.gpu_reconciler.look();
@@ -164,7 +164,7 @@ private:
         WorkspaceRequest request = House::request();
         request.pool = pool;
         try {
-            const WorkspaceView view = house_->workspaces.create(house_->who, request);
+            const WorkspaceView view = house_->open(house_->who, request);
             CHECK(view.gpus.size() == (view.pool == "p" ? 1 : 2));
             held_.push_back(view.id);
             ++claims_;

@@ -56,7 +56,7 @@ inline std::string workspaceOfLifeBefore(Ground& ground) {
     house.declare("p", gpuSpec(2));
     scrubbed(house);
     REQUIRE(house.filled("p", 2));
-    return house.workspaces.create(house.who, House::request()).id;
+    return house.open(house.who, House::request()).id;
 }
 
 }  // namespace hearth::controller::test

@@ -25,7 +25,7 @@ TEST_CASE("a device comes back only after its scrub, and one whose scrub fails s
     GpuPool filled(1);
     Ground& ground = filled.ground;
     House& house = filled.house;
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     CHECK(view.gpus == std::vector<std::string>{FakeGpuHost::uuid(1)});
     CHECK(gpuOf(house, 1).holders.at(0).workspace == view.id);
 
@@ -34,7 +34,7 @@ TEST_CASE("a device comes back only after its scrub, and one whose scrub fails s
     CHECK(ground.gpus.scrubs(FakeGpuHost::uuid(1)) == 2);
 
     ground.gpus.failScrubs(FakeGpuHost::uuid(1), "a byte was not zero");
-    const WorkspaceView second = house.workspaces.create(house.who, House::request());
+    const WorkspaceView second = house.open(house.who, House::request());
     house.workspaces.close(house.who, second.id);
     REQUIRE(house.settleUntil([&] { return gpuOf(house, 1).state == GpuState::Condemned; }));
     CHECK(gpuOf(house, 1).reason == "a byte was not zero");
@@ -162,16 +162,15 @@ TEST_CASE("a tenant that opens and closes does not have all GPUs scrubbed", "[un
     house.quotas.load(house.who.tenant, {.gpus = 1});
     ground.gpus.fallSilent(true);  // scrubs do not end
     for (int i = 0; i < 2; ++i) {
-        house.workspaces.close(house.who, house.workspaces.create(house.who, House::request()).id);
+        house.workspaces.close(house.who, house.open(house.who, House::request()).id);
         REQUIRE(house.settleUntil(
             [&] { return states(house)[GpuState::Scrubbing] == static_cast<std::size_t>(i) + 1; }));
     }
-    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) ==
-          ErrorCode::QuotaExceeded);
+    CHECK(codeOf([&] { house.open(house.who, House::request()); }) == ErrorCode::QuotaExceeded);
     ground.gpus.fallSilent(false);
     ground.manual.advance(31s);
     REQUIRE(house.settleUntil([&] { return states(house)[GpuState::Scrubbing] == 0; }));
-    CHECK(house.workspaces.create(house.who, House::request()).gpus.size() == 1);
+    CHECK(house.open(house.who, House::request()).gpus.size() == 1);
 }
 
 TEST_CASE("a GPU whose workspace outlived a restart counts until it is scrubbed", "[unit][gpu]") {

@@ -128,7 +128,7 @@ TEST_CASE("packages that cannot be had degrade the pool, in words, and are tried
     CHECK(prewarmed(house).message == "no missing-one");
     CHECK(ground.packages.builds == 1);
     CHECK(house.breaker.state("p").degraded());  // at the first failure: nothing can be made
-    const Error told = errorOf([&] { house.workspaces.create(house.who, House::request()); });
+    const Error told = errorOf([&] { house.open(house.who, House::request()); });
     CHECK(told.code() == ErrorCode::PoolDegraded);
     CHECK(std::string(told.what()).find("no missing-one") != std::string::npos);
     house.work.add({WorkKind::Pool, "p"});
@@ -140,8 +140,7 @@ TEST_CASE("packages that cannot be had degrade the pool, in words, and are tried
     ground.manual.advance(20s);
     house.loop.settle();
     CHECK(house.breaker.state("p").degraded());
-    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) ==
-          ErrorCode::PoolDegraded);
+    CHECK(codeOf([&] { house.open(house.who, House::request()); }) == ErrorCode::PoolDegraded);
     CHECK(house.warm.counts("p").total() == 0);
     house.declare("p", withPackages({"there"}));
     REQUIRE(house.filled("p", 1));
@@ -202,7 +201,7 @@ TEST_CASE("a layer goes an hour after the last pool and the last sandbox that ha
     collect();
     CHECK(ground.runtime.layers().size() == 1);  // a pool needs it
 
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     house.specs.markDeleting("p");
     house.work.add({WorkKind::Pool, "p"});
     house.loop.settle();

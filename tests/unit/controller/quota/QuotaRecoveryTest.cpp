@@ -28,10 +28,10 @@ TEST_CASE("after a crash a quota holds, and what lives counts in it as it really
         house.quota_service.put(house.who, "default", parseJson(R"({"workspaces":3,"weight":2})"),
                                 created);
         CHECK(created);
-        house.workspaces.createAll(house.who, House::request(), 2);
+        house.openAll(house.who, House::request(), 2);
         WorkspaceRequest narrow = House::request();
         narrow.limits.memory_bytes = 64ULL << 20U;
-        house.workspaces.create(house.who, narrow);
+        house.open(house.who, narrow);
         before = useOf(house);
         CHECK(before.workspaces == 3);
         CHECK(before.memory_bytes == 2 * smallSpec().limits.memory_bytes + (64ULL << 20U));
@@ -42,8 +42,7 @@ TEST_CASE("after a crash a quota holds, and what lives counts in it as it really
     CHECK(house.quota_service.own(house.who).spec.workspaces == 3);
     CHECK(house.quota_service.own(house.who).spec.weight == 2);
     CHECK(useOf(house) == before);
-    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) ==
-          ErrorCode::QuotaExceeded);
+    CHECK(codeOf([&] { house.open(house.who, House::request()); }) == ErrorCode::QuotaExceeded);
     for (const WorkspaceView& one : house.workspaces.list(house.who, {}).items) {
         house.workspaces.close(house.who, one.id);
     }
@@ -59,33 +58,29 @@ TEST_CASE("a claim of several is found again by its key, and completed after a c
         house.declare("p", smallSpec(4));
         house.recover();
         REQUIRE(house.filled("p", 4));
-        for (const WorkspaceView& one :
-             house.workspaces.createAll(house.who, House::request("key"), 2)) {
+        for (const WorkspaceView& one : house.openAll(house.who, House::request("key"), 2)) {
             CHECK_FALSE(one.replayed);
             ids.push_back(one.id);
         }
-        for (const WorkspaceView& one :
-             house.workspaces.createAll(house.who, House::request("key"), 2)) {
+        for (const WorkspaceView& one : house.openAll(house.who, House::request("key"), 2)) {
             CHECK(one.replayed);
             CHECK(one.id == ids[one.id == ids[0] ? 0 : 1]);
         }
-        CHECK(codeOf([&] {
-                  house.workspaces.createAll(house.who, House::request("key", "other"), 2);
-              }) == ErrorCode::IdempotencyMismatch);
+        CHECK(codeOf([&] { house.openAll(house.who, House::request("key", "other"), 2); }) ==
+              ErrorCode::IdempotencyMismatch);
         house.journal.flush(1s);
     }
     House house(ground);
     CHECK(house.recover().workspaces == 2);
     REQUIRE(house.filled("p", 2));
     // The state is that after a kill when two of three were bound.
-    const auto three = house.workspaces.createAll(house.who, House::request("key"), 3);
+    const auto three = house.openAll(house.who, House::request("key"), 3);
     REQUIRE(three.size() == 3);
     CHECK(three[0].id == ids[0]);
     CHECK(three[1].id == ids[1]);
     CHECK(useOf(house).workspaces == 3);
     house.workspaces.close(house.who, ids[0]);
-    CHECK(codeOf([&] { house.workspaces.createAll(house.who, House::request("key"), 3); }) ==
-          ErrorCode::Gone);
+    CHECK(codeOf([&] { house.openAll(house.who, House::request("key"), 3); }) == ErrorCode::Gone);
 }
 
 TEST_CASE("a claim of several that does not fit takes nothing", "[unit][controller][quota]") {
@@ -97,11 +92,11 @@ TEST_CASE("a claim of several that does not fit takes nothing", "[unit][controll
     house.recover();
     REQUIRE(house.filled("p", 3));
     const auto several = [&](std::size_t count) {
-        return errorOf([&] { house.workspaces.createAll(house.who, House::request(), count); });
+        return errorOf([&] { house.openAll(house.who, House::request(), count); });
     };
     CHECK(several(21).code() == ErrorCode::InvalidSpec);  // warm.max is 20
     CHECK(several(5).code() == ErrorCode::InvalidSpec);
-    house.workspaces.createAll(house.who, House::request(), 2);
+    house.openAll(house.who, House::request(), 2);
     CHECK(several(3).code() == ErrorCode::QuotaExceeded);
     CHECK(house.warm.counts("p").claimed == 2);
     CHECK(useOf(house).workspaces == 2);
@@ -151,7 +146,7 @@ TEST_CASE("a running execution counts until its end", "[unit][controller][quota]
     REQUIRE(house.filled("p", 1));
     bool created = false;
     house.quota_service.put(house.who, "default", parseJson(R"({"executions":1})"), created);
-    const std::string id = house.workspaces.create(house.who, House::request()).id;
+    const std::string id = house.open(house.who, House::request()).id;
     ExecutionRequest request;
     request.command = "sleep 1000";
     const auto running = house.executions.start(house.who, id, request);

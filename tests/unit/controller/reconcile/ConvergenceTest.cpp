@@ -3,7 +3,6 @@
 #include <random>
 #include <set>
 
-#include "controller/claims/ClaimWait.h"
 #include "controller/reconcile/PoolReconciler.h"
 #include "controller/reconcile/sizing/Sizing.h"
 #include "controller/spec/TemplateHash.h"
@@ -21,8 +20,8 @@ struct Weathered {
     std::string name;
     PoolSpec spec;
     std::map<std::string, std::string> held{};  ///< workspaces, with their sandboxes
-    std::vector<WorkspaceRequest> waiting{};    ///< claims in line
-    std::size_t most_at_once = 0;               ///< parallel starts
+    std::vector<std::shared_ptr<Stepped<WorkspaceView>>> waiting{};  ///< claims in line
+    std::size_t most_at_once = 0;                                    ///< parallel starts
     std::size_t fresh = 0;
     std::size_t unclaimed = 0;
     std::size_t total = 0;
@@ -63,15 +62,14 @@ public:
     void claim(Weathered& pool) {
         WorkspaceRequest request = House::request();
         request.pool = pool.name;
-        request.patience = {.waits = false, .wait = std::make_shared<ClaimWait>()};
-        if (!served(pool, request)) pool.waiting.push_back(request);
+        const auto claim =
+            std::make_shared<Stepped<WorkspaceView>>(house.claiming(house.who, request));
+        if (!served(pool, *claim)) pool.waiting.push_back(claim);
     }
     /// Serves the claims in line whose turn has come, and sometimes lets one hang up.
     void line() {
         for (Weathered& pool : pools_) {
-            std::erase_if(pool.waiting, [&](const WorkspaceRequest& request) {
-                return request.patience.wait->due() && served(pool, request);
-            });
+            std::erase_if(pool.waiting, [&](const auto& claim) { return served(pool, *claim); });
             if (!pool.waiting.empty() && pick(4) == 0) pool.waiting.pop_back();
         }
     }
@@ -217,13 +215,12 @@ private:
     }
 
     /// Returns true if the claim has its answer, false if it waits.
-    bool served(Weathered& pool, const WorkspaceRequest& request) {
+    bool served(Weathered& pool, Stepped<WorkspaceView>& claim) {
+        if (!claim.run()) return false;
         try {
-            const WorkspaceView view = house.workspaces.create(house.who, request);
+            const WorkspaceView view = claim.result();
             pool.held[view.id] = view.sandbox_id;
             ++consumed;
-        } catch (const MustWait&) {
-            return false;
         } catch (const Error&) {  // empty, degraded or drained: all of these are answers
         }
         return true;

@@ -15,9 +15,7 @@ constexpr std::uint64_t kMost = 1'000'000;
 struct FilesWatch : Filled {
     FilesWatch() : Filled(4) {}
 
-    WorkspaceView open(const Principal& who) {
-        return house.workspaces.create(who, House::request());
-    }
+    WorkspaceView open(const Principal& who) { return house.open(who, House::request()); }
     void hold(const WorkspaceView& view, std::uint64_t files) {
         runtime.holdFiles(view.sandbox_id, files, kMost);
     }

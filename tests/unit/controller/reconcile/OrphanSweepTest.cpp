@@ -23,8 +23,8 @@ TEST_CASE("a server starts and serves beside what cannot be removed", "[unit][co
         House house(ground);
         house.declare("p", smallSpec(2));
         REQUIRE(house.filled("p", 2));
-        open = house.workspaces.create(house.who, House::request("key")).id;
-        corpse = house.workspaces.create(house.who, House::request()).sandbox_id;
+        open = house.open(house.who, House::request("key")).id;
+        corpse = house.open(house.who, House::request()).sandbox_id;
     }
     ground.runtime.kill(corpse);
     ground.runtime.resist(corpse);
@@ -57,7 +57,7 @@ TEST_CASE("a sandbox whose end fails is told, and ends later", "[unit][controlle
     House house(ground);
     house.declare("p", smallSpec(1));
     REQUIRE(house.filled("p", 1));
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     ground.runtime.resist(view.sandbox_id);
     house.workspaces.close(house.who, view.id);
     house.loop.settle();

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "controller/claims/ClaimWait.h"
 #include "controller/reconcile/PoolReconciler.h"
 #include "tests/support/House.h"
 
@@ -60,25 +59,19 @@ TEST_CASE("a pool that creates on empty makes a sandbox for each claim at once, 
         spec.on_empty = action;
         house.declare("p", spec);
         house.loop.settle();
-        std::vector<WorkspaceRequest> claims(4, House::request());
-        for (WorkspaceRequest& claim : claims) {
-            claim.patience = {.waits = false, .wait = std::make_shared<ClaimWait>()};
-            CHECK_THROWS_AS(house.workspaces.create(house.who, claim), MustWait);
+        std::vector<Stepped<WorkspaceView>> claims;
+        for (int i = 0; i < 4; ++i) {
+            claims.push_back(house.claiming(house.who, House::request()));
+            CHECK_FALSE(claims.back().run());
         }
         house.pool_reconciler.reconcile("p");
         const std::size_t at_once = action == OnEmpty::Create ? 3 : 1;  // limited to max_members
         CHECK(house.warm.counts("p").creating == at_once);
         house.pool_reconciler.reconcile("p");
         CHECK(house.warm.counts("p").creating == at_once);
-        std::size_t served = 0;
         REQUIRE(house.settleUntil([&] {
-            for (WorkspaceRequest& claim : claims) {
-                if (!claim.patience.wait || !claim.patience.wait->due()) continue;
-                house.workspaces.create(house.who, claim);
-                claim.patience.wait.reset();
-                ++served;
-            }
-            return served == 3;
+            return std::count_if(claims.begin(), claims.end(),
+                                 [](auto& claim) { return claim.run(); }) == 3;
         }));
         CHECK(house.queue.waiting("p") == 1);  // until one of the three ends
     }
@@ -92,7 +85,7 @@ TEST_CASE("a pool at its limit says so for as long as it wants more", "[unit][co
     house.declare("p", spec);
     REQUIRE(house.filled("p", 2));
     CHECK_FALSE(conditionOf(house, ConditionType::ScalingLimited));
-    const std::string held = house.workspaces.create(house.who, House::request()).id;
+    const std::string held = house.open(house.who, House::request()).id;
     REQUIRE(house.settleUntil([&] { return conditionOf(house, ConditionType::ScalingLimited); }));
     house.workspaces.close(house.who, held);
     CHECK(house.settleUntil([&] { return !conditionOf(house, ConditionType::ScalingLimited); }));
@@ -109,7 +102,7 @@ TEST_CASE("a runtime that is stuck degrades its pools, which serve what they hav
     CHECK(reasonFor(house, Role::Operator) ==
           "the launcher has not answered in time (operation create)");
     CHECK(conditionOf(house, ConditionType::Degraded));
-    CHECK_NOTHROW(house.workspaces.create(house.who, House::request()));
+    CHECK_NOTHROW(house.open(house.who, House::request()));
     ground.runtime.setTrouble("");
     house.pool_reconciler.reconcile("p");
     CHECK_FALSE(conditionOf(house, ConditionType::Degraded));
@@ -153,8 +146,7 @@ TEST_CASE("failing creates back off, degrade the pool and recover", "[unit][cont
     house.loop.settle();
     CHECK(house.breaker.state("p").failures == 3);
     CHECK(conditionOf(house, ConditionType::Degraded));
-    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) ==
-          ErrorCode::PoolDegraded);
+    CHECK(codeOf([&] { house.open(house.who, House::request()); }) == ErrorCode::PoolDegraded);
     CHECK(reasonFor(house, Role::Operator) == house.breaker.state("p").reason);
     CHECK(reasonFor(house, Role::User) == "only operators see the reason");
     ground.manual.advance(3s);
@@ -261,14 +253,14 @@ TEST_CASE("a deleted pool loses its warm sandboxes and goes when the last claime
     House house(ground);
     house.declare("p", smallSpec(2));
     REQUIRE(house.filled("p", 2));
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     house.specs.markDeleting("p");
     house.work.add({WorkKind::Pool, "p"});
     house.loop.settle();
     CHECK(ground.runtime.list().size() == 1);
     REQUIRE(house.specs.find("p"));
     CHECK(house.workspaces.get(house.who, view.id).phase == WorkspacePhase::Active);
-    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) != std::nullopt);
+    CHECK(codeOf([&] { house.open(house.who, House::request()); }) != std::nullopt);
     house.workspaces.close(house.who, view.id);
     house.loop.settle();
     CHECK_FALSE(house.specs.find("p"));
@@ -293,7 +285,7 @@ TEST_CASE("a drained server tells claims so instead of asking them to try again"
     house.declare("p", smallSpec(1));
     REQUIRE(house.filled("p", 1));
     house.pool_reconciler.drain();
-    const Error error = errorOf([&] { house.workspaces.create(house.who, House::request()); });
+    const Error error = errorOf([&] { house.open(house.who, House::request()); });
     CHECK(error.code() == ErrorCode::Unavailable);
     CHECK(std::string(error.what()).find("drained") != std::string::npos);
     CHECK_FALSE(error.passes());
@@ -322,12 +314,12 @@ TEST_CASE("a drained server is undrained, but not one that is being shut down",
     ground.manual.advance(1min);
     house.loop.settle();
     CHECK(house.warm.counts("p").total() == 0);
-    CHECK_THROWS_AS(house.workspaces.create(house.who, House::request()), Error);
+    CHECK_THROWS_AS(house.open(house.who, House::request()), Error);
     CHECK_THROWS_AS(house.pools.undrainAll({"t", Role::Operator, ""}), Error);
     CHECK(house.pool_reconciler.drained());
     house.pools.undrainAll(house.who);
     REQUIRE(house.filled("p", 2));
-    CHECK_NOTHROW(house.workspaces.create(house.who, House::request()));
+    CHECK_NOTHROW(house.open(house.who, House::request()));
     CHECK(house.logged("server.undrained").size() == 1);
     CHECK(house.statuses.of("p").conditions.front().reason != "Drained");
 
@@ -356,8 +348,7 @@ TEST_CASE("a pool whose stored spec is refused is Degraded, says why and makes n
     CHECK(told->status);
     CHECK(told->reason == "SpecRefused");
     CHECK(told->message == "it names a tag");
-    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) ==
-          ErrorCode::PoolDegraded);
+    CHECK(codeOf([&] { house.open(house.who, House::request()); }) == ErrorCode::PoolDegraded);
 }
 
 TEST_CASE("sandboxes are promised no more disk than there is, all pools together",
@@ -391,8 +382,8 @@ TEST_CASE("sandboxes are promised no more disk than there is, all pools together
     // The existing sandboxes serve. A claim that finds none gets the reason.
     WorkspaceRequest request = House::request();
     request.pool = "q";
-    const std::string last = house.workspaces.create(house.who, request).id;
-    CHECK(codeOf([&] { house.workspaces.create(house.who, request); }) == ErrorCode::DiskFull);
+    const std::string last = house.open(house.who, request).id;
+    CHECK(codeOf([&] { house.open(house.who, request); }) == ErrorCode::DiskFull);
     // Workspaces in memory need no disk.
     PoolSpec memory = spec;
     memory.storage = pool::Storage::Memory;
@@ -416,8 +407,7 @@ TEST_CASE("no sandbox is made where it would take the disk's last room", "[unit]
     house.declare("p", smallSpec(1));
     REQUIRE(house.settleUntil([&] { return conditionOf(house, ConditionType::Degraded); }));
     CHECK(house.warm.counts("p").total() == 0);
-    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) ==
-          ErrorCode::DiskFull);
+    CHECK(codeOf([&] { house.open(house.who, House::request()); }) == ErrorCode::DiskFull);
     ground.disk->free = 900 * kMiB;
     REQUIRE(house.settleUntil([&] {
         ground.manual.advance(1s);
@@ -432,7 +422,7 @@ TEST_CASE("adopted sandboxes are counted in what the disk is promised", "[unit][
         House house(ground);
         house.declare("p", smallSpec(2));
         REQUIRE(house.filled("p", 2));
-        house.workspaces.create(house.who, House::request());
+        house.open(house.who, House::request());
         REQUIRE(house.filled("p", 2));
     }
     House house(ground);
@@ -453,7 +443,8 @@ TEST_CASE("a predictive pool follows its claims between floor and ceiling, and s
     std::size_t most = 0;
     for (int i = 0; i < 40; ++i) {
         const Pool& pool = *house.specs.find("p");
-        const pool::Member member = house.queue.acquire(pool, {"ws", "t"});
+        const pool::Member member =
+            resultOf(house.queue.acquire(pool, {"t"}, {"ws"}), house.clock).front();
         REQUIRE(house.warm.drain(member.id));
         house.warm.remove(member.id);
         house.work.add({WorkKind::Pool, "p"});

@@ -55,7 +55,7 @@ TEST_CASE("one that answers again is as good as new", "[unit][controller]") {
 
 TEST_CASE("a claimed sandbox is never asked", "[unit][controller]") {
     Probed p;
-    const WorkspaceView view = p.house.workspaces.create(p.house.who, House::request());
+    const WorkspaceView view = p.house.open(p.house.who, House::request());
     p.ground.runtime.hang(view.sandbox_id);
     for (int i = 0; i < 5; ++i) CHECK_FALSE(p.probe.probe(view.sandbox_id).again);
     CHECK(p.house.warm.find(view.sandbox_id)->phase == pool::Phase::Claimed);
@@ -82,7 +82,7 @@ TEST_CASE("where most sandboxes of a pool are silent none is replaced", "[unit][
 
 TEST_CASE("every ready sandbox becomes work, and no claimed one", "[unit][controller]") {
     Probed p;
-    const WorkspaceView view = p.house.workspaces.create(p.house.who, House::request());
+    const WorkspaceView view = p.house.open(p.house.who, House::request());
     REQUIRE(p.house.filled("p", 1));
     p.house.loop.settle();
     CHECK(p.house.probes.look().again == 30s);

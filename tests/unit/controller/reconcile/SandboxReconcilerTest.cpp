@@ -87,7 +87,7 @@ TEST_CASE("a claimed sandbox that the runtime saw end takes its workspace along"
     REQUIRE(far.asked(2));
     far.ground.runtime.letListen();
     REQUIRE(far.house.filled("p", 2));
-    const WorkspaceView view = far.house.workspaces.create(far.house.who, House::request());
+    const WorkspaceView view = far.house.open(far.house.who, House::request());
     far.ground.runtime.destroy(view.sandbox_id);
     far.house.work.add({WorkKind::Sandbox, view.sandbox_id});
     CHECK(far.house.settleUntil([&] { return !far.house.table.find(view.id); }));
@@ -143,8 +143,7 @@ TEST_CASE("a pool whose image is being unpacked says so, and so does a claim tha
           "UnpackingImage: 1 being created, after image packed-python has been unpacked");
     WorkspaceRequest request = House::request();
     request.pool = "slow";
-    auto waits = std::async(std::launch::async,
-                            [&] { return house.workspaces.create(house.who, request).id; });
+    auto waits = std::async(std::launch::async, [&] { return house.open(house.who, request).id; });
     REQUIRE(eventually([&] { return house.queue.waiting("slow") == 1; }));
     ground.manual.advance(1s);
     ground.runtime.letFetch();
@@ -153,7 +152,7 @@ TEST_CASE("a pool whose image is being unpacked says so, and so does a claim tha
     CHECK(
         house.timelines.ofWorkspace(house.who, waited).sentence.find("image was being unpacked") !=
         std::string::npos);
-    const std::string after = house.workspaces.create(house.who, request).id;
+    const std::string after = house.open(house.who, request).id;
     CHECK(house.timelines.ofWorkspace(house.who, after).sentence.find("unpacked") ==
           std::string::npos);
     house.loop.stop();
@@ -217,8 +216,7 @@ TEST_CASE("a warm sandbox on a node that takes no more work is replaced; a claim
     REQUIRE(far.asked(2));
     far.ground.runtime.letListen();
     REQUIRE(far.house.filled("p", 2));
-    const std::string claimed =
-        far.house.workspaces.create(far.house.who, House::request()).sandbox_id;
+    const std::string claimed = far.house.open(far.house.who, House::request()).sandbox_id;
     const std::vector<pool::Member> before = far.house.warm.members("p");
     for (const pool::Member& member : before) far.ground.runtime.cordon(member.id);
     CHECK(far.house.settleUntil([&] {

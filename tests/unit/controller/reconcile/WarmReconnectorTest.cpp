@@ -47,7 +47,7 @@ TEST_CASE("in a cluster a warm sandbox outlives its connection", "[unit][control
     CHECK(at.warm() == before);
     CHECK(at.ground.runtime.created() == 2);
     CHECK(at.house->logged("sandbox.reconnected").size() == 2);
-    CHECK_NOTHROW(at.house->workspaces.create(at.house->who, House::request()));
+    CHECK_NOTHROW(at.house->open(at.house->who, House::request()));
 }
 
 TEST_CASE("no claim gets a sandbox whose connection is broken", "[unit][controller]") {
@@ -56,8 +56,7 @@ TEST_CASE("no claim gets a sandbox whose connection is broken", "[unit][controll
     const pool::SandboxId oldest = at.house->warm.claim("p", "ws_a", "t")->id;
     REQUIRE(at.house->warm.giveBack(oldest));
     at.sever(oldest);
-    const std::string given =
-        at.house->workspaces.create(at.house->who, House::request()).sandbox_id;
+    const std::string given = at.house->open(at.house->who, House::request()).sandbox_id;
     CHECK(given != oldest);
     CHECK(std::find(before.begin(), before.end(), given) != before.end());
 }

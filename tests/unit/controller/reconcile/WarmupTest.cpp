@@ -73,7 +73,7 @@ TEST_CASE("a prewarm command runs before a sandbox is ready and is none of the t
     house.reset();
     house = std::make_unique<House>(ground);
     CHECK(house->recover().warm == 1);  // the command is known to have run
-    const WorkspaceView view = house->workspaces.create(house->who, House::request());
+    const WorkspaceView view = house->open(house->who, House::request());
     house.reset();
     house = std::make_unique<House>(ground);
     CHECK(house->recover().workspaces == 1);

@@ -17,7 +17,7 @@ struct Notebook {
     Notebook() {
         house->declare("p", smallSpec(2));
         REQUIRE(house->filled("p", 2));
-        workspace = house->workspaces.create(house->who, House::request()).id;
+        workspace = house->open(house->who, House::request()).id;
     }
     ContextView make(const std::string& name = {}) const {
         ContextRequest request;
@@ -280,7 +280,7 @@ TEST_CASE("no context is made while its tenant's records wait for the disk", "[u
     House house(ground, {}, {.pending = 1U << 20U});
     house.declare("p", smallSpec(2));
     REQUIRE(house.filled("p", 2));
-    const std::string workspace = house.workspaces.create(house.who, House::request()).id;
+    const std::string workspace = house.open(house.who, House::request()).id;
     const auto pages = [&](const char* most) {
         house.journal.writeNow([&](Database& database) {
             database.execute((std::string("PRAGMA max_page_count = ") + most).c_str());

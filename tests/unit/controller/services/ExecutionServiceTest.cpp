@@ -10,7 +10,7 @@ namespace {
 
 /// A house with an open workspace and one more sandbox.
 struct Workbench : Filled {
-    Workbench() : Filled(2) { workspace = house.workspaces.create(house.who, House::request()).id; }
+    Workbench() : Filled(2) { workspace = house.open(house.who, House::request()).id; }
     std::string workspace;
 };
 
@@ -133,8 +133,7 @@ TEST_CASE("an execution too large for the agent leaves nothing", "[unit][control
 TEST_CASE("a one shot's sandbox goes with its execution", "[unit][controller]") {
     Workbench open;
     House& house = open.house;
-    const auto execution =
-        house.executions.startOneShot(house.who, House::request(), command("echo once"));
+    const auto execution = house.runOnce(house.who, House::request(), command("echo once"));
     REQUIRE(house.settleUntil([&] { return execution->finished(); }));
     const std::string workspace = execution->view().workspace_id;
     REQUIRE(house.settleUntil([&] { return !house.table.find(workspace); }));
@@ -145,8 +144,7 @@ TEST_CASE("a one shot's sandbox goes with its execution", "[unit][controller]") 
 TEST_CASE("a second execution's end does not take a one shot's workspace", "[unit][controller]") {
     Workbench open;
     House& house = open.house;
-    const auto first =
-        house.executions.startOneShot(house.who, House::request(), command("sleep 9"));
+    const auto first = house.runOnce(house.who, House::request(), command("sleep 9"));
     const std::string workspace = first->view().workspace_id;
     const auto second = house.executions.start(house.who, workspace, command("echo beside"));
     REQUIRE(house.settleUntil([&] { return house.journal.execution(second->id()).has_value(); }));
@@ -354,8 +352,7 @@ TEST_CASE("a one shot whose result a full disk refuses stays until it is durable
     house.journal.writeNow(
         [](Database& database) { database.execute("PRAGMA max_page_count = 1"); });
     const std::string long_text(200'000, 'x');
-    const auto execution =
-        house.executions.startOneShot(house.who, House::request(), command("echo " + long_text));
+    const auto execution = house.runOnce(house.who, House::request(), command("echo " + long_text));
     const std::string workspace = execution->view().workspace_id;
     const auto failures = [&] {
         const std::string text = house.metrics.render();
@@ -390,7 +387,7 @@ TEST_CASE("a result that was answered is on disk when its workspace has been clo
         while (!stop.stop_requested()) open.manual.advance(100us), std::this_thread::yield();
     });
     for (int i = 0; i < 10; ++i) {
-        const std::string id = house.workspaces.create(house.who, House::request()).id;
+        const std::string id = house.open(house.who, House::request()).id;
         const auto execution = house.executions.start(house.who, id, command("echo kept"));
         REQUIRE(execution->wait(5s));
         house.workspaces.close(house.who, id);
@@ -414,9 +411,8 @@ TEST_CASE("while too much waits for the disk no new work is let in", "[unit][con
         }
         return false;
     };
-    CHECK(refused([&] { house.workspaces.create(house.who, House::request()); }));
-    CHECK(refused(
-        [&] { house.executions.startOneShot(house.who, House::request(), command("echo")); }));
+    CHECK(refused([&] { house.open(house.who, House::request()); }));
+    CHECK(refused([&] { house.runOnce(house.who, House::request(), command("echo")); }));
     CHECK(refused([&] { house.executions.start(house.who, "ws_1", command("echo")); }));
     CHECK(house.warm.counts("p").ready == 2);  // the refusals cost no sandbox
 }
@@ -434,12 +430,12 @@ TEST_CASE("what the running executions of a tenant may keep of output is bounded
     const Error refused = errorOf(begin);
     CHECK(refused.code() == ErrorCode::RateLimited);
     CHECK(refused.hint().starts_with("ask for less with outputLimitBytes"));
-    CHECK(codeOf([&] { house.executions.startOneShot(house.who, House::request(), large); }) ==
+    CHECK(codeOf([&] { house.runOnce(house.who, House::request(), large); }) ==
           ErrorCode::RateLimited);
     CHECK(house.table.all().size() == 1);  // the refusals cost no sandbox
 
     const Principal other{"other", Role::User, ""};
-    const std::string theirs = house.workspaces.create(other, House::request()).id;
+    const std::string theirs = house.open(other, House::request()).id;
     CHECK_NOTHROW(house.executions.start(other, theirs, large));
 
     house.executions.signal(house.who, ids.front(), "KILL");
@@ -464,7 +460,7 @@ TEST_CASE("what an execution was given counts, and so do its results", "[unit][c
     request.stdin_bytes = std::string(4U << 20U, 'x');
     const auto begin = [&] { return house.executions.start(house.who, open.workspace, request); };
     CHECK(codeOf(begin) == ErrorCode::RateLimited);
-    CHECK(codeOf([&] { house.executions.startOneShot(house.who, House::request(), request); }) ==
+    CHECK(codeOf([&] { house.runOnce(house.who, House::request(), request); }) ==
           ErrorCode::RateLimited);
     CHECK(house.table.all().size() == 1);
     request.stdin_bytes->resize(3U << 20U);
@@ -528,7 +524,7 @@ TEST_CASE("a runtime that does not answer about memory holds up nobody else's ex
     Workbench open;
     House& house = open.house;
     house.loop.start();
-    const std::string other = house.workspaces.create(house.who, House::request()).id;
+    const std::string other = house.open(house.who, House::request()).id;
     open.runtime.holdUsage();
     const auto killed = house.executions.start(house.who, open.workspace, command("sleep 1000"));
     house.executions.kill(house.who, killed->id());

@@ -34,7 +34,7 @@ TEST_CASE("a one shot ends though a file of its workspace is being transferred",
     Ground ground;
     House house(ground);
     declare(house);
-    const auto shot = house.executions.startOneShot(house.who, House::request(), oneShot("echo 1"));
+    const auto shot = house.runOnce(house.who, House::request(), oneShot("echo 1"));
     const std::shared_ptr<Workspace> workspace = house.table.all().at(0);
     REQUIRE(workspace->workBegan(Activity::Execution, ground.clock.now()));  // like a download
     CHECK(gone(house));
@@ -45,8 +45,7 @@ TEST_CASE("a one shot waits for a second execution in its workspace", "[unit][co
     Ground ground;
     House house(ground);
     declare(house);
-    const auto shot =
-        house.executions.startOneShot(house.who, House::request(), oneShot("sleep 9"));
+    const auto shot = house.runOnce(house.who, House::request(), oneShot("sleep 9"));
     const std::string id = house.table.all().at(0)->facts().id;
     const auto second = house.executions.start(house.who, id, oneShot("sleep 99"));
     house.executions.kill(house.who, shot->id());
@@ -64,8 +63,7 @@ TEST_CASE("a one shot that was recorded and not yet ended before a crash ends af
     {
         House house(ground);
         declare(house);
-        const auto shot =
-            house.executions.startOneShot(house.who, House::request(), oneShot("echo 1", "k"));
+        const auto shot = house.runOnce(house.who, House::request(), oneShot("echo 1", "k"));
         id = shot->id();
         REQUIRE(eventually([&] { return shot->finished(); }));
         // The loop never gets to the workspace's end.
@@ -78,8 +76,7 @@ TEST_CASE("a one shot that was recorded and not yet ended before a crash ends af
     CHECK(house.recover().workspaces == 1);
     ground.manual.advance(3s);
     CHECK(gone(house));
-    const auto again =
-        house.executions.startOneShot(house.who, House::request(), oneShot("echo 1", "k"));
+    const auto again = house.runOnce(house.who, House::request(), oneShot("echo 1", "k"));
     CHECK(again->id() == id);
     CHECK(again->view().replayed);
     CHECK(house.table.all().empty());  // it was not run again
@@ -93,14 +90,14 @@ TEST_CASE("a one shot that was bound and never sent before a crash ends after it
     {
         House house(ground);
         declare(house);
-        bool replayed = false;
-        workspace = house.opener.open(house.who, request, true, replayed).workspace->facts().id;
+        const auto opened = resultOf(house.opener.open(house.who, request, true), house.clock);
+        workspace = opened.all.front().workspace->facts().id;
         house.journal.flush(5s);
     }
     House house(ground);
     CHECK(house.recover().workspaces == 1);
     SECTION("its client comes back at once and gets the same sandbox") {
-        const auto shot = house.executions.startOneShot(house.who, request, oneShot("echo 1", "k"));
+        const auto shot = house.runOnce(house.who, request, oneShot("echo 1", "k"));
         ground.manual.advance(3s);
         CHECK(gone(house));
         CHECK(house.executions.find(house.who, shot->id())->view().stdout_bytes == "1\n");
@@ -110,7 +107,7 @@ TEST_CASE("a one shot that was bound and never sent before a crash ends after it
         CHECK(gone(house));
         CHECK_FALSE(house.journal.workspace(workspace));
         REQUIRE(house.filled("p", 1));
-        const auto shot = house.executions.startOneShot(house.who, request, oneShot("echo 1", "k"));
+        const auto shot = house.runOnce(house.who, request, oneShot("echo 1", "k"));
         CHECK(gone(house));
         CHECK(house.executions.find(house.who, shot->id())->view().stdout_bytes == "1\n");
     }
@@ -124,7 +121,7 @@ TEST_CASE("a one shot that goes on over a crash ends with its execution", "[unit
         declare(house);
         ExecutionRequest request = oneShot("sleep 1000");
         request.background = true;
-        id = house.executions.startOneShot(house.who, House::request(), request)->id();
+        id = house.runOnce(house.who, House::request(), request)->id();
         house.journal.flush(5s);
     }
     House house(ground);

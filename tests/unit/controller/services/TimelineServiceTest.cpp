@@ -18,7 +18,7 @@ const Principal kOtherOperator{"other", Role::Operator, ""};
 TEST_CASE("a workspace's timeline tells its claim, also after its end", "[unit][controller]") {
     Filled filled;
     House& house = filled.house;
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     const Timeline line = house.timelines.ofWorkspace(house.who, view.id);
     CHECK(line.id == view.id);
     CHECK(line.pool == "p");
@@ -34,17 +34,15 @@ TEST_CASE("a claim that stood in line knows its place and the pool that it met",
           "[unit][controller]") {
     Filled filled;
     House& house = filled.house;
-    const WorkspaceView first = house.workspaces.create(house.who, House::request());
+    const WorkspaceView first = house.open(house.who, House::request());
     WorkspaceRequest request = House::request();
     request.started_at = filled.clock.now();
-    const auto wait = std::make_shared<ClaimWait>();
-    request.patience.wait = wait;
-    request.patience.waits = false;
-    CHECK_THROWS_AS(house.workspaces.create(house.who, request), MustWait);
+    auto claim = house.claiming(house.who, request);
+    REQUIRE_FALSE(claim.run());
     filled.manual.advance(300ms);
     REQUIRE(house.filled("p", 0));
-    REQUIRE(house.settleUntil([&] { return wait->due(); }));
-    const WorkspaceView second = house.workspaces.create(house.who, request);
+    REQUIRE(house.settleUntil([&] { return claim.run(); }));
+    const WorkspaceView second = claim.result();
     const Timeline line = house.timelines.ofWorkspace(house.who, second.id);
     REQUIRE(line.scene);
     CHECK(line.scene->place == 1);
@@ -57,7 +55,7 @@ TEST_CASE("a claim that stood in line knows its place and the pool that it met",
 TEST_CASE("timelines of workspaces are their tenant's and operators'", "[unit][controller]") {
     Filled filled;
     House& house = filled.house;
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     CHECK(errorOf([&] { house.timelines.ofWorkspace(kOther, view.id); }).code() ==
           ErrorCode::NotFound);
     CHECK(house.timelines.ofWorkspace(kOtherOperator, view.id).id == view.id);
@@ -69,7 +67,7 @@ TEST_CASE("a story that cannot be read leaves its workspace's record as it is",
           "[unit][controller]") {
     Filled filled;
     House& house = filled.house;
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     house.journal.flush(5s);
     const std::string story = GENERATE("{}", "[]", "not JSON", "{\"claim\":{},\"place\":null}");
     house.journal.writeNow([&](Database& database) {

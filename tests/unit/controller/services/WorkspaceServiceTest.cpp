@@ -25,7 +25,7 @@ struct Confidential : Ground {
         WorkspaceRequest request = House::request();
         request.name = "merger-plan";
         request.labels = {{"customer", "acme"}};
-        workspace = house.workspaces.create(kTenant, request).id;
+        workspace = house.open(kTenant, request).id;
         ExecutionRequest run;
         run.command = "echo confidential";
         const auto started = house.executions.start(kTenant, workspace, run);
@@ -66,7 +66,7 @@ TEST_CASE("a workspace's events have the trace ids of the requests that caused t
     Confidential work;
     Principal who = kTenant;
     who.trace.trace_id = "0af7651916cd43dd8448eb211c80319c";
-    const std::string id = work.house.workspaces.create(who, House::request()).id;
+    const std::string id = work.house.open(who, House::request()).id;
     who.trace.trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
     work.house.workspaces.close(who, id);
     std::vector<std::string> traces;
@@ -108,7 +108,7 @@ TEST_CASE("a claim, a refusal and an end are one line of the log each", "[unit][
     who.trace.trace_id = "0af7651916cd43dd8448eb211c80319c";
     WorkspaceRequest wrong = House::request();
     wrong.pool = "customer";
-    CHECK(codeOf([&] { work.house.workspaces.create(who, wrong); }) == ErrorCode::NotFound);
+    CHECK(codeOf([&] { work.house.open(who, wrong); }) == ErrorCode::NotFound);
     REQUIRE(work.house.logged("claim.refused").size() == 1);
     CHECK(has(work.house.logged("claim.refused")[0],
               {"level=info", "tenant=red", "code=NOT_FOUND",
@@ -166,7 +166,7 @@ TEST_CASE("executions are their tenant's and an admin's", "[unit][controller]") 
     }
     CHECK(executions.find(kAdmin, work.execution)->view().stdout_bytes == "confidential\n");
     CHECK(executions.list(kAdmin, work.workspace).size() == 1);
-    const std::string empty = work.house.workspaces.create(kTenant, House::request()).id;
+    const std::string empty = work.house.open(kTenant, House::request()).id;
     CHECK(executions.list(kAdmin, empty).empty());
     CHECK(codeOf([&] { executions.list(kAdmin, "ws_unknown"); }) == ErrorCode::NotFound);
 }
@@ -235,7 +235,7 @@ TEST_CASE("in the moment of its end every door tells the reason, whatever the di
     std::promise<void> disk;
     // Nothing that is queued from here on is written, not even that the workspace was made.
     house.journal.write([&](Database&) { disk.get_future().wait(); });
-    const std::string id = house.workspaces.create(kTenant, House::request()).id;
+    const std::string id = house.open(kTenant, House::request()).id;
     const std::string context = house.contexts.create(kTenant, filled.workspace, {}).id;
     house.workspaces.close(kTenant, id);
     house.workspaces.close(kTenant, filled.workspace);

@@ -40,8 +40,7 @@ TEST_CASE("a claim's limits are in force, told and kept over a crash", "[unit][c
         House house(ground);
         house.declare("p", sized(2000, 512, 128));
         REQUIRE(house.filled("p", 1));
-        const WorkspaceView view =
-            house.workspaces.create(house.who, asking({500, 64 * kMiB, std::nullopt}));
+        const WorkspaceView view = house.open(house.who, asking({500, 64 * kMiB, std::nullopt}));
         id = view.id;
         sandbox = view.sandbox_id;
         CHECK(view.limits.milli_cpu == 500);
@@ -65,12 +64,11 @@ TEST_CASE("a claim without limits is held to its pool's and costs no call", "[un
     house.declare("p", sized(2000, 512, 128));
     REQUIRE(house.filled("p", 1));
     ground.runtime.failUsage();  // a claim that narrows reads the usage
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     CHECK(view.limits == house.specs.find("p")->spec.limits);
     REQUIRE(house.filled("p", 1));
     // A claim for exactly the pool's limits costs no call, either.
-    CHECK(house.workspaces.create(house.who, asking({2000, 512 * kMiB, 128})).limits ==
-          view.limits);
+    CHECK(house.open(house.who, asking({2000, 512 * kMiB, 128})).limits == view.limits);
 }
 
 TEST_CASE("a named pool that has less is refused with its figures", "[unit][controller]") {
@@ -79,7 +77,7 @@ TEST_CASE("a named pool that has less is refused with its figures", "[unit][cont
     house.declare("p", sized(1000, 128, 64));
     REQUIRE(house.filled("p", 1));
     const Error error = errorOf([&] {
-        house.workspaces.create(house.who, asking({2000, 129 * kMiB, 65}, "p"));
+        house.open(house.who, asking({2000, 129 * kMiB, 65}, "p"));
     });
     CHECK(error.code() == ErrorCode::InvalidSpec);
     CHECK(std::string(error.what()) == "pool p has 1 cpu, 128Mi memory and 64 processes");
@@ -87,7 +85,7 @@ TEST_CASE("a named pool that has less is refused with its figures", "[unit][cont
           std::vector<std::string>{"/limits/cpu", "/limits/memoryBytes", "/limits/pids"});
     CHECK(error.fields()[1].reason == "is more than the pool has: 128Mi");
     CHECK(house.warm.counts("p").ready == 1);
-    CHECK(house.workspaces.create(house.who, asking({1000, 128 * kMiB, 64}, "p")).pool == "p");
+    CHECK(house.open(house.who, asking({1000, 128 * kMiB, 64}, "p")).pool == "p");
 }
 
 TEST_CASE("without a pool the first one that is large enough serves", "[unit][controller]") {
@@ -100,7 +98,7 @@ TEST_CASE("without a pool the first one that is large enough serves", "[unit][co
     house.declare("p", sized(1000, 128, 256));  // the default
     for (const char* pool : {"old", "large", "p"}) REQUIRE(house.filled(pool, 1));
     const auto chosen = [&](ClaimLimits limits) {
-        const std::string pool = house.workspaces.create(house.who, asking(limits)).pool;
+        const std::string pool = house.open(house.who, asking(limits)).pool;
         REQUIRE(house.filled(pool, 1));
         return pool;
     };
@@ -120,7 +118,7 @@ TEST_CASE("without a pool the first one that is large enough serves", "[unit][co
     // If the network fits no pool either, the error names the network.
     WorkspaceRequest other = asking({5000, {}, {}});
     other.network = broker::NetworkMode::Egress;
-    CHECK(pointers(errorOf([&] { house.workspaces.create(house.who, other); })) ==
+    CHECK(pointers(errorOf([&] { house.open(house.who, other); })) ==
           std::vector<std::string>{"/network"});
 }
 
@@ -132,9 +130,7 @@ TEST_CASE("a limit that a sandbox uses up already fails the claim, and ends the 
     REQUIRE(house.filled("p", 1));
     ground.runtime.useMemory(50 * kMiB + 1);
     const std::string first = house.warm.members("p").front().id;
-    const Error error = errorOf([&] {
-        house.workspaces.create(house.who, asking({{}, 40 * kMiB, {}}));
-    });
+    const Error error = errorOf([&] { house.open(house.who, asking({{}, 40 * kMiB, {}})); });
     CHECK(error.code() == ErrorCode::InvalidSpec);
     CHECK(pointers(error) == std::vector<std::string>{"/limits/memoryBytes"});
     CHECK(error.fields()[0].reason == "must be above 51 MiB");
@@ -164,7 +160,7 @@ TEST_CASE("a sandbox that was narrowed and not bound serves nobody", "[unit][con
     CHECK(house.recover().swept == 1);
     CHECK_FALSE(ground.runtime.limitsOf(narrowed));
     REQUIRE(house.filled("p", 1));
-    CHECK(house.workspaces.create(house.who, House::request()).limits.pids == 64);
+    CHECK(house.open(house.who, House::request()).limits.pids == 64);
 }
 
 TEST_CASE("a warm sandbox of before its pool was given more does not serve who needs that",
@@ -178,11 +174,11 @@ TEST_CASE("a warm sandbox of before its pool was given more does not serve who n
     house.specs.put(poolNamed("p", sized(1000, 256, 64)), SpecStore::Mode::CreateOrReplace, {},
                     created);  // no reconcile has seen it yet
     WorkspaceRequest request = asking({{}, 200 * kMiB, {}});
-    request.patience.most = 1ms;
-    CHECK_THROWS_AS(house.workspaces.create(house.who, request), Error);
+    request.patience = 1ms;
+    CHECK_THROWS_AS(house.open(house.who, request), Error);
     CHECK(house.settleUntil([&] { return !house.warm.find(old); }));
     REQUIRE(house.filled("p", 1));
-    const WorkspaceView view = house.workspaces.create(house.who, request);
+    const WorkspaceView view = house.open(house.who, request);
     CHECK(view.limits.memory_bytes == 200 * kMiB);
     CHECK(ground.runtime.limitsOf(view.sandbox_id)->memory_bytes == 200 * kMiB);
 }

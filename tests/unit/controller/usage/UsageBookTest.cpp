@@ -27,7 +27,7 @@ struct Metered : Filled {
 TEST_CASE("a workspace's time, processors and memory are counted once", "[unit][controller]") {
     Metered filled;
     House& house = filled.house;
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     filled.runtime.setCpu(250ms);
     filled.manual.advance(10s);
     house.usage.look();
@@ -56,7 +56,7 @@ TEST_CASE("in a cluster a workspace's use is what its agent tells, without its s
     House house(ground);
     house.declare("p", pulledSpec(1));
     REQUIRE(house.filled("p", 1));
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     const auto used = [&] {
         UsageQuery query;
         query.since = ground.clock.wall() - 1h;
@@ -84,7 +84,7 @@ TEST_CASE("an agent that reports more than its sandbox's limits is counted at th
     House house(ground);
     house.declare("p", pulledSpec(1));
     REQUIRE(house.filled("p", 1));
-    static_cast<void>(house.workspaces.create(house.who, House::request()));
+    static_cast<void>(house.open(house.who, House::request()));
     const auto used = [&] {
         UsageQuery query;
         query.since = ground.clock.wall() - 1h;
@@ -121,7 +121,7 @@ TEST_CASE("a sandbox that ends itself between two looks is counted at its limit 
     house.declare("p", pulledSpec(1));
     REQUIRE(house.filled("p", 1));
     REQUIRE(pulledSpec().limits.milli_cpu == 1000);
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     const auto used = [&] {
         UsageQuery query;
         query.since = ground.clock.wall() - 1h;
@@ -151,7 +151,7 @@ TEST_CASE("the silence of an agent hides no processor time on this machine", "[u
     hearth::controller::test::House house(ground);
     house.declare("p", pulledSpec(1));
     REQUIRE(house.filled("p", 1));
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     house.table.find(view.id)->fallSilent(ground.manual.now());
     ground.manual.advance(10s);
     ground.runtime.setCpu(250ms);
@@ -173,7 +173,7 @@ TEST_CASE("a sandbox whose agent never reports its use is not counted at its lim
     hearth::controller::test::House house(ground);
     house.declare("p", pulledSpec(1));
     REQUIRE(house.filled("p", 1));
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     ground.manual.advance(4s);
     house.workspaces.close(house.who, view.id);
     REQUIRE(house.settleUntil([&] { return !house.warm.find(view.sandbox_id); }));
@@ -186,7 +186,7 @@ TEST_CASE("memory that is held only between two looks counts for the time betwee
           "[unit][controller]") {
     Metered filled;
     House& house = filled.house;
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     constexpr std::uint64_t kKiB = 1024;
     filled.runtime.setMemory(1000 * kKiB);
     filled.manual.advance(10s);
@@ -213,7 +213,7 @@ TEST_CASE("a workspace that ends before the first look pays for its peak of memo
           "[unit][controller]") {
     Metered filled;
     House& house = filled.house;
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     filled.runtime.setMemoryPeak(view.sandbox_id, 50'000 << 10U);
     filled.runtime.setMemory(1000 << 10U);
     filled.manual.advance(4s);
@@ -241,7 +241,7 @@ TEST_CASE("looks come at times that cannot be foreseen", "[unit][controller]") {
 TEST_CASE("time without work is not saved up for a report of much work", "[unit][controller]") {
     Metered filled;
     House& house = filled.house;
-    static_cast<void>(house.workspaces.create(house.who, House::request()));
+    static_cast<void>(house.open(house.who, House::request()));
     for (int i = 0; i < 10; ++i) {
         filled.manual.advance(10s);
         house.usage.look();
@@ -275,7 +275,7 @@ TEST_CASE("sums of use end at the largest number, in memory, on disk and in repo
 TEST_CASE("a workspace that ends before anybody looks is counted, too", "[unit][controller]") {
     Metered filled;
     House& house = filled.house;
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     filled.manual.advance(2s);
     house.workspaces.close(house.who, view.id);
     CHECK(filled.used(house.who).sandbox_ms == 2'000);
@@ -289,7 +289,7 @@ TEST_CASE("after a crash use goes on where it was last written", "[unit][control
         House before(ground);
         before.declare("p", smallSpec(1));
         REQUIRE(before.filled("p", 1));
-        id = before.workspaces.create(before.who, House::request()).id;
+        id = before.open(before.who, House::request()).id;
         ground.manual.advance(10s);
         before.usage.look();
         before.journal.flush(5s);
@@ -316,7 +316,7 @@ TEST_CASE("a workspace that was claimed just before a crash is counted by the ne
         REQUIRE(before.filled("p", 1));
         before.usage.look();
         ground.manual.advance(1s);
-        static_cast<void>(before.workspaces.create(before.who, House::request()));
+        static_cast<void>(before.open(before.who, House::request()));
         before.journal.flush(5s);
         ground.manual.advance(2s);
     }
@@ -333,7 +333,7 @@ TEST_CASE("a workspace that was claimed just before a crash is counted by the ne
 TEST_CASE("an end that is counted after its sandbox went is counted once", "[unit][controller]") {
     Metered filled;
     House& house = filled.house;
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     filled.manual.advance(3s);
     house.usage.look();
     house.usage.settle(view.sandbox_id);
@@ -352,7 +352,7 @@ TEST_CASE("a report moves nothing: after a crash the time before it is still cou
         House before(ground);
         before.declare("p", smallSpec(1));
         REQUIRE(before.filled("p", 1));
-        static_cast<void>(before.workspaces.create(before.who, House::request()));
+        static_cast<void>(before.open(before.who, House::request()));
         before.usage.look();
         ground.manual.advance(10s);
         UsageQuery query;
@@ -411,7 +411,7 @@ TEST_CASE("only tenants with a quota of their own have series", "[unit][controll
     House& house = filled.house;
     for (int i = 0; i < 50; ++i) {
         Principal who{"flood-" + std::to_string(i), Role::User, ""};
-        const WorkspaceView view = house.workspaces.create(who, House::request());
+        const WorkspaceView view = house.open(who, House::request());
         house.workspaces.close(who, view.id);
         REQUIRE(house.filled("p", 1));
     }

@@ -28,7 +28,7 @@ struct Pausing : Ground {
     explicit Pausing(const PoolSpec& spec = pausingSpec()) {
         house.declare("p", spec);
         REQUIRE(house.filled("p", 1));
-        const WorkspaceView view = house.workspaces.create(kTenant, House::request());
+        const WorkspaceView view = house.open(kTenant, House::request());
         id = view.id;
         sandbox = view.sandbox_id;
     }
@@ -168,7 +168,7 @@ TEST_CASE("a server that begins while workspaces are paused resumes them to ask,
         House house(ground);
         house.declare("p", pausingSpec());
         REQUIRE(house.filled("p", 1));
-        const WorkspaceView view = house.workspaces.create(kTenant, House::request());
+        const WorkspaceView view = house.open(kTenant, House::request());
         id = view.id;
         sandbox = view.sandbox_id;
         ground.manual.advance(101s);
@@ -209,7 +209,7 @@ TEST_CASE("a one shot is never paused", "[unit][controller]") {
     REQUIRE(p.house.filled("p", 1));
     ExecutionRequest run;
     run.command = "echo hi";
-    const auto shot = p.house.executions.startOneShot(kTenant, request, run);
+    const auto shot = p.house.runOnce(kTenant, request, run);
     CHECK_FALSE(p.house.table.all().empty());
     for (const auto& workspace : p.house.table.all()) {
         if (workspace->facts().one_shot) CHECK_FALSE(workspace->facts().pause_when_idle);

@@ -39,7 +39,7 @@ struct Fading : Ground {
 
 TEST_CASE("an idle workspace's owner is warned, and then it ends", "[unit][controller]") {
     Fading fading;
-    const std::string id = fading.house.workspaces.create(kTenant, House::request()).id;
+    const std::string id = fading.house.open(kTenant, House::request()).id;
     fading.sweepAfter(69s);
     CHECK(fading.events(id) == std::vector<std::string>{"workspace.created claimed"});
     fading.sweepAfter(2s);
@@ -56,7 +56,7 @@ TEST_CASE("an idle workspace's owner is warned, and then it ends", "[unit][contr
 TEST_CASE("running work keeps a workspace only in pools that count it", "[unit][controller]") {
     for (const bool counts : {true, false}) {
         Fading fading(counts);
-        const std::string id = fading.house.workspaces.create(kTenant, House::request()).id;
+        const std::string id = fading.house.open(kTenant, House::request()).id;
         ExecutionRequest run;
         run.command = "sleep 3600";
         run.background = true;
@@ -71,7 +71,7 @@ TEST_CASE("running work keeps a workspace only in pools that count it", "[unit][
 
 TEST_CASE("whoever follows an execution keeps its workspace", "[unit][controller]") {
     Fading fading(false);
-    const std::string id = fading.house.workspaces.create(kTenant, House::request()).id;
+    const std::string id = fading.house.open(kTenant, House::request()).id;
     ExecutionRequest run;
     run.command = "sleep 3600";
     run.background = true;
@@ -96,7 +96,7 @@ TEST_CASE("a restarted server knows what its pool does not count", "[unit][contr
         spec.count_running_work = false;
         house.declare("p", spec);
         REQUIRE(house.filled("p", 1));
-        id = house.workspaces.create(kTenant, House::request()).id;
+        id = house.open(kTenant, House::request()).id;
     }
     House house(ground);
     house.recover();

@@ -26,7 +26,7 @@ TEST_CASE("a sandbox that was claimed since it was seen cannot be retired", "[un
     Filled filled(1);
     House& house = filled.house;
     const pool::Member seen = house.warm.members("p").at(0);
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     REQUIRE(view.sandbox_id == seen.id);
     CHECK_FALSE(house.endings.retire(seen, EndReason::Drain));
     CHECK(house.warm.find(seen.id)->phase == pool::Phase::Claimed);
@@ -41,20 +41,20 @@ TEST_CASE("the end of a sandbox ends the workspace that names it, whatever its p
         return errorOf([&] { house.workspaces.get(house.who, id); }).endedReason();
     };
     SECTION("its agent is lost while it drains") {
-        const WorkspaceView view = house.workspaces.create(house.who, House::request());
+        const WorkspaceView view = house.open(house.who, House::request());
         house.warm.drain(view.sandbox_id);
         house.endings.lost(view.sandbox_id, "gone");
         CHECK(reason(view.id) == "lost");
     }
     SECTION("it is destroyed") {
-        const WorkspaceView view = house.workspaces.create(house.who, House::request());
+        const WorkspaceView view = house.open(house.who, House::request());
         house.warm.drain(view.sandbox_id);
         house.sandboxes.reconcile(view.sandbox_id);
         CHECK(reason(view.id) == "lost");
         CHECK_FALSE(house.warm.find(view.sandbox_id));
     }
     SECTION("its member has gone") {
-        const WorkspaceView view = house.workspaces.create(house.who, House::request());
+        const WorkspaceView view = house.open(house.who, House::request());
         house.warm.remove(view.sandbox_id);
         house.endings.lost(view.sandbox_id, "gone");
         CHECK(reason(view.id) == "lost");
@@ -65,7 +65,7 @@ TEST_CASE("a claim whose sandbox's end began before its workspace was in the tab
           "[unit][controller]") {
     Filled filled(1);
     House& house = filled.house;
-    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const WorkspaceView view = house.open(house.who, House::request());
     const std::shared_ptr<Workspace> workspace = house.table.find(view.id);
     CHECK(house.endings.confirm(workspace));
     CHECK(house.table.find(view.id));
@@ -92,7 +92,7 @@ TEST_CASE("drains beside claims leave no workspace without its sandbox", "[unit]
         threads.emplace_back([&] {
             while (!over()) {
                 try {
-                    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+                    const WorkspaceView view = house.open(house.who, House::request());
                     ++claims;
                     if (view.id.back() % 2 == 0) house.workspaces.close(house.who, view.id);
                 } catch (const Error&) {  // its sandbox was drained, or none is ready

@@ -23,7 +23,7 @@ std::string uriOf(const std::string& workspace) {
 TEST_CASE("silent sandboxes of one tenant do not delay notifications of another", "[unit][mcp]") {
     FakeServices house;
     // All that the watch's threads use outlives it; a promise ends before it, and so lets them go.
-    const std::string theirs = house.workspaces.create(kOther, {}).id;
+    const std::string theirs = house.open(kOther, {}).id;
     std::atomic<int> held{0};
     std::atomic<bool> told{false};
     bool came = false;
@@ -36,7 +36,7 @@ TEST_CASE("silent sandboxes of one tenant do not delay notifications of another"
         std::vector<std::shared_ptr<void>> kept;
         std::vector<std::string> silent;
         for (int i = 0; i < 6; ++i) {
-            silent.push_back(house.workspaces.create(kSlow, {}).id);
+            silent.push_back(house.open(kSlow, {}).id);
             kept.push_back(watch.watch(kSlow, uriOf(silent.back())));
         }
         kept.push_back(watch.watch(kOther, uriOf(theirs)));
@@ -64,7 +64,7 @@ TEST_CASE("a change while a file is compared is seen by another comparison", "[u
     std::atomic<int> told{0};
     FileWatch watch(house.services, [&](const std::string&, const std::string&) { ++told; });
     std::promise<void> first;
-    const std::string id = house.workspaces.create(kOther, {}).id;
+    const std::string id = house.open(kOther, {}).id;
     const std::shared_ptr<void> kept = watch.watch(kOther, uriOf(id));
     house.workspaces.before_stat = [&, until = first.get_future().share()](const std::string&) {
         if (++stats == 1) until.wait();

@@ -9,7 +9,7 @@ namespace {
 const controller::Principal kOwner{"default", controller::Role::User, ""};
 
 std::string workspaceOf(Scene& scene, const controller::Principal& who = kOwner) {
-    return scene.house.workspaces.create(who, {}).id;
+    return scene.house.open(who, {}).id;
 }
 
 std::string fileUri(const std::string& workspace, const std::string& path) {
@@ -222,7 +222,7 @@ TEST_CASE("a workspace has places for so many watched files, and again when one 
           "[unit][mcp]") {
     FakeServices house;
     FileWatch watch(house.services, [](const std::string&, const std::string&) {});
-    const std::string id = house.workspaces.create(kOwner, {}).id;
+    const std::string id = house.open(kOwner, {}).id;
     std::vector<std::shared_ptr<void>> kept;
     for (std::size_t i = 0; i < FileWatch::kMostOfWorkspace; ++i) {
         kept.push_back(watch.watch(kOwner, fileUri(id, std::to_string(i))));

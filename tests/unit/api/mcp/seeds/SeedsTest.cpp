@@ -4,6 +4,7 @@
 #include "api/mcp/seeds/LocalArguments.h"
 #include "api/mcp/seeds/Seeds.h"
 #include "tests/support/FakeServices.h"
+#include "tests/unit/api/mcp/Claimed.h"
 
 namespace hearth::mcp::seeds {
 namespace {
@@ -34,7 +35,7 @@ ToolResult use(House& house, const std::string& seed, const std::string& name,
     const Toolbox tools(house.services, seedOf(house, seed).tools);
     const Tool* tool = tools.find(name);
     REQUIRE(tool != nullptr);
-    ToolOutcome outcome = tools.call(*tool, call, arguments);
+    ToolOutcome outcome = claimed(tools.call(*tool, call, arguments));
     if (auto* pending = std::get_if<PendingCall>(&outcome)) return pending->finish();
     return std::get<ToolResult>(outcome);
 }

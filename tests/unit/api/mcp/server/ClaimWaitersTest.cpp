@@ -4,7 +4,7 @@
 
 #include "api/mcp/seeds/NamedLocks.h"
 #include "api/mcp/seeds/http/PlainTools.h"
-#include "controller/claims/ClaimWait.h"
+#include "base/task/Blocking.h"
 #include "tests/unit/api/mcp/Scene.h"
 
 // Calls that wait for a sandbox.
@@ -60,15 +60,25 @@ struct Claimants {
     Claimants() { stock.hold(); }
     ~Claimants() { stock.free(); }
     ToolOutcome call(const std::string& tenant) {
-        CallContext context;
-        context.who.tenant = tenant;
-        return calls.call(context, [this](const CallContext& given) -> ToolOutcome {
-            stock.take(given.patience);
-            ++made;
-            ToolResult result = textResult("made");
-            result.take_back = [this] { ++ended; };
-            return result;
-        });
+        return calls.call(tenant, {make([this] { ++ended; })});
+    }
+    /// Makes something that `take_back` ends.
+    Task<ClaimOutcome> make(std::function<void()> take_back) {
+        Task<> taking = stock.take();
+        co_await taking;
+        ++made;
+        ToolResult result = textResult("made");
+        result.take_back = std::move(take_back);
+        co_return result;
+    }
+    Task<ClaimOutcome> run(std::shared_ptr<FakeExecution> execution) {
+        Task<> taking = stock.take();
+        co_await taking;
+        PendingCall run;
+        run.work = workOf(execution);
+        run.finish = [] { return textResult("ran"); };
+        run.cancel = [] {};
+        co_return run;
     }
     PendingCall pending(const std::string& tenant) { return std::get<PendingCall>(call(tenant)); }
 };
@@ -264,7 +274,7 @@ TEST_CASE("calls of one name wait for each other's turn without a worker", "[uni
     }
 }
 
-TEST_CASE("a tenant has so many threads to wait in; beyond them it is told to come again",
+TEST_CASE("a tenant has so many calls that wait; beyond them it is told to come again",
           "[unit][mcp]") {
     Claimants scene;
     std::vector<PendingCall> waits;
@@ -282,19 +292,20 @@ TEST_CASE("a tenant has so many threads to wait in; beyond them it is told to co
     waits.push_back(scene.pending("b"));
     REQUIRE(scene.stock.waiting(ClaimWaiters::kMostOfTenant + 1));
 
-    waits.clear();  // the clients have gone: their threads become free
+    waits.clear();  // the clients have gone: their places become free
     REQUIRE(scene.stock.waiting(0));
     REQUIRE(eventually([&] {
         try {
             const PendingCall again = scene.pending("a");
             return scene.stock.waiting(1);
-        } catch (const Error&) {  // a thread is not free yet
+        } catch (const Error&) {  // a place is not free yet
             return false;
         }
     }));
 }
 
-TEST_CASE("tenants that wait in all threads they can leave some for the next", "[unit][mcp]") {
+TEST_CASE("tenants with all the calls waiting that they may have leave room for the next",
+          "[unit][mcp]") {
     Claimants scene;
     std::vector<PendingCall> waits;
     for (const std::string tenant : {"a", "b", "c", "d"}) {
@@ -313,30 +324,28 @@ TEST_CASE("tenants that wait in all threads they can leave some for the next", "
 }
 
 TEST_CASE("progress of a wait tells its place in line and how long it takes", "[unit][mcp]") {
-    class InLine final : public controller::ClaimWait::Stage {
+    class InLine final : public Waitable {
     public:
-        bool due() const override { return false; }
-        TimePoint until() const override { return TimePoint::max(); }
-        std::shared_ptr<void> subscribe(std::function<void()>) override { return nullptr; }
-        controller::ClaimWait::Progress progress() const override {
-            return {"a sandbox of pool python", 3, 7, std::chrono::seconds(12)};
+        bool ready() const override { return false; }
+        std::shared_ptr<void> subscribe(std::function<void()> /*wake*/) override { return nullptr; }
+        std::optional<Progress> progress() const override {
+            return Progress{"a sandbox of pool python", 3, 7, std::chrono::seconds(12)};
         }
     };
-    FakeStock stock;
+    struct Line {
+        static Task<ClaimOutcome> stand() {
+            auto line = std::make_shared<InLine>();
+            co_await line;
+            co_return textResult("made");
+        }
+    };
     SystemClock clock;
     ClaimWaiters calls(clock);
-    stock.hold();
-    const ToolOutcome outcome = calls.call({}, [&](const CallContext& given) -> ToolOutcome {
-        if (given.patience.wait) given.patience.wait->waitFor(std::make_shared<InLine>());
-        stock.take(given.patience);
-        return textResult("made");
-    });
+    const ToolOutcome outcome = calls.call("t", {Line::stand()});
     const auto& call = std::get<PendingCall>(outcome);
-    REQUIRE(stock.waiting(1));
     CHECK(call.work->doing().what ==
           "waiting for a sandbox of pool python (place 3 of 7 in line, about 12 s to go)");
-    stock.free();
-    CHECK(eventually([&] { return call.work->finished(); }));
+    CHECK_FALSE(call.work->finished());
 }
 
 TEST_CASE("what was made for a call and was never told is ended, once", "[unit][mcp]") {
@@ -374,19 +383,12 @@ TEST_CASE("what was made for a call and was never told is ended, once", "[unit][
 TEST_CASE("who hangs up does not wait for the end of what was made for it", "[unit][mcp]") {
     Claimants scene;
     std::promise<void> answer;  // the answer of a sandbox
-    CallContext context;
-    context.who.tenant = "a";
     std::atomic<bool> ended{false};
     {
-        const ToolOutcome outcome = scene.calls.call(context, [&](const CallContext& given) {
-            scene.stock.take(given.patience);
-            ToolResult result = textResult("made");
-            result.take_back = [&] {
-                answer.get_future().wait();
-                ended = true;
-            };
-            return result;
-        });
+        const ToolOutcome outcome = scene.calls.call("a", {scene.make([&] {
+                                                         answer.get_future().wait();
+                                                         ended = true;
+                                                     })});
         scene.stock.free();
         REQUIRE(eventually([&] { return std::get<PendingCall>(outcome).work->finished(); }));
     }
@@ -424,14 +426,7 @@ TEST_CASE("a call that became an execution has not finished before it", "[unit][
     for (int round = 0; round < 200; ++round) {
         scene.stock.hold();
         const auto execution = std::make_shared<FakeExecution>(newId("ex_"), "ws_1");
-        const ToolOutcome outcome = scene.calls.call({}, [&](const CallContext& given) {
-            scene.stock.take(given.patience);
-            PendingCall run;
-            run.work = workOf(execution);
-            run.finish = [] { return textResult("ran"); };
-            run.cancel = [] {};
-            return run;
-        });
+        const ToolOutcome outcome = scene.calls.call("a", {scene.run(execution)});
         const auto& call = std::get<PendingCall>(outcome);
         scene.stock.free();
         bool early = false;
@@ -444,19 +439,22 @@ TEST_CASE("a call that became an execution has not finished before it", "[unit][
 }
 
 TEST_CASE("a turn that does not come is refused, and holds nobody for ever", "[unit][mcp]") {
+    const SystemClock clock;
     seeds::NamedLocks turns;
-    const controller::ClaimPatience patient{.most = std::chrono::milliseconds(1)};
-    std::shared_ptr<void> held = turns.take("k", patient);
+    const auto take = [&](const char* key) {
+        return resultOf(turns.take(key, clock.now() + std::chrono::milliseconds(1)), clock);
+    };
+    std::shared_ptr<void> held = take("k");
     try {
-        turns.take("k", patient);
+        take("k");
         FAIL("two have the same turn");
     } catch (const Error& e) {
         CHECK(e.code() == ErrorCode::Unavailable);
         CHECK(e.retryAfter().has_value());
     }
-    CHECK_NOTHROW(turns.take("another", patient));
+    CHECK_NOTHROW(take("another"));
     held.reset();
-    CHECK_NOTHROW(turns.take("k", patient));
+    CHECK_NOTHROW(take("k"));
 }
 
 }  // namespace hearth::mcp

@@ -4,6 +4,7 @@
 #include "api/mcp/tools/RunText.h"
 #include "api/mcp/tools/Toolbox.h"
 #include "tests/support/FakeServices.h"
+#include "tests/unit/api/mcp/Claimed.h"
 
 namespace hearth::mcp {
 namespace {
@@ -20,7 +21,7 @@ ToolResult use(House& house, const std::string& name, const Json& arguments) {
     const Toolbox tools(house.services, nativeTools(house.services));
     const Tool* tool = tools.find(name);
     REQUIRE(tool != nullptr);
-    ToolOutcome outcome = tools.call(*tool, callOf(house), arguments);
+    ToolOutcome outcome = claimed(tools.call(*tool, callOf(house), arguments));
     if (auto* pending = std::get_if<PendingCall>(&outcome)) return pending->finish();
     return std::get<ToolResult>(outcome);
 }
