@@ -150,6 +150,26 @@ def cells_share_their_names():
         assert cell("d") == "9", "a value that is too large is no end of a context"
 
 
+def cells_import_only_where_they_say_so():
+    """import declarations of a cell stand anywhere at its top; text, comments and methods that look like one stay as they are"""
+    with shared as s:
+        w = workspace(s)
+        c = make(s, w)
+
+        def cell(text):
+            return value(run(s, w, text, context=c))
+
+        assert cell("import u from './util.js'\nconst t = `\nimport v from './esm.mjs'\n`\n/*\nimport none from 'none'\n*/\n;[t, u.u]") == (
+            "[ \"\\nimport v from './esm.mjs'\\n\", 5 ]")
+        assert cell("const é = 'é'; import seven from './esm.mjs'; import { v as six } from './esm.mjs'; [é, six, seven]") == "[ 'é', 6, 7 ]"
+        assert cell("import nine, { // it's\n  v as eight, /* (' */\n} from './esm.mjs'\n(nine + eight)") == "13"
+        assert cell("const o = { import(x) { return x } }; class I { static import(x) { return o.import(x) } }; I.import(8)") == "8"
+        assert cell("const m = await import /* 'none' */ ('./esm.mjs'); [m.v, `${(await import('pkg')).default} import('none')`]") == "[ 6, \"pkg import('none')\" ]"
+        assert run(s, w, "import './util.js'", context=c)["results"] == [], "a declaration has no value"
+        wrong = run(s, w, "import p from 'pkg'; import {\n} from 'pkg'; let z = [1;", context=c)
+        assert wrong["error"]["traceback"].startswith("cell-7:2\n"), wrong
+
+
 def cells_end_with_their_errors():
     """an error shows the cell's own lines and keeps the context; an interrupt ends what loops or waits for ever"""
     with shared as s:
@@ -207,6 +227,6 @@ def a_cell_that_exits_says_so():
 if __name__ == "__main__":
     try:
         main("server", [code_is_a_file_of_the_workspace, code_that_is_a_module_runs_as_one, typescript_finds_typescript, cells_share_their_names,
-                        cells_end_with_their_errors, names_keep_their_keyword, a_cell_that_exits_says_so, the_end])
+                        cells_import_only_where_they_say_so, cells_end_with_their_errors, names_keep_their_keyword, a_cell_that_exits_says_so, the_end])
     finally:
         shared.clean_up()
