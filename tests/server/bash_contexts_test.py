@@ -120,6 +120,26 @@ def a_status_lasts():
             assert got["contextKept"] and got["stdout"] + stderr == output, (text, got)
 
 
+def a_syntax_error_is_the_cells():
+    """a cell that bash cannot parse runs up to the command with the error, which is told as by `bash FILE`, and its context lives on"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        c = make(s, w)
+        unclosed, near = "unexpected EOF while looking for matching `)'", "syntax error near unexpected token `)'"
+        for text, stdout, line, said in (
+            ("x=1; echo $(", "", 2, unclosed), ("x=$(ls", "", 2, unclosed), ("cat <(", "", 2, unclosed), ('x=2\necho "$(\necho no', "", 4, unclosed),
+            ("echo $(if true; then)", "", 1, near), ("x=3\nif true; then\n  echo on\nfi; echo on\necho no $(case x in y) )\necho no", "on\non\n", 5, near),
+            ("echo no \\\n $(", "", 3, unclosed), ("f() {\n  echo $(;)\n}", "", 2, "syntax error near unexpected token `;'"),
+        ):
+            got = cell(s, w, c, text)
+            assert (got["stdout"], got["exitCode"], got["contextKept"]) == (stdout, 2, True), (text, got)
+            assert f": line {line}: {said}\n" in got["stderr"] and "hearth" not in got["stderr"], (text, got)
+            assert out(s, w, c, "echo $?") == "2\n"
+        assert out(s, w, c, "echo $x") == "3\n"
+        ended = cell(s, w, c, "echo on; exit 4\necho $(")
+        assert (ended["stdout"], ended["exitCode"], ended["contextKept"]) == ("on\n", 4, False), ended
+
+
 def nothing_hangs():
     """a cell that would leave the shell unable to answer is refused, or ends the context with words"""
     with shared as s:
@@ -205,7 +225,7 @@ def as_its_environment_says():
 
 if __name__ == "__main__":
     try:
-        main("server", [state_is_the_codes_own, tracing_shows_the_code_only, traps_see_the_code_only, a_status_lasts, nothing_hangs,
+        main("server", [state_is_the_codes_own, tracing_shows_the_code_only, traps_see_the_code_only, a_status_lasts, a_syntax_error_is_the_cells, nothing_hangs,
                         interrupts_skip_the_rest, an_end_is_told, as_its_environment_says, the_end])
     finally:
         shared.clean_up()

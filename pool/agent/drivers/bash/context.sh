@@ -85,9 +85,29 @@ prepare() {
     ((status == 0)) || before+=' && :'  # a failure that is over: neither ERR nor `set -e` may see it
 }
 
+# Sets `objections`: what the parser says of the text.
+parse() {
+    objections=$(shopt -s extglob; eval $'builtin set -n\n'"$text" 2>&1)
+}
+
 # Checks that the text ends where it should, so that lines after it are commands. `set -v` would show them.
 is_whole() {
-    [[ $options != *v* && ! $1 =~ $shows_lines && ! $(shopt -s extglob; eval $'builtin set -n\n'"$1" 2>&1) ]]
+    [[ $options != *v* && ! $text =~ $shows_lines && ! $objections ]]
+}
+
+# Sets `error` and leaves of the text the lines before the command that has it. An error within $( ) ends bash or breaks its memory,
+# so the shell must not read it.
+cut_error() {
+    error='' error_status=0
+    [[ $objections && $text == *[\$\<\>]\(* ]] || return
+    exec {cell}< <(printf '%s\n' "$text")
+    error=$(bash -O extglob -n "$own/$cell" 2>&1 3>&-) && error='' || error_status=$?
+    exec {cell}<&-
+    [[ $error ]] || return
+    [[ ! $error =~ line\ ([0-9]+):\ syntax\ error\ near ]] || text=$(head -n "${BASH_REMATCH[1]}" <<<"$text")
+    text=$'\n'$text
+    while text=${text%$'\n'*}; parse; [[ $objections || $text == *\\ ]]; do :; done
+    text=${text#$'\n'}
 }
 
 # Reads the answers to one cell. The text's, if it came to its end, stands before the script's.
@@ -95,7 +115,7 @@ receive_answer() {
     local texts=() each trace=${options//[^ET]/}
     while receive "$answers" each && [[ $each != . ]]; do texts+=("$each"); done
     [[ ${texts[-2]} != ended ]] || shell_ended "${texts[-1]}"
-    ((${#texts[@]} == 11)) || texts=("${texts[@]: -5}")
+    ((${#texts[@]} == 11)) || { texts=("${texts[@]: -5}"); [[ $text != *"$text_answer" ]] || error=''; }
     read -r status options statuses <<<"${texts[0]%%;*}"
     last=${texts[0]#*; } last=${last% }
     on_debug=${texts[1]%$'\n'} on_return=${texts[2]%$'\n'} on_error=${texts[3]%$'\n'} on_interrupt=${texts[4]%$'\n'}
@@ -121,12 +141,15 @@ while receive 3 length kind cwd name file entries; do
     traced=$on_error$on_debug
     [[ $options != *x* ]] || traced=x
     prepare
-    ! is_whole "$text" || text+=$'\n\n'$text_answer
+    parse
+    cut_error
+    ! is_whole || text+=$'\n\n'$text_answer
     # Traps and `set -x` would see the sourcing, so the text sets them itself, on its first line: the code's lines keep their numbers.
     [[ ! $traced ]] || text="$before; $text" before=:
     exec {cell}< <(printf '%s\n' "$text")
     printf '%s; builtin . %s; %s\n%s\n' "$before" "$own/$cell" "$two_answers" "$guard" >&"$script"
     receive_answer
     exec {cell}<&-
+    [[ ! $error ]] || { printf '%s\n' "$error" >&2; status=$error_status statuses=$status; }
     say 'done' "$status 0 0"
 done
