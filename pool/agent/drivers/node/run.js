@@ -8,12 +8,23 @@ const Module = require('node:module');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 const vm = require('node:vm');
-const { isMainThread } = require('node:worker_threads');
+const { getEnvironmentData, isMainThread, setEnvironmentData } = require('node:worker_threads');
 const { Channel, describe } = require('./hearth_show.js');
 
-const file = process.argv[1];
-const here = path.join(process.cwd(), path.basename(file || ''));
+const { file, here } = program();
 const typescript = /\.ts\.js$/.test(file); // compiled before
+
+// The file, and its place in the workspace. Threads and child processes of a run (followChildren) get them from it.
+function program() {
+  if (!isMainThread) return getEnvironmentData('hearth') ?? {};
+  const told = process.env.HEARTH_RUN;
+  if (!told) return { file: process.argv[1], here: path.join(process.cwd(), path.basename(process.argv[1] || '')) };
+  const { options, ...run } = JSON.parse(told);
+  delete process.env.HEARTH_RUN;
+  if (options === undefined) delete process.env.NODE_OPTIONS;
+  else process.env.NODE_OPTIONS = options;
+  return run;
+}
 
 function report() {
   const channel = new Channel(Number(process.env.HEARTH_CHANNEL || 0));
@@ -35,13 +46,48 @@ function hideFrames(error) {
 function resolveHere() {
   const pathsFrom = Module._nodeModulePaths;
   Module._nodeModulePaths = (from) =>
-    from === path.dirname(file) ? [...pathsFrom(process.cwd()), ...pathsFrom(from)] : pathsFrom(from);
+    from === path.dirname(file) ? [...pathsFrom(path.dirname(here)), ...pathsFrom(from)] : pathsFrom(from);
   const lookUp = Module._resolveLookupPaths;
   Module._resolveLookupPaths = (request, parent) => {
     const paths = lookUp(request, parent);
     const own = parent?.filename === file && /^\.\.?(\/|$)/.test(request);
     return own ? [path.dirname(here), ...paths] : paths;
   };
+}
+
+// The nearest package.json says what a .js file is, and what the package's own names are.
+function packageHere() {
+  const found = Module._nodeModulePaths(path.dirname(here)).map((each) => path.join(each, '../package.json')).find(fs.existsSync);
+  try {
+    return found ? JSON.parse(fs.readFileSync(found, 'utf8')) : {};
+  } catch {
+    return {};
+  }
+}
+
+function resolveOwnNames({ name, imports, exports }) {
+  if (!imports && !exports) return; // a frame of this function is in the stacks of what is not found
+  const find = Module._resolveFilename;
+  Module._resolveFilename = (request, parent, ...more) => {
+    const own = parent?.filename === file && (request[0] === '#' || request === name || request.startsWith(`${name}/`));
+    return find(request, own ? Object.create(parent, { filename: { value: here } }) : parent, ...more);
+  };
+}
+
+// A child process finds the same if its arguments name the file: NODE_OPTIONS load this file there, which removes them.
+function followChildren() {
+  for (const spawner of [process.binding('process_wrap').Process.prototype, process.binding('spawn_sync')]) {
+    const { spawn } = spawner;
+    spawner.spawn = function (child) {
+      return spawn.call(this, child.args?.some((word) => String(word).includes(file)) ? { ...child, envPairs: environment(child.envPairs) } : child);
+    };
+  }
+}
+
+function environment(pairs = []) {
+  const options = pairs.find((each) => each.startsWith('NODE_OPTIONS='))?.slice(13);
+  const others = pairs.filter((each) => !each.startsWith('NODE_OPTIONS='));
+  return [...others, `NODE_OPTIONS=${options ?? ''} --require=${__filename}`, `HEARTH_RUN=${JSON.stringify({ file, here, options })}`];
 }
 
 // For import(): the same. The hooks cost a thread, so only code with the word gets them.
@@ -75,9 +121,13 @@ function isModule(code) {
 }
 
 function begin() {
+  report();
   const code = fs.readFileSync(file, 'utf8');
-  const asModule = file.endsWith('.mjs') || isModule(code);
+  const own = packageHere();
+  const asModule = file.endsWith('.mjs') || (own.type === 'module' && !typescript) || isModule(code);
   resolveHere();
+  resolveOwnNames(own);
+  followChildren();
   if (typescript) require('./typescript.js').extendRequire();
   if (asModule || /\bimport\b/.test(code)) hookImports(asModule);
   if (asModule) Module.runMain = runModule;
@@ -94,13 +144,26 @@ function runModule() {
   });
 }
 
+// A thread tells its file where it asks for runMain. A function that calls runMain would be in the stacks of the code.
+function beginInThread() {
+  const property = Object.getOwnPropertyDescriptor(Module, 'runMain');
+  const get = () => {
+    Object.defineProperty(Module, 'runMain', property);
+    if (process.argv[1] === file) begin();
+    return Module.runMain;
+  };
+  Object.defineProperty(Module, 'runMain', { configurable: true, enumerable: true, get });
+}
+
 if (require.main === module) {
   process.stderr.write('hearth: the language table of this image starts run.js itself; it must say: node --require=/.hearth/node/run.js {file}\n');
   process.exit(125);
 }
-if (isMainThread && file) {
-  process.execArgv.length = 0; // its own child processes and threads run as they would without this file
-  report();
+process.execArgv = process.execArgv.filter((word) => !word.endsWith(__filename)); // its child processes run as without this file
+if (file && !isMainThread) {
+  beginInThread();
+} else if (file && file === process.argv[1]) {
+  setEnvironmentData('hearth', { file, here });
   begin();
-  for (const own of [__filename, './hearth_show.js', './typescript.js']) delete require.cache[require.resolve(own)];
 }
+for (const own of [__filename, './hearth_show.js', './typescript.js']) delete require.cache[require.resolve(own)];
