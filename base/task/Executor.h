@@ -40,7 +40,7 @@ public:
 private:
     struct Job;
     using JobPtr = std::shared_ptr<Job>;
-    /// What wakes from outside use; it lives as long as one of them may come.
+    /// The part that wakes from outside use; it lives as long as one of them may come.
     struct Floor {
         mutable Mutex mutex;
         StoppableCondition changed;

@@ -151,7 +151,7 @@ public:
         return ended();
     }
     bool ended() const { return handle_.done(); }
-    /// What it waits for; null before the first run and after the end.
+    /// The thing that it waits for; null before the first run and after the end.
     const WaitablePtr& wait() const { return handle_.promise().own_.wait; }
     /// The result of a task that has ended, once. Throws what has ended it.
     T result() { return handle_.promise().take(); }

@@ -14,7 +14,7 @@ namespace hearth {
 /// Runs all of the tasks, none waiting for another. Throws, once all have ended, what has ended the
 /// first of them that failed.
 template <typename T>
-Task<std::vector<T>> all(std::vector<Task<T>> tasks, const Clock& clock) {
+Task<std::vector<T>> whenAll(std::vector<Task<T>> tasks, const Clock& clock) {
     bool waits = true;
     while (waits) {
         waits = false;
@@ -38,7 +38,7 @@ Task<std::vector<T>> all(std::vector<Task<T>> tasks, const Clock& clock) {
 /// Returns the index of the task that has ended first; its result is its own. All of them belong to
 /// the caller, who destroys what he no longer needs. There is at least one.
 template <typename T>
-Task<std::size_t> any(std::vector<Task<T>>& tasks, const Clock& clock) {
+Task<std::size_t> whenAny(std::vector<Task<T>>& tasks, const Clock& clock) {
     while (true) {
         std::vector<WaitablePtr> left;
         for (std::size_t at = 0; at < tasks.size(); ++at) {

@@ -17,7 +17,7 @@ namespace hearth {
 /// Something that a task waits for. Thread-safe.
 class Waitable {
 public:
-    /// What a person is told of a wait.
+    /// The state of a wait, for people.
     struct Progress {
         std::string what_for;                          ///< as in "waiting for …"
         std::size_t place = 0;                         ///< in line, from 1; 0: there is no line

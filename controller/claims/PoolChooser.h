@@ -35,7 +35,7 @@ public:
     /// A pool whose languages are not known yet may have the requested one, unless it is in
     /// `without`: the claim finds out. Errors: NotFound, InvalidSpec (NoLanguage if that is
     /// the reason), and the errors of OnDemandPools::poolFor().
-    /// What it is given outlives the task.
+    /// The arguments outlive the task.
     Task<OnDemandPools::Found> choose(const Principal& who, const WorkspaceRequest& request,
                                       const std::set<std::string>& without);
 

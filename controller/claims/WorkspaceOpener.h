@@ -28,7 +28,7 @@ public:
         bool replayed = false;              ///< they are those of an earlier request
         std::string ended{};                ///< the id of one of the same key that has ended
     };
-    /// Claims a workspace, or finds that of the same key again. What it is given outlives the task.
+    /// Claims a workspace, or finds that of the same key again. The arguments outlive the task.
     /// To destroy the task while it waits leaves the line.
     Task<Opened> open(const Principal& who, const WorkspaceRequest& request, bool one_shot) {
         return openAll(who, request, {ids_.claim(who, request.idempotency_key, one_shot)},

@@ -39,7 +39,7 @@ struct LiveCall {
     std::function<ToolResult(Conversation&)> work;
 };
 
-/// What a call is once it has the sandbox that it needs.
+/// A call once it has the sandbox that it needs.
 using ClaimOutcome = std::variant<ToolResult, PendingCall>;
 /// A tool call that may have to wait for a sandbox first. It owns what it needs, and does nothing
 /// visible before it has the sandbox: a caller who cancels it meanwhile destroys it.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "controller/contract/ExecutionEnd.h"
+#include "controller/contract/ExecutionWait.h"
 
 namespace hearth::rest {
 namespace {
@@ -21,7 +21,7 @@ Task<api::Response> whenFinished(const Clock& clock,
     const auto moment =
         std::chrono::ceil<std::chrono::milliseconds>(std::min(until, now + kWaitInWorker) - now);
     if (!execution->wait(std::max(moment, std::chrono::milliseconds(0)))) {
-        auto end = std::make_shared<controller::ExecutionEnd>(execution, until);
+        auto end = std::make_shared<controller::ExecutionWait>(execution, until);
         if (clock.now() < until) co_await end;
     }
     execution->requireAnswer();

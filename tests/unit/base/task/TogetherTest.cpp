@@ -30,7 +30,7 @@ TEST_CASE("all tasks go on, whichever comes first", "[unit][base]") {
     const ManualClock clock;
     const auto first = std::make_shared<Door>();
     const auto second = std::make_shared<Door>();
-    Task<std::vector<int>> both = all(pair(first, second), clock);
+    Task<std::vector<int>> both = whenAll(pair(first, second), clock);
     CHECK_FALSE(both.run());
     second->open();
     CHECK(both.wait()->ready());
@@ -43,7 +43,7 @@ TEST_CASE("all tasks go on, whichever comes first", "[unit][base]") {
 
 TEST_CASE("all of no tasks is ready, and a failure is thrown at the end", "[unit][base]") {
     const ManualClock clock;
-    Task<std::vector<int>> none = all(std::vector<Task<int>>(), clock);
+    Task<std::vector<int>> none = whenAll(std::vector<Task<int>>(), clock);
     REQUIRE(none.run());
     CHECK(none.result().empty());
 
@@ -51,7 +51,7 @@ TEST_CASE("all of no tasks is ready, and a failure is thrown at the end", "[unit
     std::vector<Task<int>> tasks;
     tasks.push_back(numberAfter(door, -1));
     tasks.push_back(numberAfter(door, 1));
-    Task<std::vector<int>> failing = all(std::move(tasks), clock);
+    Task<std::vector<int>> failing = whenAll(std::move(tasks), clock);
     CHECK_FALSE(failing.run());
     door->open();
     REQUIRE(failing.run());
@@ -63,7 +63,7 @@ TEST_CASE("any task that ends ends the wait for the others", "[unit][base]") {
     const auto first = std::make_shared<Door>();
     const auto second = std::make_shared<Door>();
     std::vector<Task<int>> tasks = pair(first, second);
-    Task<std::size_t> one = any(tasks, clock);
+    Task<std::size_t> one = whenAny(tasks, clock);
     CHECK_FALSE(one.run());
     second->open();
     REQUIRE(one.run());
@@ -95,7 +95,7 @@ TEST_CASE("a task with a time goes on when it has come, also among others", "[un
     ManualClock clock;
     const auto late = std::make_shared<Door>(clock.now() + std::chrono::seconds(5));
     const auto never = std::make_shared<Door>();
-    Task<std::vector<int>> both = all(pair(late, never), clock);
+    Task<std::vector<int>> both = whenAll(pair(late, never), clock);
     CHECK_FALSE(both.run());
     CHECK(both.wait()->until() == late->until());
     clock.advance(std::chrono::seconds(5));

@@ -11,9 +11,9 @@ namespace hearth::controller {
 
 /// Waits for the end of an execution, or until its sandbox does not answer though it should have
 /// ended, or until a time has come.
-class ExecutionEnd final : public Waitable {
+class ExecutionWait final : public Waitable {
 public:
-    ExecutionEnd(std::shared_ptr<Execution> execution, TimePoint until)
+    ExecutionWait(std::shared_ptr<Execution> execution, TimePoint until)
         : execution_(std::move(execution)), until_(until) {}
     bool ready() const override { return execution_->finished() || execution_->unanswered(); }
     TimePoint until() const override { return until_; }
