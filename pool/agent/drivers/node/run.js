@@ -76,11 +76,27 @@ function resolveOwnNames({ name, imports, exports }) {
 
 // A child process finds the same if its arguments name the file: NODE_OPTIONS load this file there, which removes them.
 function followChildren() {
-  for (const spawner of [process.binding('process_wrap').Process.prototype, process.binding('spawn_sync')]) {
+  for (const spawner of spawners()) {
     const { spawn } = spawner;
-    spawner.spawn = function (child) {
-      return spawn.call(this, child.args?.some((word) => String(word).includes(file)) ? { ...child, envPairs: environment(child.envPairs) } : child);
+    spawner.spawn = function (...parts) {
+      return spawn.apply(this, followed(parts));
     };
+  }
+}
+
+// One object, or, of Node 24.21, the parts of it: the program, its words, its directory, its environment, and more.
+function followed([child, words, folder, pairs, ...more]) {
+  const names = (args) => Array.isArray(args) && args.some((word) => String(word).includes(file));
+  if (child?.args !== undefined) return [names(child.args) ? { ...child, envPairs: environment(child.envPairs) } : child];
+  return [child, words, folder, names(words) ? environment(pairs) : pairs, ...more];
+}
+
+// Both ways to start a process; none in a Node that has taken these bindings away, as it says that it may.
+function spawners() {
+  try {
+    return [process.binding('process_wrap').Process.prototype, process.binding('spawn_sync')];
+  } catch {
+    return [];
   }
 }
 
@@ -94,7 +110,11 @@ function environment(pairs = []) {
 function hookImports(asModule) {
   if (!Module.register) return; // before Node 18.19 they are looked up beside the file
   const data = { file: pathToFileURL(file).href, here: pathToFileURL(here).href, asModule, typescript };
+  const { noDeprecation } = process;
+  process.noDeprecation = true; // Node 26 warns of register()
   Module.register('./imports.mjs', pathToFileURL(__filename).href, { data });
+  if (noDeprecation === undefined) delete process.noDeprecation;
+  else process.noDeprecation = noDeprecation;
 }
 
 function syntaxError(code) {
