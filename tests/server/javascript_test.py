@@ -3,6 +3,7 @@
 the last one ended."""
 
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -185,6 +186,8 @@ def cells_end_with_their_errors():
         assert "    at JSON.parse" in wrong["error"]["traceback"], wrong
         assert run(s, w, "await 1; throw 5", context=c)["error"]["message"] == "5"
         assert run(s, w, "JSON.parse('{')", context=c)["error"]["name"] == "SyntaxError"
+        why = run(s, w, "throw Object.assign(new RangeError('far', {cause: new TypeError('why')}), {code: 7})", context=c)
+        assert re.fullmatch(r"RangeError: far\n    at cell-\d+:1:\d+ \{\n  code: 7,\n  \[cause\]: TypeError: why\n      at cell-\d+:1:\d+\n\}", why["error"]["traceback"]), why
         assert run(s, w, "await new Promise((_, no) => setTimeout(no, 10, new Error('late')))", context=c)["error"]["message"] == "late"
         # Node may lose the first signal, as this cell does.
         loses = ("await new Promise(go => setTimeout(go, 1)); const ours = process.rawListeners('SIGINT'); process.removeAllListeners('SIGINT'); "

@@ -9,7 +9,7 @@ const module_ = require('node:module');
 const path = require('node:path');
 const util = require('node:util');
 const vm = require('node:vm');
-const { Channel, sendValue, describe } = require('./hearth_show.js');
+const { Channel, sendValue, clip, describe, ownLines } = require('./hearth_show.js');
 const { parses, withoutImports } = require('./cell_imports.js');
 
 const channel = new Channel(3);
@@ -130,6 +130,26 @@ function evaluate(code, name, resolve, reject) {
   interruptible.runInThisContext({ breakOnSigint: true });
 }
 
+// As node tells of an uncaught error: with its causes and properties. Null of what has only a text, or is not to be read.
+function withCauses(error) {
+  try {
+    const seen = new Set();
+    hideDriver(error, seen);
+    const text = seen.size > 0 ? util.inspect(error) : '[';
+    return text.startsWith('[') ? null : text;
+  } catch {
+    return null;
+  }
+}
+
+function hideDriver(error, seen) {
+  if (!util.types.isNativeError(error) || seen.has(error)) return;
+  seen.add(error);
+  const stack = ownLines(error).join('\n');
+  if (stack !== error.stack) Object.defineProperty(error, 'stack', { value: stack, configurable: true, writable: true });
+  for (const each of [error.cause, ...(Array.isArray(error.errors) ? error.errors : [])]) hideDriver(each, seen);
+}
+
 async function run(code, name) {
   const awake = setInterval(() => {}, 1 << 30); // a promise that nothing will settle would end the process
   try {
@@ -144,8 +164,9 @@ async function run(code, name) {
   } catch (error) {
     stop = null;
     const told = describe(error);
-    fs.writeSync(2, `${told.traceback}\n`);
-    channel.send('error', JSON.stringify(told));
+    const whole = withCauses(error) ?? told.traceback;
+    fs.writeSync(2, `${whole}\n`);
+    channel.send('error', JSON.stringify({ ...told, traceback: clip(whole, 8000) }));
     return 1;
   } finally {
     clearInterval(awake);

@@ -52,15 +52,20 @@ function sendValue(channel, value) {
   channel.send('result', message);
 }
 
+// The lines of its stack that are code's: what called a driver is none, either.
+function ownLines(error) {
+  const lines = String(error.stack || error).split('\n');
+  const driver = lines.findIndex((line) => /^\s+at (.*\()?\/\.hearth\/node\//.test(line));
+  return lines.slice(0, driver < 0 ? undefined : driver).filter((line) => !/^\s+at (.*\()?node:/.test(line));
+}
+
 // Describes an uncaught error with only the lines of the code itself, whose file has its bare name.
 function describe(error, folder = '') {
   if (!(error instanceof Error) && !util.types.isNativeError(error)) {
     const text = `Uncaught ${util.inspect(error)}`;
     return { name: typeof error, message: clip(String(util.inspect(error)), 2000), traceback: text };
   }
-  const lines = String(error.stack || error).split('\n');
-  const driver = lines.findIndex((line) => /^\s+at (.*\()?\/\.hearth\/node\//.test(line)); // what called it is no code either
-  const own = lines.slice(0, driver < 0 ? undefined : driver).filter((line) => !/^\s+at (.*\()?node:/.test(line));
+  const own = ownLines(error);
   return {
     name: clip(String(error.name), 200),
     message: clip(String(error.message), 2000),
@@ -68,4 +73,4 @@ function describe(error, folder = '') {
   };
 }
 
-module.exports = { Channel, sendValue, describe };
+module.exports = { Channel, clip, sendValue, describe, ownLines };
