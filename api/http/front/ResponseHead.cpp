@@ -64,7 +64,8 @@ void checkResponse(const Response& response) {
     for (const auto& [name, value] : response.headers) checkHeader(name, value);
 }
 
-// Not HTTPResponse::write(), whose stream and copy made claims 8 to 12 % slower (see DECISIONS).
+// Not HTTPResponse::write(), whose stream and copy made claims 8 to 12 % slower (see
+// api/http/DECISIONS.md).
 std::string renderHead(const Response& response, const Framing& framing) {
     using Poco::Net::HTTPResponse;
     std::string head;
