@@ -66,7 +66,7 @@ struct ClientResponse {
 };
 
 /// A blocking HTTP/1.1 client with one kept-alive connection. Poco writes and reads the heads and
-/// bodies; the connection is Hearth's (DECISIONS.md). Not thread-safe: one client per thread.
+/// bodies; the connection is Hearth's (DECISIONS). Not thread-safe: one client per thread.
 ///
 /// Failures are ExchangeError, or Error(InvalidArgument) for the URL or a header. An HTTP error
 /// status is no failure. If the server closed a kept connection, a new one silently replaces it; a
