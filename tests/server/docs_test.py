@@ -366,7 +366,7 @@ def service():
 def links():
     """every link in the documents leads to a file and a heading that exist"""
     pages = PAGES + ["docs/README.md", "docs/rest.md", "ARCHITECTURE.md", "DECISIONS.md", "CONTRIBUTING.md", "sandbox_images/README.md",
-                     "tests/bench/README.md", "tests/cluster/README.md", "pool/runtime/CONTRACT.md"]
+                     "tests/bench/README.md", "tests/cluster/README.md", "tests/server/README.md", "pool/runtime/CONTRACT.md"]
     with open(os.path.join(REPO, "DECISIONS.md"), encoding="utf-8") as file:
         pages += re.findall(r"\]\((\S+/DECISIONS\.md)\)", file.read())  # lint sees that it links to each
     broken = []
