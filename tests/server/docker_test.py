@@ -99,8 +99,9 @@ def import_image(d, name, changes):
         for blob in glob.glob(os.path.join(IMAGES, "shell", "blobs", "sha256", "*")):
             with contextlib.suppress(tarfile.ReadError), tarfile.open(blob) as layer:
                 busybox = next(m for m in layer if m.name.endswith("bin/busybox"))
-                t.addfile(busybox.replace(name="bin/busybox"),
-                          layer.extractfile(busybox))
+                content = layer.extractfile(busybox)
+                busybox.name = "bin/busybox"
+                t.addfile(busybox, content)
         for applet in ("sh", "ls", "cat", "id", "touch", "ps", "sleep"):
             link = tarfile.TarInfo("bin/" + applet)
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
