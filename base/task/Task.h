@@ -21,6 +21,8 @@ struct TaskPlace {
     WaitablePtr wait;
 };
 
+// NOLINTBEGIN(readability-identifier-naming): the language's names
+
 /// The part of a task's promise that does not depend on its result.
 class TaskPromise {
 public:
@@ -117,6 +119,8 @@ public:
     void return_void() const noexcept {}
     void take() const { rethrow(); }
 };
+
+// NOLINTEND(readability-identifier-naming)
 
 /// Work that may wait, as a coroutine: it awaits other tasks and Waitables, and holds no thread
 /// meanwhile. It starts with the first run() and always goes on from there or from the task that

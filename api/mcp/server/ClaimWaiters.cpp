@@ -177,11 +177,12 @@ private:
                 if (const std::shared_ptr<Wait> self = weak.lock()) self->subscribers_.notify();
             });
         }
-        bool wanted = true;
+        std::optional<ClaimOutcome> unwanted;
         {
             const MutexLock lock(mutex_);
-            wanted = !taken_back_;
-            if (wanted) {
+            if (taken_back_) {
+                unwanted = std::move(outcome);
+            } else {
                 outcome_ = std::move(outcome);
                 failure_ = std::move(failure);
                 subscription_ = std::move(subscription);
@@ -190,7 +191,7 @@ private:
             }
         }
         subscribers_.notify();
-        if (!wanted && outcome) undo(*outcome);
+        if (unwanted) undo(*unwanted);
     }
 
     const Clock& clock_;
