@@ -16,7 +16,7 @@ bool blockOn(Waitable& wait, const Clock& clock, const std::stop_token& stop = {
 template <typename T>
 bool runToEnd(Task<T>& task, const Clock& clock, const std::stop_token& stop = {}) {
     while (!task.run()) {
-        const WaitablePtr wait = task.wait();
+        const WaitablePtr& wait = task.wait();
         if (!blockOn(*wait, clock, stop)) return false;
     }
     return true;

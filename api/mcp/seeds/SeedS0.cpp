@@ -29,7 +29,7 @@ constexpr std::size_t kLongestLogs = 256U << 10U;
 std::string workspaceOf(const Services& services, const CallContext& call,
                         const Arguments& arguments) {
     const std::string container = *arguments.text("container_id");
-    const std::string workspace = arguments.textOr("workspace_id", container);
+    std::string workspace = arguments.textOr("workspace_id", container);
     if (container.empty() || workspace.empty()) {
         throw Error(ErrorCode::InvalidArgument,
                     std::string(container.empty() ? "container_id" : "workspace_id") + " is empty")

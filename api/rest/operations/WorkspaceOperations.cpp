@@ -138,7 +138,7 @@ Operations workspaceOperations(const Services& services) {
         for (const auto& view : page.items) items.push_back(workspaceJson(view));
         Json answer = listJson(std::move(items), page.next_cursor);
         answer["unanswered"] = page.unanswered;
-        return jsonResponse(std::move(answer));
+        return jsonResponse(answer);
     };
     all.push_back(std::move(list));
     all.push_back(createWorkspaceOperation(services));

@@ -77,7 +77,7 @@ api::Response ClaimStreams::answer(const api::Request& request, const std::strin
     };
     const auto parts = std::make_shared<Parts>(Parts{std::move(start), std::move(begin)});
     return sseResponse([this, tenant, parts, context = api::problemContext(request)](
-                           std::shared_ptr<api::Stream> stream) {
+                           const std::shared_ptr<api::Stream>& stream) {
         auto running = executor_.start(tenant, follow(clock_, stream, std::move(parts->start),
                                                       std::move(parts->begin), context));
         stream->onClosed([running = std::move(running)]() mutable { running.reset(); });
