@@ -84,10 +84,10 @@ Task<std::vector<Claimer::Claimed>> Claimer::claim(std::vector<Wanted> all) {
 }
 
 void Claimer::requireAttainable(const std::vector<Wanted>& all) const {
+    if (all.size() == 1) return;
     const Pool& pool = *all.front().pool;
     const std::string count = std::to_string(all.size());
     const std::size_t most = std::min(pool.spec.warm_max, pool.spec.max_members);
-    if (all.size() == 1) return;
     if (all.size() > most) {
         throw Error(ErrorCode::InvalidSpec,
                     "pool " + pool.name + " is too small for " + count + " workspaces at once")

@@ -1,4 +1,4 @@
-# What an interpreter's end takes apart is told in its order: owners before what they own, lists from their end.
+# An interpreter's end takes objects apart in an order: owners before what they own, lists from their end.
 
 
 class Account:
