@@ -110,11 +110,12 @@ function environment(pairs = []) {
 function hookImports(asModule) {
   if (!Module.register) return; // before Node 18.19 they are looked up beside the file
   const data = { file: pathToFileURL(file).href, here: pathToFileURL(here).href, asModule, typescript };
-  const { noDeprecation } = process;
-  process.noDeprecation = true; // Node 26 warns of register()
+  const quiet = Object.getOwnPropertyDescriptor(process, 'noDeprecation');
+  if (!quiet?.value) Object.defineProperty(process, 'noDeprecation', { value: true, configurable: true }); // Node 26 warns of register()
   Module.register('./imports.mjs', pathToFileURL(__filename).href, { data });
-  if (noDeprecation === undefined) delete process.noDeprecation;
-  else process.noDeprecation = noDeprecation;
+  if (quiet?.value) return; // also of --no-deprecation, which nobody can change
+  delete process.noDeprecation;
+  if (quiet) Object.defineProperty(process, 'noDeprecation', quiet);
 }
 
 function syntaxError(code) {
