@@ -95,9 +95,9 @@ struct PlaneOptions {
     std::string artifacts;     ///< folder of kept copies
     OnDemandRules on_demand = {};
     std::vector<std::string> insecure_registries = {};
-    broker::EgressOptions egress = {};
-    broker::DenySet deny = {};         ///< for image fetches
-    broker::OperatorProxy proxy = {};  ///< likewise
+    egress::EgressOptions egress = {};
+    egress::DenySet deny = {};         ///< for image fetches
+    egress::OperatorProxy proxy = {};  ///< likewise
     DiskBudget disk = {};              ///< for workspaces
     const DiskReserve* reserve = nullptr;
     std::function<void()> measure = [] {};  ///< sets gauges that no event sets; may block
@@ -132,14 +132,14 @@ struct ControlPlane {
     WorkQueue work;
     CircuitBreaker breaker;
     QuotaLedger quotas;
-    ClaimQueue queue;
+    ClaimQueue line;
     Forecasts forecasts;
     GpuLedger gpus;
     const Supply supply;
     WorkspaceTable table;
-    broker::EgressGateway broker;
+    egress::EgressGateway gateway;
     UsageMeter usage;
-    WorkspaceTerminator endings;
+    WorkspaceTerminator terminator;
     SandboxLayerBuilder layer_builder;
     Layers layers;
     AgentConnector agents;
@@ -153,8 +153,8 @@ struct ControlPlane {
     GpuReconciler gpu_reconciler;
     ReadyProbe probes;
     OpenFilesWatch files;
-    Claimer claims;
-    const broker::ImageGateway image_gateway;
+    Claimer claimer;
+    const egress::ImageGateway image_gateway;
     ImageFetcher images;
     OnDemandPools on_demand;
     PoolChooser chooser;

@@ -18,8 +18,8 @@ namespace {
 
 /// Limits the network to what its pool offers now, whatever its claim was given.
 void narrowToPool(WorkspaceFacts& facts, const PoolPtr& pool) {
-    facts.network = std::min(facts.network, pool ? pool->spec.network : broker::NetworkMode::None);
-    if (facts.network == broker::NetworkMode::Egress) {
+    facts.network = std::min(facts.network, pool ? pool->spec.network : egress::NetworkMode::None);
+    if (facts.network == egress::NetworkMode::Egress) {
         facts.allow.push_back(pool->spec.network_allow);
     }
 }
@@ -88,7 +88,7 @@ bool hasUnrecorded(const agent::Hello& hello, Journal& journal) {
 
 Recovery::Recovery(const pool::Fleet& fleet, AgentConnector& agents, SpecStore& specs,
                    WorkspaceTable& table, GpuLedger& gpus, ExecutionStarter& executions,
-                   const History& history, broker::EgressGateway& broker)
+                   const History& history, egress::EgressGateway& gateway)
     : fleet_(fleet),
       agents_(agents),
       specs_(specs),
@@ -96,7 +96,7 @@ Recovery::Recovery(const pool::Fleet& fleet, AgentConnector& agents, SpecStore& 
       gpus_(gpus),
       executions_(executions),
       history_(history),
-      broker_(broker) {}
+      gateway_(gateway) {}
 
 Recovery::Outcome Recovery::run(std::vector<pool::SandboxInfo> found,
                                 std::chrono::milliseconds patience) {
@@ -384,7 +384,7 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
 void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::AgentClient>& agent,
                               bool on_disk) {
     const agent::Hello& hello = agent->hello();
-    NotedFacts noted = factsFrom(*hello.binding, member.id, broker_.claimSeal());
+    NotedFacts noted = factsFrom(*hello.binding, member.id, gateway_.claimSeal());
     WorkspaceFacts& facts = noted.facts;
     // History is read before anything is changed: if that fails, the sandbox is tried again later.
     const std::optional<WorkspaceRecord> record = history_.journal.workspace(facts.id);
@@ -398,7 +398,7 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
     }
     const PoolPtr pool = specs_.find(facts.pool);
     believeProvenOnly(noted, pool, record, history_.clock.now());
-    const broker::ClaimReach reach = broker_.claimSeal().open(facts.sealed, facts.claim_id);
+    const egress::ClaimReach reach = gateway_.claimSeal().open(facts.sealed, facts.claim_id);
     checkOwner(facts, reach);
     // Its end was answered and recorded; the server was gone before its sandbox was. If what ran
     // there is not recorded, the workspace comes back and its mark ends it once more.
@@ -409,8 +409,8 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
     facts.network = reach.mode;
     facts.allow = reach.allow;
     narrowToPool(facts, pool);
-    if (facts.network == broker::NetworkMode::Egress) {
-        facts.keyring = broker_.keyrings().again(pool->spec.network_credentials, reach.keys);
+    if (facts.network == egress::NetworkMode::Egress) {
+        facts.keyring = gateway_.keyrings().again(pool->spec.network_credentials, reach.keys);
     }
     member.pool = facts.pool;
     member.limits = facts.limits;
@@ -432,8 +432,8 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
     }
     // Its earlier traffic is in the log; its connections ended with the earlier server.
     try {
-        broker_.open(facts.sandbox, {facts.id, facts.tenant, facts.pool, facts.trace},
-                     networkPolicy(facts), facts.keyring, *agent);
+        gateway_.open(facts.sandbox, {facts.id, facts.tenant, facts.pool, facts.trace},
+                      networkPolicy(facts), facts.keyring, *agent);
     } catch (const agent::AgentLost& e) {  // its next connection restores this
         history_.log.warn("recovery.no_way_out", {{"sandbox", facts.sandbox}, {"error", e.what()}});
     }
@@ -481,8 +481,8 @@ void Recovery::rejoin(const std::shared_ptr<Workspace>& workspace,
                          agent->hello().deadlines.idle_timeout);
     if (!fleet_.warm.reconnected(facts.sandbox, agent)) return;  // its end was requested
     try {
-        broker_.resume(facts.sandbox, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts),
-                       facts.keyring, *agent);
+        gateway_.resume(facts.sandbox, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts),
+                        facts.keyring, *agent);
     } catch (const agent::AgentLost& e) {
         history_.log.warn("recovery.no_way_out", {{"sandbox", facts.sandbox}, {"error", e.what()}});
     }
@@ -490,7 +490,7 @@ void Recovery::rejoin(const std::shared_ptr<Workspace>& workspace,
     agents_.notice(facts.sandbox, *agent);
 }
 
-void Recovery::checkOwner(const WorkspaceFacts& facts, const broker::ClaimReach& reach) const {
+void Recovery::checkOwner(const WorkspaceFacts& facts, const egress::ClaimReach& reach) const {
     const std::optional<WorkspaceRecord> record = history_.journal.workspace(facts.id);
     const bool known = record && record->tenant == facts.tenant &&
                        record->sandbox == facts.sandbox && record->claim_id == facts.claim_id;

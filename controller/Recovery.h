@@ -19,7 +19,7 @@ class Recovery {
 public:
     Recovery(const pool::Fleet& fleet, AgentConnector& agents, SpecStore& specs,
              WorkspaceTable& table, GpuLedger& gpus, ExecutionStarter& executions,
-             const History& history, broker::EgressGateway& broker);
+             const History& history, egress::EgressGateway& gateway);
 
     /// A sandbox that uses all of its CPU answers late: it is asked again after the start.
     static constexpr std::chrono::milliseconds kFirstAnswer{2000};
@@ -71,7 +71,7 @@ private:
     std::uint64_t storedEpoch() const;
     void storeEpoch(std::uint64_t epoch);
     /// Throws Error if the workspace is not known to be the sandbox's own.
-    void checkOwner(const WorkspaceFacts& facts, const broker::ClaimReach& reach) const;
+    void checkOwner(const WorkspaceFacts& facts, const egress::ClaimReach& reach) const;
     void adoptContexts(const std::shared_ptr<Workspace>& workspace, const agent::Hello& hello);
     void closeHistory();
 
@@ -82,7 +82,7 @@ private:
     GpuLedger& gpus_;
     ExecutionStarter& executions_;
     const History history_;
-    broker::EgressGateway& broker_;
+    egress::EgressGateway& gateway_;
 };
 
 }  // namespace hearth::controller

@@ -47,7 +47,7 @@ ReconcileResult SuspectSandboxes::reconcile(const pool::SandboxId& id,
     }
     if (end.empty()) return later(id, *silence, why);
     forget(id, false);
-    endings_.lost(id, end);
+    terminator_.lost(id, end);
     return ReconcileResult::settled();
 }
 

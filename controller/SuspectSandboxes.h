@@ -20,13 +20,13 @@ namespace hearth::controller {
 class SuspectSandboxes {
 public:
     SuspectSandboxes(Recovery& recovery, pool::SandboxRuntime& runtime, WorkspaceTable& table,
-                     const SpecStore& specs, WorkspaceTerminator& endings, Pauser& pauser,
+                     const SpecStore& specs, WorkspaceTerminator& terminator, Pauser& pauser,
                      const History& history)
         : recovery_(recovery),
           runtime_(runtime),
           table_(table),
           specs_(specs),
-          endings_(endings),
+          terminator_(terminator),
           pauser_(pauser),
           history_(history) {}
 
@@ -55,7 +55,7 @@ private:
     pool::SandboxRuntime& runtime_;
     WorkspaceTable& table_;
     const SpecStore& specs_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     Pauser& pauser_;
     const History history_;
     Mutex mutex_;

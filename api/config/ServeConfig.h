@@ -100,9 +100,9 @@ struct ServeConfig {
     Setting<std::string> mirror_npm;
     Setting<std::vector<std::string>> mirror_hosts;  ///< may be inside, like the indexes
     Setting<std::string> mirror_cache;
-    Setting<std::vector<std::string>> egress_deny;  ///< for broker::DenySet, like the next
+    Setting<std::vector<std::string>> egress_deny;  ///< for egress::DenySet, like the next
     Setting<std::vector<std::string>> egress_exempt;
-    Setting<std::string> egress_secrets;  ///< for broker::SecretDirectory; empty: none
+    Setting<std::string> egress_secrets;  ///< for egress::SecretDirectory; empty: none
     Setting<std::string> egress_ca;       ///< empty: the system's
     Setting<std::uint32_t> requests_per_second;
     Setting<std::uint32_t> request_burst;

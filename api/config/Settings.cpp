@@ -161,15 +161,15 @@ const Check kLibrary =
 const Check kSize = each("a size", "write 256Mi or 4Gi",
                          [](const std::string& one) { return parseBytes(one).has_value(); });
 const Check kHost = each("a host", "write HOST or HOST:PORT", [](const std::string& one) {
-    return broker::Destination::parse(one, 443).has_value();
+    return egress::Destination::parse(one, 443).has_value();
 });
 const Check kRange =
     each("a range of addresses", "write 10.0.0.0/8 or 2001:4860::/32",
-         [](const std::string& one) { return broker::IpRange::parse(one).has_value(); });
+         [](const std::string& one) { return egress::IpRange::parse(one).has_value(); });
 const Check kIndex =
     each("the URL of an index", "write https://HOST/PATH/", [](const std::string& one) {
         const bool web = one.starts_with("https://") || one.starts_with("http://");
-        return one.empty() || (web && broker::hostAndPort(one));
+        return one.empty() || (web && egress::hostAndPort(one));
     });
 const Check kRegistry = each("a registry", "write HOST or HOST:PORT, such as registry.example:5000",
                              [](const std::string& one) {

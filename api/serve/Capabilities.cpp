@@ -45,10 +45,10 @@ Json revisions() {
 
 Json capabilities(const cli::ServeConfig& config, const pool::RuntimeFacts& facts,
                   const controller::SpecStore& specs, const pool::WarmPool& warm,
-                  const broker::EgressGateway& broker, const controller::Gpus& gpus) {
+                  const egress::EgressGateway& gateway, const controller::Gpus& gpus) {
     Json mirrors = Json::array();
-    for (const broker::IndexKind kind : broker.mirrored()) {
-        mirrors.push_back(broker::kIndexKinds.of(kind));
+    for (const egress::IndexKind kind : gateway.mirrored()) {
+        mirrors.push_back(egress::kIndexKinds.of(kind));
     }
     return {
         {"version", kHearthVersion},
@@ -63,7 +63,7 @@ Json capabilities(const cli::ServeConfig& config, const pool::RuntimeFacts& fact
         {"images", imagesOf(facts, specs, warm)},
         {"onDemand",
          {{"allow", *config.on_demand_allow}, {"maxSandboxes", *config.on_demand_max_sandboxes}}},
-        {"networks", broker::kNetworkModes.all()},
+        {"networks", egress::kNetworkModes.all()},
         {"mirrors", std::move(mirrors)},
         {"gpus", rest::gpuProductsJson(gpus.products())},
         {"protocols", {{"rest", "v1"}, {"mcp", revisions()}}}};

@@ -14,6 +14,6 @@ namespace hearth::program {
 /// languages, networks, protocols. Thread-safe.
 Json capabilities(const cli::ServeConfig& config, const pool::RuntimeFacts& facts,
                   const controller::SpecStore& specs, const pool::WarmPool& warm,
-                  const broker::EgressGateway& broker, const controller::Gpus& gpus);
+                  const egress::EgressGateway& gateway, const controller::Gpus& gpus);
 
 }  // namespace hearth::program

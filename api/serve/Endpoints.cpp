@@ -30,8 +30,8 @@ void Endpoints::mount(const cli::ServeConfig& config, const controller::Services
     const std::string& compat = *config.compat;
     mcp_.mount(compat.empty() ? "" : "/hearth",
                *config.conformance ? mcp::conformance::catalog(
-                                         services, {[this] { mcp_.notices().toolsChanged(); },
-                                                    [this] { mcp_.notices().promptsChanged(); }})
+                                         services, {[this] { mcp_.notifier().toolsChanged(); },
+                                                    [this] { mcp_.notifier().promptsChanged(); }})
                                    : mcp::nativeCatalog(services));
     for (const mcp::seeds::Seed& seed : mcp::seeds::seeds(services)) {
         for (const std::string& prefix : {"/compat/" + seed.name, std::string()}) {

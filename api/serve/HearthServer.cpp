@@ -74,24 +74,24 @@ struct Replica {
 /// the reverse order.
 class HearthServer {
 public:
-    HearthServer(const cli::ServeConfig& config, PrivilegedSetup ground, const Replica& replica,
+    HearthServer(const cli::ServeConfig& config, PrivilegedSetup setup, const Replica& replica,
                  const Reports& reports, SignalThread& signals, const Terminal& terminal,
                  const sys::NotifySocket& manager)
         : config_(config),
           signals_(signals),
           terminal_(terminal),
           manager_(manager),
-          ground_(std::move(ground)),
+          setup_(std::move(setup)),
           leadership_(replica.leadership),
           clock_(reports.clock),
           metrics_(reports.metrics),
           log_(reports.log),
           tracer_(reports.tracer),
-          reserve_(stateReserve(config, ground_.instance)),
-          database_(controller::databasePath(ground_.instance.data_dir), ground_.used_before, log_,
+          reserve_(stateReserve(config, setup_.instance)),
+          database_(controller::databasePath(setup_.instance.data_dir), setup_.used_before, log_,
                     metrics_),
-          token_history_(controller::tokenHistoryPath(ground_.instance.data_dir),
-                         ground_.used_before && database_.begunAnew()),
+          token_history_(controller::tokenHistoryPath(setup_.instance.data_dir),
+                         setup_.used_before && database_.begunAnew()),
           journal_(database_.path(), clock_, log_,
                    {.reserve = &reserve_,
                     .metrics = &metrics_,
@@ -102,16 +102,16 @@ public:
           revocations_(journal_, clock_),
           secret_key_((*config.keys).empty()
                           ? controller::keptSecretKey(
-                                controller::secretKeyPath(ground_.instance.data_dir), journal_)
+                                controller::secretKeyPath(setup_.instance.data_dir), journal_)
                           : controller::sharedKey(*config.keys, "key")),
-          runtime_setup_(std::move(ground_.runtime)),
+          runtime_setup_(std::move(setup_.runtime)),
           runtime_(runtime_setup_->make({clock_, log_, metrics_,
                                          [this] {
                                              runtime_died_ = true;
                                              signals_.end();
                                          }})),
-          lock_(std::move(ground_.lock)),
-          gpus_(makeGpus(config, ground_.gpus)),
+          lock_(std::move(setup_.lock)),
+          gpus_(makeGpus(config, setup_.gpus)),
           plane_({*runtime_, poller_, journal_, metrics_, log_, clock_, *gpus_, tracer_},
                  planeOptions()),
           audit_(*config.audit_log, clock_, log_, metrics_),
@@ -132,7 +132,7 @@ public:
                     tracer_,
                     [this] {
                         return capabilities(config_, facts_.get(), plane_.specs, plane_.warm,
-                                            plane_.broker, plane_.gpu_service);
+                                            plane_.gateway, plane_.gpu_service);
                     },
                     secret_key_,
                     [this](const controller::SignedLink& link) {
@@ -141,18 +141,18 @@ public:
                         return std::pair(std::move(kept.fd), kept.size);
                     },
                     &audit_},
-          issuers_(ground_.issuers, clock_, log_),
+          issuers_(setup_.issuers, clock_, log_),
           resource_(*config.public_url, issuers_.names()),
           authenticator_(tokens_, secret_key_, &issuers_, &resource_),
           rate_limits_(*config.requests_per_second, *config.request_burst, clock_),
           worker_shares_(auth::WorkerShares::boundsOf(*config.workers)),
           endpoints_(config, services_, authenticator_, resource_, worker_shares_, rate_limits_,
                      revocations_),
-          doorway_(endpoints_),
+          gate_(endpoints_),
           operations_(*config.ops_listen, metrics_, log_, clock_, [this] { return ready(); }),
           access_(*config.access_log, clock_, log_, metrics_),
-          front_(frontOptions(config, tracer_, access_), doorway_, metrics_, log_, clock_) {
-        noteUse(ground_);
+          front_(frontOptions(config, tracer_, access_), gate_, metrics_, log_, clock_) {
+        noteUse(setup_);
     }
 
     /// Serves until a signal or a failure. Both lead to the same shutdown, so that no sandbox is
@@ -183,20 +183,20 @@ private:
     }
 
     controller::PlaneOptions planeOptions() {
-        const std::string& data = ground_.instance.data_dir;
+        const std::string& data = setup_.instance.data_dir;
         const std::string& shared = *config_.shared_volume;
         return {.secret_key = secret_key_,
                 .default_pool = *config_.default_pool,
-                .marks = ground_.instance.run_dir + "/marks/claimed",
+                .marks = setup_.instance.run_dir + "/marks/claimed",
                 .layers = shared.empty() ? data + "/state/layers" : shared + "/locks",
                 .traces = *config_.record_traces,
                 .artifacts = shared.empty() ? data + "/state/artifacts" : shared + "/artifacts",
                 .on_demand = onDemandRules(config_),
                 .insecure_registries = *config_.insecure_registries,
-                .egress = brokerOptions(config_, ground_.instance, secret_key_),
+                .egress = egressOptions(config_, setup_.instance, secret_key_),
                 .deny = denySet(config_),
-                .proxy = broker::OperatorProxy::ofEnvironment(),
-                .disk = runtime_setup_->usesOurDisk() ? workspaceBudget(config_, ground_.instance)
+                .proxy = egress::OperatorProxy::ofEnvironment(),
+                .disk = runtime_setup_->usesOurDisk() ? workspaceBudget(config_, setup_.instance)
                                                       : controller::DiskBudget(),
                 .reserve = &reserve_,
                 .measure = [this] { measure(); },
@@ -204,7 +204,7 @@ private:
     }
 
     void measure() {
-        const std::string& data = ground_.instance.data_dir;
+        const std::string& data = setup_.instance.data_dir;
         measureDisk("state", data + "/state");
         if (runtime_setup_->usesOurDisk()) measureDisk("workspaces", data + "/storage");
         runtime_setup_->measure(metrics_);
@@ -227,18 +227,18 @@ private:
             token_file_->begin();
         }
         tellAccess();
-        plane_.quota_service.declare(ground_.quotas);
+        plane_.quota_service.declare(setup_.quotas);
         operations_.start();
         front_.start();
         for (const controller::PoolPtr& pool : plane_.specs.all()) metrics_.bornPool(pool->name);
-        for (const controller::Pool& pool : ground_.declared) declare(pool);
-        for (const controller::Pool& pool : ground_.declared_once) {
+        for (const controller::Pool& pool : setup_.declared) declare(pool);
+        for (const controller::Pool& pool : setup_.declared_once) {
             if (!plane_.specs.find(pool.name)) declare(pool);
         }
         followObjects();
         if (ending()) return;
         warnOfMissingDefault();
-        doorway_.say("asking the sandboxes of the previous run for their state");
+        gate_.say("asking the sandboxes of the previous run for their state");
         plane_.recover();
         plane_.begin();
         plane_.loop.start();
@@ -246,8 +246,8 @@ private:
         plane_.reclaimer.start();
         followLeadership();
         if (pool_objects_) claimForObjects();
-        doorway_.say("looking for the images of the pools");
-        doorway_.open();  // earlier workspaces do not wait for images
+        gate_.say("looking for the images of the pools");
+        gate_.open();  // earlier workspaces do not wait for images
         prepareImages();
         if (ending()) return;
         started_at_ = clock_.now();
@@ -260,7 +260,7 @@ private:
     /// declared would be ended.
     void followObjects() {
         if (!*config_.custom_resources) return adoptPoolsOfObjects();
-        doorway_.say("reading the pools of the cluster");
+        gate_.say("reading the pools of the cluster");
         pool_objects_ = std::make_unique<kubernetes::PoolObjects>(clusterOf(config_), plane_.pools,
                                                                   clock_, log_);
         pool_objects_->begin(signals_.ended());
@@ -290,7 +290,7 @@ private:
                           .hint("try again; keyed calls are safe to repeat")
                           .retryAfter(kAskAgain);
             }
-            plane_.queue.bar(std::move(why));
+            plane_.line.bar(std::move(why));
         };
         leadership_change_ = leadership_->subscribe(follow);
         follow();
@@ -357,7 +357,7 @@ private:
             log_.info("image.preparing", {{"pool", pool->name}, {"image", image}});
             try {
                 if (!runtime_->readyImage(image)) {
-                    doorway_.say("unpacking image " + image);
+                    gate_.say("unpacking image " + image);
                     say("Unpacking image " + image +
                         ", once; a large one takes about half a minute.    Stop: Ctrl-C\n");
                 }
@@ -399,7 +399,7 @@ private:
     /// is Degraded, and the others serve.
     std::pair<bool, std::string> ready() {
         if (stopping_ || signals_.leaving()) return {false, "stopping"};
-        if (!prepared_) return {false, doorway_.doing()};
+        if (!prepared_) return {false, gate_.doing()};
         if (plane_.pool_reconciler.drained()) {
             return {false,
                     "drained; the pools stay empty until `hearth undrain` or the next start"};
@@ -454,8 +454,8 @@ private:
         stopping_ = true;
         if (workspace_objects_) workspace_objects_->stop();
         if (pool_objects_) pool_objects_->stop();
-        plane_.queue.close(Error(ErrorCode::Unavailable, "the server is shutting down")
-                               .hint("try again after its restart"));
+        plane_.line.close(Error(ErrorCode::Unavailable, "the server is shutting down")
+                              .hint("try again after its restart"));
         plane_.on_demand.stop();
         plane_.layers.stop();
         front_.stop();
@@ -482,7 +482,7 @@ private:
             return member.phase != pool::Phase::Claimed;
         };
         for (const pool::Member& member : plane_.warm.all()) {
-            if (warm(member)) plane_.endings.retire(member, EndReason::Shutdown);
+            if (warm(member)) plane_.terminator.retire(member, EndReason::Shutdown);
         }
         const TimePoint until = clock_.now() + kShutdownWait;
         for (TimePoint now = clock_.now(); now < until; now = clock_.now()) {
@@ -498,7 +498,7 @@ private:
     SignalThread& signals_;
     const Terminal& terminal_;
     const sys::NotifySocket& manager_;
-    PrivilegedSetup ground_;
+    PrivilegedSetup setup_;
     Leadership* const leadership_;
     const Clock& clock_;
     metrics::Metrics& metrics_;
@@ -533,7 +533,7 @@ private:
     auth::RateLimits rate_limits_;
     auth::WorkerShares worker_shares_;
     Endpoints endpoints_;
-    StartupGate doorway_;
+    StartupGate gate_;
     api::OperationsServer operations_;
     api::AccessLog access_;
     api::Front front_;
@@ -567,7 +567,7 @@ int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
     const std::optional<metrics::OtlpSettings> trace_settings = traceSettings();
     const Terminal terminal;
     const sys::NotifySocket manager = sys::NotifySocket::ofEnvironment();
-    PrivilegedSetup ground = prepare(config, runtime);
+    PrivilegedSetup setup = prepare(config, runtime);
     SignalThread signals(std::chrono::seconds(*config.shutdown_delay_seconds));
     std::signal(SIGPIPE, SIG_IGN);
     ::umask(077);
@@ -578,14 +578,14 @@ int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
     metrics::Log log(writer, *config.log_level, &tail);
     const TraceSetup traces(trace_settings, clock, log, metrics);
     const Reports reports{clock, metrics, log, traces.tracer()};
-    const std::unique_ptr<Leadership> leadership = ground.runtime->leadership(clock, log);
+    const std::unique_ptr<Leadership> leadership = setup.runtime->leadership(clock, log);
     const std::unique_ptr<controller::SharedHistory> shared = sharedHistory(
-        config, leadership.get(), controller::databasePath(ground.instance.data_dir), log);
+        config, leadership.get(), controller::databasePath(setup.instance.data_dir), log);
     if (leadership) {
         const auto deposed = [&log](const std::string& why) { leave(log, why); };
         if (!standBy(config, *leadership, shared.get(), reports, signals, deposed)) return 0;
     }
-    return HearthServer(config, std::move(ground), {leadership.get(), shared.get()}, reports,
+    return HearthServer(config, std::move(setup), {leadership.get(), shared.get()}, reports,
                         signals, terminal, manager)
         .run();
 }

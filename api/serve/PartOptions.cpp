@@ -28,14 +28,14 @@ controller::OnDemandRules onDemandRules(const cli::ServeConfig& config) {
     return rules;
 }
 
-broker::DenySet denySet(const cli::ServeConfig& config) {
-    return {broker::parseRanges(*config.egress_deny, "egress.deny"),
-            broker::parseRanges(*config.egress_exempt, "egress.exempt")};
+egress::DenySet denySet(const cli::ServeConfig& config) {
+    return {egress::parseRanges(*config.egress_deny, "egress.deny"),
+            egress::parseRanges(*config.egress_exempt, "egress.exempt")};
 }
 
-broker::EgressOptions brokerOptions(const cli::ServeConfig& config, const Instance& instance,
+egress::EgressOptions egressOptions(const cli::ServeConfig& config, const Instance& instance,
                                     const std::string& secret_key) {
-    broker::EgressOptions options;
+    egress::EgressOptions options;
     options.mirrors.pypi = *config.mirror_pypi;
     options.mirrors.npm = *config.mirror_npm;
     options.mirrors.hosts = *config.mirror_hosts;

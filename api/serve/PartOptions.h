@@ -13,16 +13,16 @@
 
 namespace hearth::program {
 
-// Translates the configuration into each part's options. Pure, except brokerOptions().
+// Translates the configuration into each part's options. Pure, except egressOptions().
 
 controller::OnDemandRules onDemandRules(const cli::ServeConfig& config);
-broker::DenySet denySet(const cli::ServeConfig& config);
+egress::DenySet denySet(const cli::ServeConfig& config);
 std::vector<controller::ConfiguredToken> configuredTokens(
     const std::vector<cli::TokenConfig>& tokens);
 api::FrontOptions frontOptions(const cli::ServeConfig& config, const metrics::Tracer& tracer,
                                api::AccessLog& access);
 /// Throws cli::UsageError if the caller cannot read the secrets or the authorities.
-broker::EgressOptions brokerOptions(const cli::ServeConfig& config, const Instance& instance,
+egress::EgressOptions egressOptions(const cli::ServeConfig& config, const Instance& instance,
                                     const std::string& secret_key);
 /// Returns the reserve on the file system that holds the state.
 controller::DiskReserve stateReserve(const cli::ServeConfig& config, const Instance& instance);

@@ -157,46 +157,46 @@ PrivilegedSetup prepare(const cli::ServeConfig& config, const RuntimeFactory* gi
     const controller::Account account = root ? controller::findAccount(*config.user)
                                              : controller::Account{"", ::geteuid(), ::getegid()};
     factory.require(config);
-    PrivilegedSetup ground;
-    ground.declared = declaredInFiles(config.pools);
-    ground.declared_once = declaredInFiles(config.pools_once);
-    ground.quotas = quotasInFiles(config.quotas);
-    ground.issuers = issuersInFile(config.oidc);
-    ground.instance = openInstance(*config.data_dir);
-    ground.used_before = controller::usedBefore(ground.instance.data_dir);
-    if (ground.used_before) rememberUse(ground.instance);
-    requireWritable(ground.instance);
-    if (!ground.used_before) {
+    PrivilegedSetup setup;
+    setup.declared = declaredInFiles(config.pools);
+    setup.declared_once = declaredInFiles(config.pools_once);
+    setup.quotas = quotasInFiles(config.quotas);
+    setup.issuers = issuersInFile(config.oidc);
+    setup.instance = openInstance(*config.data_dir);
+    setup.used_before = controller::usedBefore(setup.instance.data_dir);
+    if (setup.used_before) rememberUse(setup.instance);
+    requireWritable(setup.instance);
+    if (!setup.used_before) {
         // The server cannot create the file after it has given up root; it gets it open and empty.
-        ground.use = Fd(::open(controller::usedPath(ground.instance.data_dir).c_str(),
-                               O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
+        setup.use = Fd(::open(controller::usedPath(setup.instance.data_dir).c_str(),
+                              O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
     }
-    if (root) requirePassable(ground.instance);
-    Hold hold(ground.instance);
-    removeDeadRunDirs(ground.instance);
+    if (root) requirePassable(setup.instance);
+    Hold hold(setup.instance);
+    removeDeadRunDirs(setup.instance);
     prepareLogs(config, account);
     controller::raiseFileLimit();
     if (root) {
-        repairState(ground.instance.data_dir + "/state", account);
-        repairState(ground.instance.run_dir + "/marks", account);
+        repairState(setup.instance.data_dir + "/state", account);
+        repairState(setup.instance.run_dir + "/marks", account);
     }
-    ground.runtime = factory.prepare(config, ground.instance, account);
-    ground.gpus = prepareGpus(config, ground.instance);
+    setup.runtime = factory.prepare(config, setup.instance, account);
+    setup.gpus = prepareGpus(config, setup.instance);
     controller::widenFileTable();
     if (root) {
-        controller::becomeAccount(account, ground.runtime->group());
+        controller::becomeAccount(account, setup.runtime->group());
     } else {
         controller::stayAsWeAre();
     }
-    ground.lock = hold.take();
-    return ground;
+    setup.lock = hold.take();
+    return setup;
 }
 
-void noteUse(PrivilegedSetup& ground) noexcept {
-    if (!ground.use) return;
-    const ssize_t written = ::write(ground.use.get(), kUsed.data(), kUsed.size());
-    if (written > 0) ::fsync(ground.use.get());
-    ground.use.reset();
+void noteUse(PrivilegedSetup& setup) noexcept {
+    if (!setup.use) return;
+    const ssize_t written = ::write(setup.use.get(), kUsed.data(), kUsed.size());
+    if (written > 0) ::fsync(setup.use.get());
+    setup.use.reset();
 }
 
 }  // namespace hearth::program

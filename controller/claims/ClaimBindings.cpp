@@ -47,14 +47,14 @@ Claimer::Network Claimer::networkFor(const PoolSpec& spec, const WorkspaceReques
     if (request.network) {
         if (*request.network > spec.network) {
             throw Error(ErrorCode::InvalidSpec, std::string("the pool's network is ") +
-                                                    broker::kNetworkModes.of(spec.network) +
+                                                    egress::kNetworkModes.of(spec.network) +
                                                     ", not " +
-                                                    broker::kNetworkModes.of(*request.network))
+                                                    egress::kNetworkModes.of(*request.network))
                 .field("/network", "asks for more than the pool offers");
         }
         out.mode = *request.network;
     }
-    const bool egress = out.mode == broker::NetworkMode::Egress;
+    const bool egress = out.mode == egress::NetworkMode::Egress;
     if (egress) out.allow.push_back(spec.network_allow);
     if (!request.allow) return out;
     if (!egress) {
@@ -62,7 +62,7 @@ Claimer::Network Claimer::networkFor(const PoolSpec& spec, const WorkspaceReques
             .field("/allow", "needs network Egress");
     }
     for (std::size_t i = 0; i < request.allow->size(); ++i) {
-        if (const auto wrong = broker::AllowList::wrong((*request.allow)[i])) {
+        if (const auto wrong = egress::AllowList::wrong((*request.allow)[i])) {
             throw Error(ErrorCode::InvalidArgument, *wrong)
                 .field("/allow/" + std::to_string(i), "is not a destination");
         }
@@ -71,20 +71,20 @@ Claimer::Network Claimer::networkFor(const PoolSpec& spec, const WorkspaceReques
     return out;
 }
 
-std::vector<broker::Credential> Claimer::credentialsFor(const Wanted& wanted,
+std::vector<egress::Credential> Claimer::credentialsFor(const Wanted& wanted,
                                                         const Network& network) {
-    std::vector<broker::Credential> of_claim;
+    std::vector<egress::Credential> of_claim;
     if (!wanted.request->credentials.is_null()) {
-        of_claim = broker::readClaimCredentials(wanted.request->credentials, wanted.tenant,
+        of_claim = egress::readClaimCredentials(wanted.request->credentials, wanted.tenant,
                                                 "/credentials");
     }
-    if (network.mode != broker::NetworkMode::Egress) {
+    if (network.mode != egress::NetworkMode::Egress) {
         if (of_claim.empty()) return of_claim;
         throw Error(ErrorCode::InvalidSpec, "credentials need network Egress")
             .field("/credentials", "needs network Egress");
     }
-    const std::vector<broker::Credential>& of_pool = wanted.pool->spec.network_credentials;
-    broker::NetworkPolicy policy;
+    const std::vector<egress::Credential>& of_pool = wanted.pool->spec.network_credentials;
+    egress::NetworkPolicy policy;
     if (!of_claim.empty()) {  // no other case needs the policy
         WorkspaceFacts reach;
         reach.network = network.mode;
@@ -98,8 +98,8 @@ std::vector<broker::Credential> Claimer::credentialsFor(const Wanted& wanted,
                                                     " is not on the allow-list of this workspace")
                 .field(pointer + "/host", "is not allowed");
         }
-        for (const broker::Credential& credential : of_pool) {
-            if (!broker::collide(credential, of_claim[i])) continue;
+        for (const egress::Credential& credential : of_pool) {
+            if (!egress::collide(credential, of_claim[i])) continue;
             throw Error(ErrorCode::InvalidSpec, "the pool has a credential for this already")
                 .field(pointer, "is set by the pool already");
         }
@@ -114,12 +114,12 @@ Claimer::Network Claimer::check(const Wanted& wanted) {
 }
 
 void Claimer::close(const Wanted& wanted, Network& network) const {
-    broker::KeyringFactory::Made keys;
-    if (network.mode == broker::NetworkMode::Egress) {
-        keys = broker_.keyrings().make(wanted.pool->spec.network_credentials, network.credentials);
+    egress::KeyringFactory::Made keys;
+    if (network.mode == egress::NetworkMode::Egress) {
+        keys = gateway_.keyrings().make(wanted.pool->spec.network_credentials, network.credentials);
     }
     network.keyring = std::move(keys.keyring);
-    network.sealed = broker_.claimSeal().close(
+    network.sealed = gateway_.claimSeal().close(
         {network.mode, network.allow, std::move(keys.kept), wanted.tenant, wanted.workspace_id},
         wanted.claim_id);
     // A sandbox that gets too much data refuses the claim and is lost.
@@ -159,7 +159,7 @@ ClaimBinding Claimer::prepare(const Wanted& wanted, Network network) const {
     bind.tenant = facts.tenant;
     bind.workspace_id = facts.id;
     bind.fingerprint = facts.fingerprint;
-    bind.env = broker_.environment(facts.network);
+    bind.env = gateway_.environment(facts.network);
     if (facts.keyring && facts.keyring->authority() != nullptr) {
         bind.trust = facts.keyring->authority()->certificatePem();
     }
@@ -173,7 +173,7 @@ void Claimer::requireFits(const ClaimBinding& binding, const WorkspaceRequest& r
     if (kMostEscaped * rough + kRoomForNumbers <= agent::kMaxPayload) return;
     agent::BindRequest whole = binding.bind;
     addValues(request, whole);
-    whole.note = bindNote(binding.facts, broker_.claimSeal());
+    whole.note = bindNote(binding.facts, gateway_.claimSeal());
     if (agent::encodeBind(whole).size() + kRoomForNumbers <= agent::kMaxPayload) return;
     throw Error(ErrorCode::PayloadTooLarge, "the claim is too large for a sandbox")
         .hint(

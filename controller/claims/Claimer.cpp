@@ -42,14 +42,14 @@ WorkKey causedBy(const Claimer::Wanted& wanted, WorkKey key) {
 
 Claimer::Claimer(WorkspaceTable& table, const Supply& supply, const Epoch& epoch,
                  const pool::Fleet& fleet, WorkspaceTerminator& terminator, const History& history,
-                 broker::EgressGateway& broker)
+                 egress::EgressGateway& gateway)
     : table_(table),
       supply_(supply),
       epoch_(epoch),
       fleet_(fleet),
       terminator_(terminator),
       history_(history),
-      broker_(broker) {}
+      gateway_(gateway) {}
 
 Task<std::vector<Claimer::Claimed>> Claimer::claim(std::vector<Wanted> all) {
     requireAttainable(all);
@@ -72,7 +72,7 @@ Task<std::vector<Claimer::Claimed>> Claimer::claim(std::vector<Wanted> all) {
             }
         }
         ask(order);
-        Task<std::vector<pool::Member>> line = supply_.claims.acquire(
+        Task<std::vector<pool::Member>> line = supply_.line.acquire(
             pool, {first.tenant, first.request->patience, first.tell_why, &order.scene}, ids);
         const std::vector<pool::Member> members = co_await line;
         order.picked = history_.clock.now();
@@ -134,7 +134,7 @@ std::vector<Claimer::Claimed> Claimer::bindAll(Order& order,
                 {workspace, ledgerOf(order.all[at], members[at], times, order.scene), bound});
         }
     } catch (...) {
-        for (; begun < members.size(); ++begun) supply_.claims.giveBack(members[begun]);
+        for (; begun < members.size(); ++begun) supply_.line.giveBack(members[begun]);
         for (const Claimed& claimed : out) {
             terminator_.end(claimed.workspace, EndReason::Failed, first.trace);
         }
@@ -217,7 +217,7 @@ void Claimer::requireQuota(const Wanted& wanted, const pool::Member& member,
         supply_.gpus.keep(member.id, again ? quotas.occupied(wanted.tenant, member.gpus.size())
                                            : quotas.occupy(wanted.tenant, member.gpus.size()));
     } catch (...) {
-        supply_.claims.giveBack(member);
+        supply_.line.giveBack(member);
         throw;
     }
 }
@@ -226,7 +226,7 @@ void Claimer::requireLanguage(const WorkspaceRequest& request, const pool::Membe
     if (!request.language) return;
     const std::vector<std::string>& known = member.agent->hello().languages;
     if (!pool::languageAmong(*request.language, known).empty()) return;
-    supply_.claims.giveBack(member);
+    supply_.line.giveBack(member);
     throw NoLanguage("pool " + member.pool + " has no", *request.language,
                      {known.begin(), known.end()});
 }
@@ -301,12 +301,12 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const ClaimBin
             crashPoint("claim.after_narrow");
             bind.cpus = pool::wholeCpus(facts.limits);
         }
-        bind.note = bindNote(facts, broker_.claimSeal());
+        bind.note = bindNote(facts, gateway_.claimSeal());
         const agent::BindReply reply = member.agent->bind(bind, kBindTimeout);
         crashPoint("claim.after_bind");
         facts.created_at = reply.bound_at == TimePoint{} ? facts.created_at : reply.bound_at;
-        broker_.open(member.id, {facts.id, facts.tenant, facts.pool, facts.trace},
-                     networkPolicy(facts), facts.keyring, *member.agent);
+        gateway_.open(member.id, {facts.id, facts.tenant, facts.pool, facts.trace},
+                      networkPolicy(facts), facts.keyring, *member.agent);
     } catch (const agent::AgentError& e) {
         if (e.code() == "BOUND_ELSEWHERE") history_.metrics.doubleBindRefused();
         terminator_.lost(member.id, "the bind was refused: " + e.code());

@@ -31,7 +31,7 @@ class Claimer {
 public:
     Claimer(WorkspaceTable& table, const Supply& supply, const Epoch& epoch,
             const pool::Fleet& fleet, WorkspaceTerminator& terminator, const History& history,
-            broker::EgressGateway& broker);
+            egress::EgressGateway& gateway);
 
     struct Wanted {
         PoolPtr pool;
@@ -59,15 +59,15 @@ public:
 private:
     /// The part of its pool's network that a workspace gets.
     struct Network {
-        broker::NetworkMode mode = broker::NetworkMode::None;
+        egress::NetworkMode mode = egress::NetworkMode::None;
         std::vector<std::vector<std::string>> allow;  ///< WorkspaceFacts::allow
-        std::vector<broker::Credential> credentials;  ///< the claim's own
-        std::shared_ptr<const broker::Keyring> keyring;
+        std::vector<egress::Credential> credentials;  ///< the claim's own
+        std::shared_ptr<const egress::Keyring> keyring;
         std::string sealed;  ///< all of it, sealed for its claim
     };
     static Network networkFor(const PoolSpec& spec, const WorkspaceRequest& request);
     /// Returns the claim's credentials; all are for destinations that the workspace may reach.
-    static std::vector<broker::Credential> credentialsFor(const Wanted& wanted,
+    static std::vector<egress::Credential> credentialsFor(const Wanted& wanted,
                                                           const Network& network);
     /// Checks all of it that costs little, before the claim takes anything. Makes no keys.
     static Network check(const Wanted& wanted);
@@ -147,7 +147,7 @@ private:
     const pool::Fleet fleet_;
     WorkspaceTerminator& terminator_;
     const History history_;
-    broker::EgressGateway& broker_;
+    egress::EgressGateway& gateway_;
 };
 
 }  // namespace hearth::controller

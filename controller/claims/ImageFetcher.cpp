@@ -8,8 +8,8 @@
 namespace hearth::controller {
 namespace {
 
-[[noreturn]] void explainRefusal(const std::string& image, const broker::Refused& why) {
-    if (why.status() != broker::kForbidden) {
+[[noreturn]] void explainRefusal(const std::string& image, const egress::Refused& why) {
+    if (why.status() != egress::kForbidden) {
         throw Error(ErrorCode::Unavailable,
                     "the registry of \"" + image + "\" cannot be reached: " + why.what())
             .hint("check the name, and that this machine can reach its registry");
@@ -19,10 +19,10 @@ namespace {
 }
 
 /// Returns whether the failure may follow from the gateway's refusal.
-bool mayFollow(const Error& failure, const broker::Refused& why) {
+bool mayFollow(const Error& failure, const egress::Refused& why) {
     return failure.code() == ErrorCode::InvalidArgument ||
            failure.code() == ErrorCode::Unavailable ||
-           (failure.code() == ErrorCode::NotFound && why.status() == broker::kForbidden);
+           (failure.code() == ErrorCode::NotFound && why.status() == egress::kForbidden);
 }
 
 }  // namespace
@@ -30,10 +30,10 @@ bool mayFollow(const Error& failure, const broker::Refused& why) {
 pool::KnownImage ImageFetcher::fetch(const std::string& image, pool::ImageStages& stages) {
     const std::string registry =
         pool::image::registryOf(pool::image::parseReference(image).value().repository);
-    std::unique_ptr<broker::ImageWay> way;
+    std::unique_ptr<egress::ImageWay> way;
     try {
         way = gateway_.open(image, registry);
-    } catch (const broker::Refused& e) {
+    } catch (const egress::Refused& e) {
         log_.warn("image.refused", {{"image", image}, {"why", e.reason()}});
         explainRefusal(image, e);
     }
@@ -52,7 +52,7 @@ pool::KnownImage ImageFetcher::fetch(const std::string& image, pool::ImageStages
                          .message = "image " + image + " was fetched for a claim"});
         return known;
     } catch (const Error& e) {
-        const std::optional<broker::Refused> refused = way->refused();
+        const std::optional<egress::Refused> refused = way->refused();
         if (refused && mayFollow(e, *refused)) explainRefusal(image, *refused);
         throw;
     }

@@ -16,7 +16,7 @@ namespace hearth::controller {
 class ImageFetcher {
 public:
     /// `insecure`: registries without TLS, "registry.example:5000".
-    ImageFetcher(pool::ImageRuntime& runtime, const broker::ImageGateway& gateway,
+    ImageFetcher(pool::ImageRuntime& runtime, const egress::ImageGateway& gateway,
                  std::vector<std::string> insecure, EventLog& events, metrics::Log& log)
         : runtime_(runtime),
           gateway_(gateway),
@@ -30,7 +30,7 @@ public:
 
 private:
     pool::ImageRuntime& runtime_;
-    const broker::ImageGateway& gateway_;
+    const egress::ImageGateway& gateway_;
     const std::vector<std::string> insecure_;
     EventLog& events_;
     metrics::Log& log_;

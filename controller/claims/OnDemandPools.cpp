@@ -367,7 +367,7 @@ std::vector<std::string> OnDemandPools::unused(TimePoint now) {
     for (const PoolPtr& pool : specs_.all()) {
         if (pool->on_demand.empty() || pool->deleting) continue;
         const bool idle =
-            supply_.warm.counts(pool->name).total() == 0 && supply_.claims.waiting(pool->name) == 0;
+            supply_.warm.counts(pool->name).total() == 0 && supply_.line.waiting(pool->name) == 0;
         TimePoint& used = used_.try_emplace(pool->name, now).first->second;
         if (!idle) used = now;
         // An image that is no longer allowed has no waiting claims.

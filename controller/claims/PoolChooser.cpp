@@ -142,7 +142,7 @@ PoolPtr PoolChooser::firstThatFits(const WorkspaceRequest& request,
         // On-demand pools are chosen elsewhere: the allowed images may have changed.
         if (pool->deleting || !pool->on_demand.empty() || !hasImage(*pool, request)) continue;
         // A pool must offer at least the requested network mode; one that offers more is narrowed.
-        if (request.network.value_or(broker::NetworkMode::None) > pool->spec.network) {
+        if (request.network.value_or(egress::NetworkMode::None) > pool->spec.network) {
             offline = true;
             continue;
         }
@@ -162,7 +162,7 @@ PoolPtr PoolChooser::firstThatFits(const WorkspaceRequest& request,
     if (!imaged.empty()) throw NoLanguage("no pool has", *request.language, languagesOf(imaged));
     if (offline) {
         throw Error(ErrorCode::InvalidSpec, std::string("no pool offers network ") +
-                                                broker::kNetworkModes.of(*request.network))
+                                                egress::kNetworkModes.of(*request.network))
             .field("/network", "is not offered by any pool")
             .hint("an operator can set it in a pool's template.network");
     }

@@ -14,7 +14,7 @@ namespace hearth::controller {
 /// holders.
 struct Supply {
     pool::WarmPool& warm;
-    ClaimQueue& claims;
+    ClaimQueue& line;
     CircuitBreaker& breaker;
     WorkQueue& work;
     Forecasts& forecasts;

@@ -36,12 +36,12 @@ struct WorkspaceRequest {
     std::optional<std::string> name;
     std::optional<std::string> image;            ///< selects or narrows a pool, never widens it
     std::optional<std::string> language;         ///< likewise
-    std::optional<broker::NetworkMode> network;  ///< at most the pool's
+    std::optional<egress::NetworkMode> network;  ///< at most the pool's
     /// With Egress: the part of the pool's list that the workspace may reach; none: the whole list.
     std::optional<std::vector<std::string>> allow;
     ClaimLimits limits;          ///< select or narrow a pool, never widen it
     std::optional<GpuWish> gpu;  ///< selects a pool; none: preferably one without GPUs
-    /// Credentials for requests to the outside (broker::readClaimCredentials); null: none. Their
+    /// Credentials for requests to the outside (egress::readClaimCredentials); null: none. Their
     /// values are never logged, shown, or stored in the clear.
     Json credentials;
     std::map<std::string, std::string> labels;
@@ -78,7 +78,7 @@ struct WorkspaceView {
     std::string last_active_at;
     std::optional<std::string> idle_expires_at;  ///< none while something runs, or if it pauses
     std::optional<std::string> expires_at;
-    broker::NetworkMode network = broker::NetworkMode::None;
+    egress::NetworkMode network = egress::NetworkMode::None;
     std::vector<Json> credentials;  ///< credentials added to outside requests, without their values
     pool::SandboxLimits limits;
     std::vector<std::string> gpus;     ///< uuids of its devices
@@ -144,7 +144,7 @@ public:
     virtual void close(const Principal& who, const std::string& id) = 0;
     virtual WorkspaceUsage usage(const Principal& who, const std::string& id) = 0;
     /// Returns its requests to the outside; empty if its network is None.
-    virtual broker::EgressReport egress(const Principal& who, const std::string& id) = 0;
+    virtual egress::EgressReport egress(const Principal& who, const std::string& id) = 0;
     /// The languages of the workspace's image.
     virtual std::vector<std::string> languages(const Principal& who, const std::string& id) = 0;
 

@@ -11,7 +11,7 @@
 #include "controller/egress/ProxyConnection.h"
 #include "controller/egress/policy/NetworkPolicy.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr int kMostConnections = 512;
@@ -43,8 +43,8 @@ std::vector<std::string> trustedOf(const MirrorSources& sources) {
     return out;
 }
 
-std::string brokerUrl() {
-    return "http://127.0.0.1:" + std::to_string(kBrokerPort);
+std::string gatewayUrl() {
+    return "http://127.0.0.1:" + std::to_string(kEgressPort);
 }
 
 }  // namespace
@@ -53,18 +53,18 @@ std::string brokerUrl() {
 class EgressGateway::Session final : public agent::EgressSink,
                                      public std::enable_shared_from_this<Session> {
 public:
-    Session(EgressGateway& broker, const WorkspaceEgress::Facts& facts, const NetworkPolicy& policy,
-            std::shared_ptr<const Keyring> keyring)
-        : broker_(broker),
+    Session(EgressGateway& gateway, const WorkspaceEgress::Facts& facts,
+            const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring)
+        : gateway_(gateway),
           keyring_(std::move(keyring)),
-          egress_(facts, policy, broker.options_.limits, broker.log_, broker.metrics_,
-                  broker.clock_, broker.tracer_),
+          egress_(facts, policy, gateway.options_.limits, gateway.log_, gateway.metrics_,
+                  gateway.clock_, gateway.tracer_),
           proxy_{.egress = egress_,
-                 .dialer = broker.dialer_,
-                 .mirror = broker.mirror_ ? &*broker.mirror_ : nullptr,
+                 .dialer = gateway.dialer_,
+                 .mirror = gateway.mirror_ ? &*gateway.mirror_ : nullptr,
                  .keyring = keyring_.get(),
-                 .ca_file = broker.options_.ca_file,
-                 .clock = broker.clock_} {}
+                 .ca_file = gateway.options_.ca_file,
+                 .clock = gateway.clock_} {}
 
     void begin(const std::shared_ptr<agent::EgressHandle>& handle) {
         std::uint32_t free = egress_.limits().connections;
@@ -95,8 +95,8 @@ public:
     }
 
     void refused(const std::string& why) override {
-        broker_.log_.warn("broker.refused",
-                          {{"workspace", egress_.facts().workspace}, {"why", why}});
+        gateway_.log_.warn("egress.refused",
+                           {{"workspace", egress_.facts().workspace}, {"why", why}});
     }
 
     void end() {
@@ -161,7 +161,7 @@ private:
     };
 
     void start(std::function<void()> work) {
-        broker_.threads_.start(egress_.facts().tenant, std::move(work));
+        gateway_.threads_.start(egress_.facts().tenant, std::move(work));
     }
 
     void take(std::int64_t connection, const std::shared_ptr<Place>& place) {
@@ -186,12 +186,12 @@ private:
 
     void serve(int fd, std::function<void()> reset) {
         ProxyConnection(fd, proxy_, std::move(reset)).run();
-        if (broker_.cache_) {
-            broker_.metrics_.mirrorCacheBytes(static_cast<double>(broker_.cache_->bytes()));
+        if (gateway_.cache_) {
+            gateway_.metrics_.mirrorCacheBytes(static_cast<double>(gateway_.cache_->bytes()));
         }
     }
 
-    EgressGateway& broker_;
+    EgressGateway& gateway_;
     const std::shared_ptr<const Keyring> keyring_;
     WorkspaceEgress egress_;
     const ProxyFacts proxy_;
@@ -221,7 +221,7 @@ EgressGateway::EgressGateway(EgressOptions options, metrics::Log& log, metrics::
                    [this](const std::string& tenant, std::function<void()> task) {
                        return fetches_.start(tenant, std::move(task));
                    });
-    mirror_.emplace(options_.mirrors, brokerUrl(), *fetcher_, *cache_, clock_);
+    mirror_.emplace(options_.mirrors, gatewayUrl(), *fetcher_, *cache_, clock_);
 }
 
 EgressGateway::~EgressGateway() {
@@ -244,7 +244,7 @@ std::map<std::string, std::string> EgressGateway::environment(NetworkMode mode) 
     // Set also in pools that allow only packages: a refusal with a reason is better than an unknown
     // name.
     for (const char* name : {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}) {
-        env[name] = brokerUrl();
+        env[name] = gatewayUrl();
     }
     for (const char* name : {"NO_PROXY", "no_proxy"}) env[name] = kOwnNames;
     return env;
@@ -279,7 +279,7 @@ void EgressGateway::open(const std::string& sandbox, const WorkspaceEgress::Fact
         sessions_[sandbox] = session;
     }
     try {
-        session->begin(agent.broker(kBrokerPort, session));
+        session->begin(agent.broker(kEgressPort, session));
     } catch (const agent::AgentLost&) {
         close(sandbox);
         throw;
@@ -296,7 +296,7 @@ void EgressGateway::resume(const std::string& sandbox, const WorkspaceEgress::Fa
         if (found != sessions_.end()) session = found->second;
     }
     if (!session) return open(sandbox, facts, policy, std::move(keyring), agent);
-    session->begin(agent.broker(kBrokerPort, session));
+    session->begin(agent.broker(kEgressPort, session));
 }
 
 void EgressGateway::close(const std::string& sandbox) {
@@ -322,4 +322,4 @@ EgressReport EgressGateway::report(const std::string& sandbox) const {
     return session->report();
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -21,10 +21,10 @@
 #include "metrics/Metrics.h"
 #include "pool/agent/client/AgentClient.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
-/// The port of every sandbox's broker, on its own loopback.
-inline constexpr std::uint16_t kBrokerPort = 3128;
+/// The port of the gateway in every sandbox, on its own loopback.
+inline constexpr std::uint16_t kEgressPort = 3128;
 
 struct EgressOptions {
     MirrorSources mirrors;
@@ -96,4 +96,4 @@ private:
     std::map<std::string, std::shared_ptr<Session>> sessions_ HEARTH_GUARDED_BY(mutex_);
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -12,7 +12,7 @@
 #include "controller/egress/transport/ClientHello.h"
 #include "controller/egress/transport/ForwardedFields.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::chrono::milliseconds kIdle = std::chrono::seconds(30);
@@ -384,4 +384,4 @@ void ProxyConnection::answer(int status, const std::string& type, const std::str
     if (head_.method != "HEAD") stream_->write(text, kTakeWithin);
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -16,7 +16,7 @@
 #include "controller/egress/transport/Dialer.h"
 #include "controller/egress/transport/TlsStream.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// The facts that all connections of a workspace share.
 struct ProxyFacts {
@@ -28,7 +28,7 @@ struct ProxyFacts {
     const Clock& clock;
 };
 
-/// One connection that tenant code made to its broker's port: HTTP/1.1, as a server for mirrored
+/// One connection that tenant code made to its egress port: HTTP/1.1, as a server for mirrored
 /// indexes ("GET /pypi/…"), as a proxy for the rest ("GET http://…", CONNECT). A tunnel to a host
 /// that has credentials ends here: its requests are read and get the credentials. All bytes from
 /// the tenant are hostile. Used by one thread.
@@ -81,4 +81,4 @@ private:
     RequestHead head_;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -37,11 +37,11 @@ WorkKey resultKey(const LiveExecution& of) {
 }  // namespace
 
 ExecutionSettler::ExecutionSettler(LiveExecutions& live, WorkspaceTable& table,
-                                   WorkspaceTerminator& endings, pool::SandboxRuntime& runtime,
+                                   WorkspaceTerminator& terminator, pool::SandboxRuntime& runtime,
                                    WorkQueue& work, const History& history)
     : live_(live),
       table_(table),
-      endings_(endings),
+      terminator_(terminator),
       runtime_(runtime),
       work_(work),
       history_(history) {}
@@ -255,7 +255,7 @@ bool ExecutionSettler::answers(const Workspace& workspace) {
     try {
         workspace.agent()->touch(kOverdueAnswer);
     } catch (const agent::AgentLost& e) {
-        endings_.unanswered(workspace.facts().sandbox, e);
+        terminator_.unanswered(workspace.facts().sandbox, e);
         return false;
     } catch (const agent::AgentError&) {  // an error is an answer, too
     }
@@ -285,8 +285,8 @@ ReconcileResult ExecutionSettler::endOverdue() {
                        now - workspace->answeredAt() >= kCatchUp) {
                 seen.insert(execution->id());
                 if (!answered_overdue_.contains(execution->id()) || execution->hasEnded()) continue;
-                endings_.lost(workspace->facts().sandbox,
-                              "the agent did not end an execution at its deadline");
+                terminator_.lost(workspace->facts().sandbox,
+                                 "the agent did not end an execution at its deadline");
                 execution->endLost();
             }
         }
@@ -319,7 +319,7 @@ void ExecutionSettler::hold(Workspace& workspace, TimePoint now) {
         history_.log.warn("execution.not_held",
                           {{"workspace", workspace.facts().id}, {"error", e.what()}});
     } catch (const agent::AgentLost& e) {
-        endings_.unanswered(workspace.facts().sandbox, e);
+        terminator_.unanswered(workspace.facts().sandbox, e);
     }
 }
 

@@ -21,7 +21,7 @@ namespace hearth::controller {
 /// shot's sandbox; also handles executions that do not end when they should. Thread-safe.
 class ExecutionSettler {
 public:
-    ExecutionSettler(LiveExecutions& live, WorkspaceTable& table, WorkspaceTerminator& endings,
+    ExecutionSettler(LiveExecutions& live, WorkspaceTable& table, WorkspaceTerminator& terminator,
                      pool::SandboxRuntime& runtime, WorkQueue& work, const History& history);
 
     /// Settles the end of this execution. Call before it is sent.
@@ -67,7 +67,7 @@ private:
 
     LiveExecutions& live_;
     WorkspaceTable& table_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     pool::SandboxRuntime& runtime_;
     WorkQueue& work_;
     const History history_;

@@ -33,13 +33,13 @@ void tellTrace(const TraceContext& trace, std::map<std::string, std::string>& en
 }  // namespace
 
 ExecutionStarter::ExecutionStarter(LiveExecutions& live, ExecutionSettler& settler,
-                                   WorkspaceAccess& access, WorkspaceTerminator& endings,
+                                   WorkspaceAccess& access, WorkspaceTerminator& terminator,
                                    ArtifactCollector& artifacts,
-                                   std::vector<broker::IndexKind> mirrored, const History& history)
+                                   std::vector<egress::IndexKind> mirrored, const History& history)
     : live_(live),
       settler_(settler),
       access_(access),
-      endings_(endings),
+      terminator_(terminator),
       artifacts_(artifacts),
       mirrored_(std::move(mirrored)),
       history_(history) {}
@@ -212,7 +212,7 @@ void ExecutionStarter::adopt(const std::shared_ptr<Workspace>& workspace,
     try {
         execution->handle(workspace->agent()->attach(known.id, 0, execution, kAdoptedOutputLimit));
     } catch (const agent::AgentLost& e) {  // lost since it reported its executions
-        endings_.unanswered(workspace->facts().sandbox, e);
+        terminator_.unanswered(workspace->facts().sandbox, e);
         execution->lost(std::nullopt);
     }
 }

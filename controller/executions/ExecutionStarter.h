@@ -21,8 +21,8 @@ public:
     /// `mirrored`: the kinds of indexes that the server mirrors, as returned by
     /// EgressGateway::mirrored().
     ExecutionStarter(LiveExecutions& live, ExecutionSettler& settler, WorkspaceAccess& access,
-                     WorkspaceTerminator& endings, ArtifactCollector& artifacts,
-                     std::vector<broker::IndexKind> mirrored, const History& history);
+                     WorkspaceTerminator& terminator, ArtifactCollector& artifacts,
+                     std::vector<egress::IndexKind> mirrored, const History& history);
 
     /// `ledger`: the claim's, if the workspace was opened for this. If another request with this
     /// id came first, returns that one's execution, as a ReplayedExecution. Also throws as
@@ -48,9 +48,9 @@ private:
     LiveExecutions& live_;
     ExecutionSettler& settler_;
     WorkspaceAccess& access_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     ArtifactCollector& artifacts_;
-    const std::vector<broker::IndexKind> mirrored_;
+    const std::vector<egress::IndexKind> mirrored_;
     const History history_;
 };
 

@@ -126,7 +126,7 @@ public:
     }
     ~Bench() {
         agent_.reset();
-        builder_.broker_.close(id_);
+        builder_.gateway_.close(id_);
         try {
             builder_.runtime_.destroy(id_);
         } catch (const std::exception& e) {
@@ -154,12 +154,12 @@ public:
         bind.tenant = "hearth";
         bind.workspace_id = "layer";
         bind.fingerprint = "layer";
-        bind.env = builder_.broker_.environment(broker::NetworkMode::Mirror);
+        bind.env = builder_.gateway_.environment(egress::NetworkMode::Mirror);
         bind.deadlines.expires_at = builder_.clock_.now() + kWhole;
         agent_->bind(bind, kAnswer);
-        broker::NetworkPolicy mirror;
-        mirror.mode = broker::NetworkMode::Mirror;
-        builder_.broker_.open(id_, {"layer", "hearth", pool}, mirror, nullptr, *agent_);
+        egress::NetworkPolicy mirror;
+        mirror.mode = egress::NetworkMode::Mirror;
+        builder_.gateway_.open(id_, {"layer", "hearth", pool}, mirror, nullptr, *agent_);
     }
 
     /// Runs one step of the program; returns its outcome.
@@ -241,12 +241,12 @@ private:
 };
 
 SandboxLayerBuilder::SandboxLayerBuilder(pool::ContainerRuntime& runtime, agent::Poller& poller,
-                                         broker::EgressGateway& broker, const Epoch& epoch,
+                                         egress::EgressGateway& gateway, const Epoch& epoch,
                                          std::string directory, metrics::Log& log,
                                          const Clock& clock)
     : runtime_(runtime),
       poller_(poller),
-      broker_(broker),
+      gateway_(gateway),
       epoch_(epoch),
       directory_(std::move(directory)),
       log_(log),
@@ -258,9 +258,9 @@ void SandboxLayerBuilder::check() const {
 
 BuiltLayer SandboxLayerBuilder::build(const LayerOrder& order) {
     check();
-    const std::vector<broker::IndexKind> mirrored = broker_.mirrored();
-    if (std::find(mirrored.begin(), mirrored.end(), broker::IndexKind::Pypi) == mirrored.end()) {
-        throw Error(ErrorCode::Unsupported, notMirrored(broker::IndexKind::Pypi));
+    const std::vector<egress::IndexKind> mirrored = gateway_.mirrored();
+    if (std::find(mirrored.begin(), mirrored.end(), egress::IndexKind::Pypi) == mirrored.end()) {
+        throw Error(ErrorCode::Unsupported, notMirrored(egress::IndexKind::Pypi));
     }
     Bench bench(*this, order);
     bench.open(order.pool);

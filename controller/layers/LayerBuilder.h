@@ -49,7 +49,7 @@ class SandboxLayerBuilder final : public LayerBuilder {
 public:
     /// `directory`: for temporary files without a name.
     SandboxLayerBuilder(pool::ContainerRuntime& runtime, agent::Poller& poller,
-                        broker::EgressGateway& broker, const Epoch& epoch, std::string directory,
+                        egress::EgressGateway& gateway, const Epoch& epoch, std::string directory,
                         metrics::Log& log, const Clock& clock);
 
     BuiltLayer build(const LayerOrder& order) override;
@@ -70,7 +70,7 @@ private:
 
     pool::ContainerRuntime& runtime_;
     agent::Poller& poller_;
-    broker::EgressGateway& broker_;
+    egress::EgressGateway& gateway_;
     const Epoch& epoch_;
     const std::string directory_;
     metrics::Log& log_;

@@ -119,23 +119,23 @@ std::optional<std::string> wrongSpec(const std::string& spec, PackageManager man
            "@scope/name@^1; options, URLs, paths and repositories are not allowed";
 }
 
-std::string notMirrored(broker::IndexKind kind) {
-    return kind == broker::IndexKind::Npm
+std::string notMirrored(egress::IndexKind kind) {
+    return kind == egress::IndexKind::Npm
                ? "no npm registry is mirrored: start hearth serve with --mirror-npm"
                : "no Python index is mirrored: start hearth serve with --mirror-pypi";
 }
 
-std::map<std::string, std::string> shutWays(broker::NetworkMode network,
-                                            const std::vector<broker::IndexKind>& mirrored) {
+std::map<std::string, std::string> shutWays(egress::NetworkMode network,
+                                            const std::vector<egress::IndexKind>& mirrored) {
     std::map<std::string, std::string> shut;
-    for (const auto& [which, kind] : {std::pair{PackageManager::Pip, broker::IndexKind::Pypi},
-                                      std::pair{PackageManager::Npm, broker::IndexKind::Npm}}) {
+    for (const auto& [which, kind] : {std::pair{PackageManager::Pip, egress::IndexKind::Pypi},
+                                      std::pair{PackageManager::Npm, egress::IndexKind::Npm}}) {
         const char* const manager = kPackageManagers.of(which);
-        if (network == broker::NetworkMode::None) {
+        if (network == egress::NetworkMode::None) {
             shut[manager] =
                 "this workspace has no way to a package index; use a pool whose network is Mirror "
                 "or Egress, or an image that has the package";
-        } else if (network == broker::NetworkMode::Mirror &&
+        } else if (network == egress::NetworkMode::Mirror &&
                    std::find(mirrored.begin(), mirrored.end(), kind) == mirrored.end()) {
             shut[manager] = notMirrored(kind);
         }

@@ -31,10 +31,10 @@ std::string outcomeText(const Json& object, const char* key, std::size_t most = 
 std::optional<std::string> wrongSpec(const std::string& spec, PackageManager manager);
 /// Why missing packages cannot be installed: the reason for each manager (by its text) that has no
 /// way to an index with this network. `mirrored`: the kinds that the server mirrors.
-std::map<std::string, std::string> shutWays(broker::NetworkMode network,
-                                            const std::vector<broker::IndexKind>& mirrored);
+std::map<std::string, std::string> shutWays(egress::NetworkMode network,
+                                            const std::vector<egress::IndexKind>& mirrored);
 /// The reason why the mirror cannot serve packages of this kind of index.
-std::string notMirrored(broker::IndexKind kind);
+std::string notMirrored(egress::IndexKind kind);
 /// The name in a valid specifier: "numpy" of "numpy[extra]>=2".
 std::string packageName(const std::string& spec);
 

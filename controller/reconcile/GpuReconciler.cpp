@@ -11,9 +11,13 @@ constexpr auto kGpusEvery = std::chrono::seconds(5);
 }  // namespace
 
 GpuReconciler::GpuReconciler(pool::SandboxRuntime& runtime, const Supply& supply,
-                             const SpecStore& specs, WorkspaceTerminator& endings,
+                             const SpecStore& specs, WorkspaceTerminator& terminator,
                              const History& history)
-    : runtime_(runtime), supply_(supply), specs_(specs), endings_(endings), history_(history) {}
+    : runtime_(runtime),
+      supply_(supply),
+      specs_(specs),
+      terminator_(terminator),
+      history_(history) {}
 
 ReconcileResult GpuReconciler::scrub(const std::string& uuid) {
     const ReconcileResult result = supply_.gpus.scrub(uuid);
@@ -37,7 +41,7 @@ void GpuReconciler::refill() {
     std::vector<PoolPtr> pools = specs_.all();
     std::erase_if(pools, [](const PoolPtr& pool) { return pool->spec.gpu.count == 0; });
     std::stable_partition(pools.begin(), pools.end(), [&](const PoolPtr& pool) {
-        return supply_.claims.waiting(pool->name) > 0;
+        return supply_.line.waiting(pool->name) > 0;
     });
     for (const PoolPtr& pool : pools) supply_.work.add({WorkKind::Pool, pool->name});
 }
@@ -52,7 +56,7 @@ void GpuReconciler::retireFaulty() {
     for (const pool::SandboxId& id : now) {
         if (!before.contains(id)) continue;
         const std::optional<pool::Member> member = supply_.warm.find(id);
-        if (member && isWarm(member->phase)) endings_.retire(*member, EndReason::Replaced);
+        if (member && isWarm(member->phase)) terminator_.retire(*member, EndReason::Replaced);
     }
 }
 

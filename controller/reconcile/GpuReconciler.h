@@ -20,7 +20,7 @@ namespace hearth::controller {
 class GpuReconciler {
 public:
     GpuReconciler(pool::SandboxRuntime& runtime, const Supply& supply, const SpecStore& specs,
-                  WorkspaceTerminator& endings, const History& history);
+                  WorkspaceTerminator& terminator, const History& history);
 
     /// Does the work on keys ("gpu", uuid): its scrub. Then fills the pools that want it.
     ReconcileResult scrub(const std::string& uuid);
@@ -37,7 +37,7 @@ private:
     pool::SandboxRuntime& runtime_;
     const Supply supply_;
     const SpecStore& specs_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     const History history_;
     Mutex mutex_;
     std::optional<TimePoint> counted_ HEARTH_GUARDED_BY(mutex_);

@@ -63,7 +63,7 @@ void OpenFilesWatch::endLargest(const FileTable& table) {
                                                {"machine_limit", table.most}});
     ended_ = facts.sandbox;
     ended_at_ = history_.clock.now();
-    endings_.end(holding.largest, EndReason::OpenFiles);
+    terminator_.end(holding.largest, EndReason::OpenFiles);
 }
 
 }  // namespace hearth::controller

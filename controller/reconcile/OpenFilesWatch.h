@@ -19,9 +19,13 @@ namespace hearth::controller {
 class OpenFilesWatch {
 public:
     OpenFilesWatch(const WorkspaceTable& table, const pool::WarmPool& warm,
-                   WorkspaceTerminator& endings, pool::SandboxRuntime& runtime,
+                   WorkspaceTerminator& terminator, pool::SandboxRuntime& runtime,
                    const History& history)
-        : table_(table), warm_(warm), endings_(endings), runtime_(runtime), history_(history) {}
+        : table_(table),
+          warm_(warm),
+          terminator_(terminator),
+          runtime_(runtime),
+          history_(history) {}
 
     /// Does the work on ("files", "all"). Comes back, sooner if the table fills up; never where the
     /// sandboxes are on other machines.
@@ -34,7 +38,7 @@ private:
 
     const WorkspaceTable& table_;
     const pool::WarmPool& warm_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     pool::SandboxRuntime& runtime_;
     const History history_;
     pool::SandboxId ended_;

@@ -46,18 +46,18 @@ void PoolDependencies::tell(const PoolSpec& spec, PoolStatus& status) const {
 }
 
 void PoolDependencies::tellMirrors(const PoolSpec& spec, PoolStatus& status) const {
-    if (spec.network != broker::NetworkMode::Mirror) return drop(status, ConditionType::Mirrored);
-    const std::vector<broker::IndexKind> mirrored = broker_.mirrored();
+    if (spec.network != egress::NetworkMode::Mirror) return drop(status, ConditionType::Mirrored);
+    const std::vector<egress::IndexKind> mirrored = gateway_.mirrored();
     std::string missing;
-    using enum broker::IndexKind;
-    for (const broker::IndexKind kind : {Pypi, Npm}) {
+    using enum egress::IndexKind;
+    for (const egress::IndexKind kind : {Pypi, Npm}) {
         if (std::find(mirrored.begin(), mirrored.end(), kind) == mirrored.end()) {
             append(missing, notMirrored(kind));
         }
     }
     std::string failing;
-    for (const auto& [kind, why] : broker_.failingMirrors()) {
-        append(failing, broker::kIndexKinds.of(kind));
+    for (const auto& [kind, why] : gateway_.failingMirrors()) {
+        append(failing, egress::kIndexKinds.of(kind));
         failing.append(": ").append(why);
     }
     if (!failing.empty()) {
@@ -73,9 +73,9 @@ void PoolDependencies::tellSecrets(const PoolSpec& spec, PoolStatus& status) con
     if (spec.network_credentials.empty()) return drop(status, ConditionType::Credentials);
     std::string missing;
     std::set<std::string> seen;
-    for (const broker::Credential& credential : spec.network_credentials) {
+    for (const egress::Credential& credential : spec.network_credentials) {
         if (!seen.insert(credential.secret).second) continue;
-        const std::string lack = broker_.keyrings().lackOf(credential);
+        const std::string lack = gateway_.keyrings().lackOf(credential);
         if (!lack.empty()) append(missing, "secret " + credential.secret + ": " + lack);
     }
     const bool whole = missing.empty();

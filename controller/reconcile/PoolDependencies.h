@@ -16,8 +16,8 @@ void setCondition(PoolStatus& status, const Clock& clock, ConditionType type, bo
 /// (`Credentials`). Neither is a reason to refuse a pool, since both may come later. Thread-safe.
 class PoolDependencies {
 public:
-    PoolDependencies(const broker::EgressGateway& broker, metrics::Log& log, const Clock& clock)
-        : broker_(broker), log_(log), clock_(clock) {}
+    PoolDependencies(const egress::EgressGateway& gateway, metrics::Log& log, const Clock& clock)
+        : gateway_(gateway), log_(log), clock_(clock) {}
 
     /// Updates both conditions; reads the secrets' files, and reveals no value.
     void tell(const PoolSpec& spec, PoolStatus& status) const;
@@ -28,7 +28,7 @@ private:
     void tellMirrors(const PoolSpec& spec, PoolStatus& status) const;
     void tellSecrets(const PoolSpec& spec, PoolStatus& status) const;
 
-    const broker::EgressGateway& broker_;
+    const egress::EgressGateway& gateway_;
     metrics::Log& log_;
     const Clock& clock_;
 };

@@ -43,12 +43,13 @@ constexpr auto kClockAhead = std::chrono::hours(24);
 
 }  // namespace
 
-PoolReconciler::PoolReconciler(SpecStore& specs, const Supply& supply, WorkspaceTerminator& endings,
-                               Layers& layers, const DiskBudget& disk, PoolStatuses& statuses,
+PoolReconciler::PoolReconciler(SpecStore& specs, const Supply& supply,
+                               WorkspaceTerminator& terminator, Layers& layers,
+                               const DiskBudget& disk, PoolStatuses& statuses,
                                const History& history)
     : specs_(specs),
       supply_(supply),
-      endings_(endings),
+      terminator_(terminator),
       layers_(layers),
       disk_(disk),
       statuses_(statuses),
@@ -56,7 +57,7 @@ PoolReconciler::PoolReconciler(SpecStore& specs, const Supply& supply, Workspace
 
 PoolStatuses::Sized PoolReconciler::size(const Pool& pool) {
     const Moment now{history_.clock.now(), history_.clock.wall()};
-    const ClaimQueue::Arrivals arrivals = supply_.claims.arrivals(pool.name);
+    const ClaimQueue::Arrivals arrivals = supply_.line.arrivals(pool.name);
     Objective objective = objectiveOf(pool.spec);
     objective.most = rangeNow({pool.spec, now.wall}).max;
     const Forecasts::News news = supply_.forecasts.look(
@@ -74,15 +75,15 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     const PoolPtr pool = specs_.find(name);
     if (!pool) {
         for (const Member& member : supply_.warm.members(name)) {
-            if (isWarm(member.phase)) endings_.retire(member, EndReason::Replaced);
+            if (isWarm(member.phase)) terminator_.retire(member, EndReason::Replaced);
         }
         forget(name);
         return ReconcileResult::settled();
     }
     if (pool->deleting) return endDeleted(*pool);
     // An ended sandbox, or a new quota, may allow a claim that had to leave sandboxes to others.
-    supply_.claims.limit(name, supply_.claims.waiting(name) > 0 ? attainable(*pool) : SIZE_MAX);
-    supply_.claims.offer(name);
+    supply_.line.limit(name, supply_.line.waiting(name) > 0 ? attainable(*pool) : SIZE_MAX);
+    supply_.line.offer(name);
     if (drained() || !pool->refused.empty()) {
         publish(*pool, drained() ? PoolStatuses::Sized{} : size(*pool));
         return ReconcileResult::settled();
@@ -91,7 +92,7 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     const Layers::View layer = layers_.want(pool->spec);
     const bool no_layer = layer.state == Layers::State::Failed;
     supply_.breaker.layer(name, no_layer ? "its packages cannot be installed: " + layer.why : "");
-    if (no_layer) supply_.claims.tellHopeless(name);
+    if (no_layer) supply_.line.tellHopeless(name);
     if (!layer.good()) {
         // Nothing can be made yet; existing sandboxes serve and are replaced afterwards.
         publish(*pool, size(*pool));
@@ -102,9 +103,9 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     // Each waiting claim needs a sandbox in addition to the floor.
     const PoolStatuses::Sized sized = size(*pool);
     const std::size_t floor = sized.desired;
-    supply_.claims.desire(name, floor);
+    supply_.line.desire(name, floor);
     const std::size_t target =
-        wantedUnclaimed({pool->spec, history_.clock.wall()}, floor, supply_.claims.needed(name));
+        wantedUnclaimed({pool->spec, history_.clock.wall()}, floor, supply_.line.needed(name));
     std::optional<std::chrono::nanoseconds> again;
     if (stock.fresh < target) {
         const CircuitBreaker::State breaker = supply_.breaker.state(name);
@@ -122,7 +123,7 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
                 // A pool that has just failed is tried with one sandbox only.
                 const std::size_t trust = breaker.failures > 0 ? 1 : target;
                 if (!create(*pool, wanted, std::min({target - stock.fresh, pace, room, trust}))) {
-                    again = supply_.claims.waiting(name) > 0 ? kDiskAgain : kDiskLook;
+                    again = supply_.line.waiting(name) > 0 ? kDiskAgain : kDiskLook;
                 }
             };
             if (pool->on_demand.empty()) {
@@ -139,7 +140,7 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     if (mayRetire(pool->spec, stock, floor)) retireStale(*pool, wanted, floor);
     publish(*pool, sized);
     const bool soon = pool->spec.sizing == SizingMode::Predictive ||
-                      pool->spec.network == broker::NetworkMode::Mirror;
+                      pool->spec.network == egress::NetworkMode::Mirror;
     return ReconcileResult::after(std::min<std::chrono::nanoseconds>(
         again.value_or(soon ? kSoonAgain : kRecheck), untilMoment(pool->spec)));
 }
@@ -182,14 +183,14 @@ std::size_t PoolReconciler::roomFor(const Pool& pool) {
     for (const PoolPtr& other : specs_.all()) {
         if (other->on_demand.empty() || other->name == pool.name) continue;
         members += supply_.warm.counts(other->name).total();
-        if (supply_.claims.waiting(other->name) > 0) continue;
+        if (supply_.line.waiting(other->name) > 0) continue;
         for (const Member& member : supply_.warm.members(other->name)) {
             if (member.phase == Phase::Ready) spare.push_back(member);
         }
     }
     if (members < most) return most - members;
     for (const Member& member : spare) {
-        if (endings_.retire(member, EndReason::Shrink)) break;
+        if (terminator_.retire(member, EndReason::Shrink)) break;
     }
     return 0;
 }
@@ -198,7 +199,7 @@ ReconcileResult PoolReconciler::endDeleted(const Pool& pool) {
     bool left = false;
     for (const Member& member : supply_.warm.members(pool.name)) {
         left = true;
-        if (isWarm(member.phase)) endings_.retire(member, EndReason::Replaced);
+        if (isWarm(member.phase)) terminator_.retire(member, EndReason::Replaced);
     }
     if (left) {
         publish(pool, {});
@@ -216,7 +217,7 @@ void PoolReconciler::forget(const std::string& name) {
         const MutexLock lock(swept_mutex_);
         swept_.erase(name);
     }
-    supply_.claims.forget(name);
+    supply_.line.forget(name);
     supply_.forecasts.forget(name);
     history_.metrics.forgetPool(name);
     statuses_.forget(name);
@@ -252,16 +253,16 @@ void PoolReconciler::retireStale(const Pool& pool, const std::string& wanted, st
                          now - member.created_at > ageLimit(member.id, pool.spec.max_age);
         if (stale) {
             // Replaced as the new ones arrive; a claim may still take it meanwhile.
-            if ((fresh >= floor || left > floor) && endings_.retire(member, EndReason::Replaced))
+            if ((fresh >= floor || left > floor) && terminator_.retire(member, EndReason::Replaced))
                 --left;
         } else if (old) {
             // One at a time below the floor: the next goes when its replacement is ready.
-            if (left >= floor && endings_.retire(member, EndReason::Age)) --left, --fresh;
+            if (left >= floor && terminator_.retire(member, EndReason::Age)) --left, --fresh;
         } else if (line && member.created_at < *line) {
-            if (endings_.retire(member, EndReason::Schedule)) --left, --fresh, ++swept;
-        } else if (left > floor && supply_.claims.waiting(pool.name) == 0 &&
+            if (terminator_.retire(member, EndReason::Schedule)) --left, --fresh, ++swept;
+        } else if (left > floor && supply_.line.waiting(pool.name) == 0 &&
                    (now - member.created_at > kSurplusKept || (scheduled && left > range.max))) {
-            if (endings_.retire(member, shrink)) --left, --fresh;
+            if (terminator_.retire(member, shrink)) --left, --fresh;
         }
     }
     if (swept > 0) {
@@ -334,7 +335,7 @@ std::size_t PoolReconciler::attainable(const Pool& pool) const {
 }
 
 std::size_t PoolReconciler::servable(const Pool& pool) const {
-    const std::size_t needed = supply_.claims.needed(pool.name);
+    const std::size_t needed = supply_.line.needed(pool.name);
     return needed == 0 ? 0 : std::min(needed, attainable(pool));
 }
 
@@ -361,7 +362,7 @@ bool PoolReconciler::giveUpStale(const Pool& pool, const std::string& wanted) {
     }
     if (stale.empty()) return false;
     if (supply_.gpus.coming(pool.spec.gpu) >= pool.spec.gpu.count) return true;
-    return endings_.retire(stale.front(), EndReason::Replaced);
+    return terminator_.retire(stale.front(), EndReason::Replaced);
 }
 
 void PoolReconciler::giveUpSpare(const Pool& pool) {
@@ -373,7 +374,7 @@ void PoolReconciler::giveUpSpare(const Pool& pool) {
         for (const Member& member : supply_.warm.members(other->name)) {
             const bool spare =
                 member.phase == Phase::Ready && supply_.gpus.fits(member.id, pool.spec.gpu);
-            if (spare && endings_.retire(member, EndReason::Shrink)) return;
+            if (spare && terminator_.retire(member, EndReason::Shrink)) return;
         }
     }
 }
@@ -393,7 +394,7 @@ void PoolReconciler::publishDisk() {
 void PoolReconciler::drain() {
     Refill before = Refill::On;
     refill_.compare_exchange_strong(before, Refill::Drained);
-    supply_.claims.suspend(
+    supply_.line.suspend(
         Error(ErrorCode::Unavailable,
               "the server was drained, and its pools stay empty until an operator undrains it")
             .hint("claims are served again after `hearth undrain` or after the server's next start")
@@ -404,7 +405,7 @@ void PoolReconciler::drain() {
 void PoolReconciler::undrain() {
     Refill before = Refill::Drained;
     if (!refill_.compare_exchange_strong(before, Refill::On)) return;
-    supply_.claims.suspend(std::nullopt);
+    supply_.line.suspend(std::nullopt);
     lookAtAll();
 }
 

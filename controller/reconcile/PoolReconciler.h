@@ -22,7 +22,7 @@ namespace hearth::controller {
 /// moment they are requested, so nothing is created twice while a create is under way.
 class PoolReconciler {
 public:
-    PoolReconciler(SpecStore& specs, const Supply& supply, WorkspaceTerminator& endings,
+    PoolReconciler(SpecStore& specs, const Supply& supply, WorkspaceTerminator& terminator,
                    Layers& layers, const DiskBudget& disk, PoolStatuses& statuses,
                    const History& history);
 
@@ -74,7 +74,7 @@ private:
 
     SpecStore& specs_;
     const Supply supply_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     Layers& layers_;
     const DiskBudget& disk_;
     PoolStatuses& statuses_;

@@ -72,7 +72,7 @@ void PoolStatuses::publish(const Pool& pool, const Sized& sized, bool refill) {
     const PoolStatus before = next;
     outside_.tell(pool.spec, next);
     outside_.logNews(pool.name, before, next);
-    if (pool.spec.network == broker::NetworkMode::Mirror) {
+    if (pool.spec.network == egress::NetworkMode::Mirror) {
         history_.metrics.bornMirror(pool.name);
     }
     if (degraded != was_degraded) {
@@ -247,7 +247,7 @@ void PoolStatuses::count(const std::string& name, PoolStatus& status) const {
     status.creating = small(counts.creating + counts.warming);
     status.draining = small(counts.draining);
     status.failed = small(counts.failed);
-    status.waiting = small(supply_.claims.waiting(name));
+    status.waiting = small(supply_.line.waiting(name));
 }
 
 void PoolStatuses::forget(const std::string& name) {

@@ -50,7 +50,7 @@ ReconcileResult ReadyProbe::probe(const pool::SandboxId& id) {
     const bool busy = silent > 1 && silent * 2 > warm_.counts(member->pool).ready;
     if (times < kMostSilent || busy) return ReconcileResult::after(kProbeAgain);
     forget(id);
-    if (endings_.retire(*member, EndReason::Lost)) {
+    if (terminator_.retire(*member, EndReason::Lost)) {
         history_.metrics.sandboxFailure(member->pool, "silent");
         history_.log.warn("sandbox.silent",
                           {{"sandbox", id}, {"pool", member->pool}, {"error", why}});

@@ -21,9 +21,13 @@ class ReadyProbe {
 public:
     static constexpr std::chrono::milliseconds kAnswerWithin{2000};
 
-    ReadyProbe(const pool::WarmPool& warm, WorkspaceTerminator& endings, WorkQueue& work,
+    ReadyProbe(const pool::WarmPool& warm, WorkspaceTerminator& terminator, WorkQueue& work,
                const History& history, std::chrono::milliseconds patience = kAnswerWithin)
-        : warm_(warm), endings_(endings), work_(work), history_(history), patience_(patience) {}
+        : warm_(warm),
+          terminator_(terminator),
+          work_(work),
+          history_(history),
+          patience_(patience) {}
 
     /// Does the work on ("probes", "all"): adds a key for every ready sandbox. Comes back.
     ReconcileResult look();
@@ -35,7 +39,7 @@ private:
     void forget(const pool::SandboxId& id);
 
     const pool::WarmPool& warm_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     WorkQueue& work_;
     const History history_;
     const std::chrono::milliseconds patience_;

@@ -8,14 +8,14 @@ namespace hearth::controller {
 
 SandboxReconciler::SandboxReconciler(const pool::Fleet& fleet, const Supply& supply,
                                      AgentConnector& agents, SandboxStarter& starter,
-                                     WarmReconnector& reconnector, WorkspaceTerminator& endings,
+                                     WarmReconnector& reconnector, WorkspaceTerminator& terminator,
                                      UsageMeter& usage)
     : fleet_(fleet),
       supply_(supply),
       agents_(agents),
       starter_(starter),
       reconnector_(reconnector),
-      endings_(endings),
+      terminator_(terminator),
       usage_(usage) {}
 
 ReconcileResult SandboxReconciler::reconcile(const pool::SandboxId& id) {
@@ -37,7 +37,7 @@ ReconcileResult SandboxReconciler::reconcile(const pool::SandboxId& id) {
 
 ReconcileResult SandboxReconciler::lose(const pool::SandboxId& id) {
     const std::optional<agent::AgentLost> loss = agents_.takeLoss(id);
-    if (loss && !reconnector_.begin(id, *loss)) endings_.unanswered(id, *loss);
+    if (loss && !reconnector_.begin(id, *loss)) terminator_.unanswered(id, *loss);
     return reconnector_.proceed(id);
 }
 
@@ -54,16 +54,16 @@ ReconcileResult SandboxReconciler::weigh(const pool::SandboxId& id) {
 void SandboxReconciler::look(const pool::Member& member) {
     const pool::SandboxId& id = member.id;
     const std::optional<pool::SandboxInfo> info = fleet_.runtime.find(id);
-    if (!info || !info->alive) return endings_.lost(id, pool::wordsOfEnd(info));
+    if (!info || !info->alive) return terminator_.lost(id, pool::wordsOfEnd(info));
     if (info->unfit.empty() || member.phase != pool::Phase::Ready) return;
-    if (endings_.retire(member, EndReason::Node, {}, info->unfit)) {
+    if (terminator_.retire(member, EndReason::Node, {}, info->unfit)) {
         supply_.work.add({WorkKind::Pool, member.pool});
     }
 }
 
 void SandboxReconciler::destroy(const pool::SandboxId& id) {
     // Nothing may name a sandbox that is being destroyed.
-    endings_.lost(id, "its sandbox is being destroyed");
+    terminator_.lost(id, "its sandbox is being destroyed");
     const std::optional<pool::Member> member = fleet_.warm.find(id);
     usage_.settle(id, member ? member->agent : nullptr);
     crashPoint("destroy.before");

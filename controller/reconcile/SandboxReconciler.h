@@ -17,7 +17,7 @@ class SandboxReconciler {
 public:
     SandboxReconciler(const pool::Fleet& fleet, const Supply& supply, AgentConnector& agents,
                       SandboxStarter& starter, WarmReconnector& reconnector,
-                      WorkspaceTerminator& endings, UsageMeter& usage);
+                      WorkspaceTerminator& terminator, UsageMeter& usage);
 
     /// Does the work on keys ("sandbox", id): ends it or checks it.
     ReconcileResult reconcile(const pool::SandboxId& id);
@@ -39,7 +39,7 @@ private:
     AgentConnector& agents_;
     SandboxStarter& starter_;
     WarmReconnector& reconnector_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     UsageMeter& usage_;
 };
 

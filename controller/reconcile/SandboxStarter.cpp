@@ -261,7 +261,7 @@ void SandboxStarter::ready(const pool::Member& member,
     history_.metrics.sandboxStart(member.pool, seconds);
     history_.log.debug("sandbox.ready",
                        {{"sandbox", member.id}, {"pool", member.pool}, {"seconds", seconds}});
-    supply_.claims.offer(member.pool);
+    supply_.line.offer(member.pool);
     // Its node may have been cordoned while it started.
     if (runtime_.inCluster()) supply_.work.add({WorkKind::Sandbox, member.id, member.pool});
 }
@@ -278,7 +278,7 @@ void SandboxStarter::failed(const pool::Member& member, const std::string& why,
                              .reason = "failed",
                              .message = told});
     supply_.warm.fail(member.id);
-    if (supply_.breaker.state(member.pool).createsFail()) supply_.claims.tellHopeless(member.pool);
+    if (supply_.breaker.state(member.pool).createsFail()) supply_.line.tellHopeless(member.pool);
     supply_.work.add({WorkKind::Sandbox, member.id, member.pool});
 }
 

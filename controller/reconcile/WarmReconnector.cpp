@@ -14,9 +14,9 @@ constexpr auto kHello = std::chrono::seconds(2);
 }  // namespace
 
 WarmReconnector::WarmReconnector(const pool::Fleet& fleet, const Supply& supply,
-                                 AgentConnector& agents, WorkspaceTerminator& endings,
+                                 AgentConnector& agents, WorkspaceTerminator& terminator,
                                  const History& history)
-    : fleet_(fleet), supply_(supply), agents_(agents), endings_(endings), history_(history) {}
+    : fleet_(fleet), supply_(supply), agents_(agents), terminator_(terminator), history_(history) {}
 
 bool WarmReconnector::begin(const pool::SandboxId& id, const agent::AgentLost& loss) {
     if (!fleet_.runtime.inCluster() || loss.loss() == agent::Loss::Broken) return false;
@@ -52,7 +52,7 @@ ReconcileResult WarmReconnector::proceed(const pool::SandboxId& id) {
             reconnect(*member);
             forget(id);
             history_.log.info("sandbox.reconnected", {{"sandbox", id}, {"pool", member->pool}});
-            supply_.claims.offer(member->pool);
+            supply_.line.offer(member->pool);
             return ReconcileResult::settled();
         } catch (const agent::AgentLost& e) {
             if (e.loss() == agent::Loss::Broken ||
@@ -65,7 +65,7 @@ ReconcileResult WarmReconnector::proceed(const pool::SandboxId& id) {
     }
     if (end.empty()) return ReconcileResult::after(kPause);
     forget(id);
-    endings_.lost(id, end);
+    terminator_.lost(id, end);
     return ReconcileResult::settled();
 }
 

@@ -18,7 +18,7 @@ namespace hearth::controller {
 class WarmReconnector {
 public:
     WarmReconnector(const pool::Fleet& fleet, const Supply& supply, AgentConnector& agents,
-                    WorkspaceTerminator& endings, const History& history);
+                    WorkspaceTerminator& terminator, const History& history);
 
     /// Reports that a connection has ended. False if this one is not to be made again.
     bool begin(const pool::SandboxId& id, const agent::AgentLost& loss);
@@ -33,7 +33,7 @@ private:
     const pool::Fleet fleet_;
     const Supply supply_;
     AgentConnector& agents_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     const History history_;
     Mutex mutex_;
     /// Sandboxes without a connection, with the time of its loss.

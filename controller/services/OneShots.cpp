@@ -3,15 +3,15 @@
 namespace hearth::controller {
 
 OneShots::OneShots(const LiveExecutions& executions, WorkspaceTable& table,
-                   WorkspaceTerminator& endings, Journal& journal)
-    : executions_(executions), table_(table), endings_(endings), journal_(journal) {}
+                   WorkspaceTerminator& terminator, Journal& journal)
+    : executions_(executions), table_(table), terminator_(terminator), journal_(journal) {}
 
 ReconcileResult OneShots::settle(const std::string& id) {
     const std::shared_ptr<Workspace> workspace = table_.find(id);
     if (!workspace || !workspace->facts().one_shot) return ReconcileResult::settled();
     // The record of the last execution adds the key again.
     if (executions_.anyOf(id)) return ReconcileResult::settled();
-    endings_.end(workspace, EndReason::OneShot, workspace->facts().trace);
+    terminator_.end(workspace, EndReason::OneShot, workspace->facts().trace);
     return ReconcileResult::settled();
 }
 

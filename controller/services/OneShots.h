@@ -13,8 +13,8 @@ namespace hearth::controller {
 /// crash between any two steps leaves no workspace. Thread-safe.
 class OneShots {
 public:
-    OneShots(const LiveExecutions& executions, WorkspaceTable& table, WorkspaceTerminator& endings,
-             Journal& journal);
+    OneShots(const LiveExecutions& executions, WorkspaceTable& table,
+             WorkspaceTerminator& terminator, Journal& journal);
 
     /// Work of kind "oneshot", named by the workspace: ends it once the results of all its
     /// executions are durable. File transfers do not delay this.
@@ -26,7 +26,7 @@ public:
 private:
     const LiveExecutions& executions_;
     WorkspaceTable& table_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     Journal& journal_;
 };
 

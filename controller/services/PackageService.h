@@ -52,7 +52,7 @@ public:
     /// `mirrored`: the kinds of indexes that the server mirrors, as returned by
     /// EgressGateway::mirrored().
     PackageService(Executions& executions, Workspaces& workspaces,
-                   std::vector<broker::IndexKind> mirrored)
+                   std::vector<egress::IndexKind> mirrored)
         : executions_(executions), workspaces_(workspaces), mirrored_(std::move(mirrored)) {}
 
     /// The work, and the names of its packages, for viewOf().
@@ -70,7 +70,7 @@ public:
 private:
     Executions& executions_;
     Workspaces& workspaces_;
-    const std::vector<broker::IndexKind> mirrored_;
+    const std::vector<egress::IndexKind> mirrored_;
 };
 
 }  // namespace hearth::controller

@@ -30,13 +30,13 @@ void requireOurs(const PoolPtr& pool) {
 }  // namespace
 
 PoolService::PoolService(SpecStore& specs, PoolReconciler& reconciler, const Supply& supply,
-                         WorkspaceTable& table, WorkspaceTerminator& endings,
+                         WorkspaceTable& table, WorkspaceTerminator& terminator,
                          const History& history, RuntimeTraits runtime)
     : specs_(specs),
       reconciler_(reconciler),
       supply_(supply),
       table_(table),
-      endings_(endings),
+      terminator_(terminator),
       history_(history),
       runtime_(std::move(runtime)) {}
 
@@ -200,9 +200,9 @@ void PoolService::endSandbox(const pool::Member& member, EndReason reason,
                              const TraceContext& trace) {
     if (const std::shared_ptr<Workspace> workspace = table_.bySandbox(member.id)) {
         workspace->awaitResults();
-        endings_.end(workspace, reason, trace);
-    } else if (!endings_.endExpected(member.id, reason, trace)) {
-        endings_.retire(member, reason, trace);
+        terminator_.end(workspace, reason, trace);
+    } else if (!terminator_.endExpected(member.id, reason, trace)) {
+        terminator_.retire(member, reason, trace);
     }
 }
 

@@ -20,7 +20,7 @@ public:
     };
 
     PoolService(SpecStore& specs, PoolReconciler& reconciler, const Supply& supply,
-                WorkspaceTable& table, WorkspaceTerminator& endings, const History& history,
+                WorkspaceTable& table, WorkspaceTerminator& terminator, const History& history,
                 RuntimeTraits runtime);
 
     std::vector<PoolView> list(const Principal& who) override;
@@ -65,7 +65,7 @@ private:
     PoolReconciler& reconciler_;
     const Supply supply_;
     WorkspaceTable& table_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     const History history_;
     const RuntimeTraits runtime_;
 };

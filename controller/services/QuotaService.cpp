@@ -132,7 +132,7 @@ void QuotaService::change(const std::string& tenant, const std::optional<QuotaSp
         throw;
     }
     // Its claims may be served sooner now.
-    for (const PoolPtr& pool : specs_.all()) supply_.claims.offer(pool->name);
+    for (const PoolPtr& pool : specs_.all()) supply_.line.offer(pool->name);
 }
 
 void QuotaService::tell(const Principal& who, const char* type, const std::string& tenant) {

@@ -41,15 +41,15 @@ private:
 };
 
 WorkspaceService::WorkspaceService(WorkspaceAccess& access, WorkspaceOpener& opener,
-                                   WorkspaceTable& table, WorkspaceTerminator& endings,
-                                   const Epoch& epoch, broker::EgressGateway& broker,
+                                   WorkspaceTable& table, WorkspaceTerminator& terminator,
+                                   const Epoch& epoch, egress::EgressGateway& gateway,
                                    const History& history)
     : access_(access),
       opener_(opener),
       table_(table),
-      endings_(endings),
+      terminator_(terminator),
       epoch_(epoch),
-      broker_(broker),
+      gateway_(gateway),
       history_(history) {}
 
 Task<WorkspaceView> WorkspaceService::create(Principal who, WorkspaceRequest request) {
@@ -161,7 +161,7 @@ void WorkspaceService::close(const Principal& who, const std::string& id) {
     const std::shared_ptr<Workspace> workspace = table_.find(id);
     if (workspace && WorkspaceAccess::sees(who, workspace->facts().tenant)) {
         workspace->awaitResults();
-        endings_.end(workspace, endedBy(who, workspace->facts().tenant), who.trace);
+        terminator_.end(workspace, endedBy(who, workspace->facts().tenant), who.trace);
         return;
     }
     const std::optional<WorkspaceRecord> past = history_.journal.workspace(id);
@@ -169,7 +169,7 @@ void WorkspaceService::close(const Principal& who, const std::string& id) {
         throw Error(ErrorCode::NotFound, "no workspace " + id);
     }
     if (const auto expected = table_.expectedWorkspace(id)) {
-        endings_.endExpected(expected->sandbox, endedBy(who, past->tenant), who.trace);
+        terminator_.endExpected(expected->sandbox, endedBy(who, past->tenant), who.trace);
     }
 }
 
@@ -190,8 +190,8 @@ WorkspaceUsage WorkspaceService::usage(const Principal& who, const std::string& 
     return out;
 }
 
-broker::EgressReport WorkspaceService::egress(const Principal& who, const std::string& id) {
-    return broker_.report(access_.requireVisible(who, id)->facts().sandbox);
+egress::EgressReport WorkspaceService::egress(const Principal& who, const std::string& id) {
+    return gateway_.report(access_.requireVisible(who, id)->facts().sandbox);
 }
 
 std::vector<std::string> WorkspaceService::languages(const Principal& who, const std::string& id) {

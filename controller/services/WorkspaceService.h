@@ -15,8 +15,8 @@ namespace hearth::controller {
 class WorkspaceService final : public Workspaces {
 public:
     WorkspaceService(WorkspaceAccess& access, WorkspaceOpener& opener, WorkspaceTable& table,
-                     WorkspaceTerminator& endings, const Epoch& epoch,
-                     broker::EgressGateway& broker, const History& history);
+                     WorkspaceTerminator& terminator, const Epoch& epoch,
+                     egress::EgressGateway& gateway, const History& history);
 
     Task<WorkspaceView> create(Principal who, WorkspaceRequest request) override;
     Task<std::vector<WorkspaceView>> createAll(Principal who, WorkspaceRequest request,
@@ -28,7 +28,7 @@ public:
     WorkspaceView touch(const Principal& who, const std::string& id) override;
     void close(const Principal& who, const std::string& id) override;
     WorkspaceUsage usage(const Principal& who, const std::string& id) override;
-    broker::EgressReport egress(const Principal& who, const std::string& id) override;
+    egress::EgressReport egress(const Principal& who, const std::string& id) override;
     std::vector<std::string> languages(const Principal& who, const std::string& id) override;
 
     using Workspaces::stat;
@@ -65,9 +65,9 @@ private:
     WorkspaceAccess& access_;
     WorkspaceOpener& opener_;
     WorkspaceTable& table_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     const Epoch& epoch_;
-    broker::EgressGateway& broker_;
+    egress::EgressGateway& gateway_;
     const History history_;
     SubscribersTo<std::string> of_files_;
 };

@@ -20,8 +20,8 @@ Json scheduleJson(const Schedule& one) {
 
 Json poolDocument(const std::string& name, const PoolSpec& spec) {
     Json credentials = Json::array();
-    for (const broker::Credential& credential : spec.network_credentials) {
-        credentials.push_back(broker::credentialJson(credential));
+    for (const egress::Credential& credential : spec.network_credentials) {
+        credentials.push_back(egress::credentialJson(credential));
     }
     Json schedules = Json::array();
     for (const Schedule& one : spec.schedules) schedules.push_back(scheduleJson(one));
@@ -47,7 +47,7 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
                 {"runtimeClass", spec.runtime_class},
                 {"podTemplate", spec.pod_template},
                 {"network",
-                 {{"mode", broker::kNetworkModes.of(spec.network)},
+                 {{"mode", egress::kNetworkModes.of(spec.network)},
                   {"allow", spec.network_allow},
                   {"credentials", std::move(credentials)}}},
                 {"prewarm",

@@ -161,20 +161,20 @@ bool isArgument(const std::string& text) {
 }
 
 bool isAllowed(const std::string& entry) {
-    return !broker::AllowList::wrong(entry);
+    return !egress::AllowList::wrong(entry);
 }
 
 void readCredentials(FieldReader& network, PoolSpec& out) {
-    const broker::NetworkPolicy policy{out.network, {broker::AllowList(out.network_allow)}};
+    const egress::NetworkPolicy policy{out.network, {egress::AllowList(out.network_allow)}};
     network.items("credentials", kMostCredentials, [&](const Json& json, const std::string& at) {
         std::vector<FieldError> errors;
-        broker::Credential one =
-            broker::readCredential(json, broker::CredentialSource::Pool, at, errors);
+        egress::Credential one =
+            egress::readCredential(json, egress::CredentialSource::Pool, at, errors);
         if (errors.empty() && !policy.allows(one.destination)) {
             errors.push_back({at + "/host", one.destination.text() + " is not in `allow`"});
         }
-        for (const broker::Credential& other : out.network_credentials) {
-            if (broker::collide(one, other)) errors.push_back({at, "sets the same as another one"});
+        for (const egress::Credential& other : out.network_credentials) {
+            if (egress::collide(one, other)) errors.push_back({at, "sets the same as another one"});
         }
         for (FieldError& error : errors) network.tell(std::move(error));
         out.network_credentials.push_back(std::move(one));
@@ -182,11 +182,11 @@ void readCredentials(FieldReader& network, PoolSpec& out) {
 }
 
 void readNetwork(FieldReader network, PoolSpec& out) {
-    network.choice("mode", out.network, broker::kNetworkModes);
+    network.choice("mode", out.network, egress::kNetworkModes);
     network.texts("allow", out.network_allow, kMostAllowed, isAllowed,
                   "a host (api.example.com, *.example.com) or a range of addresses "
                   "(203.0.113.0/24), with or without :port");
-    const bool egress = out.network == broker::NetworkMode::Egress;
+    const bool egress = out.network == egress::NetworkMode::Egress;
     if (egress && out.network_allow.empty()) {
         network.complain("allow", "must name what Egress may reach");
     }

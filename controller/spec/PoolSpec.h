@@ -46,9 +46,9 @@ struct PoolSpec {
     std::string runtime_class;  ///< a cluster's; empty: its default
     Json pod_template =
         Json::object();  ///< additions to Pods (PodTemplate.h); unused outside clusters
-    broker::NetworkMode network = broker::NetworkMode::None;
-    std::vector<std::string> network_allow;  ///< entries of broker::AllowList, with Egress
-    std::vector<broker::Credential> network_credentials;  ///< added to requests to these hosts
+    egress::NetworkMode network = egress::NetworkMode::None;
+    std::vector<std::string> network_allow;  ///< entries of egress::AllowList, with Egress
+    std::vector<egress::Credential> network_credentials;  ///< added to requests to these hosts
     // template.prewarm: done in a sandbox before it is Ready
     std::vector<std::string>
         prewarm_languages;                      ///< the languages whose interpreters are kept ready

@@ -17,12 +17,12 @@ constexpr std::int64_t kMostMillis = INT64_MAX / 1'000'000;
 constexpr const char* kProof = "proof";
 
 /// Returns the proof of a note without one. An agent returns a note with its keys in their order.
-std::string proofOf(const Json& note, const std::string& claim, const broker::ClaimSeal& seal) {
+std::string proofOf(const Json& note, const std::string& claim, const egress::ClaimSeal& seal) {
     return seal.prove(dumpJson(note), claim);
 }
 
 /// Returns whether the note has a proof. Throws Error(InvalidArgument) for a false one.
-bool isProven(const agent::Binding& binding, const broker::ClaimSeal& seal) {
+bool isProven(const agent::Binding& binding, const egress::ClaimSeal& seal) {
     if (!binding.note.is_object() || !binding.note.contains(kProof)) return false;
     Json rest = binding.note;
     const Json proof = rest.at(kProof);
@@ -36,7 +36,7 @@ bool isProven(const agent::Binding& binding, const broker::ClaimSeal& seal) {
 
 }  // namespace
 
-Json bindNote(const WorkspaceFacts& facts, const broker::ClaimSeal& seal) {
+Json bindNote(const WorkspaceFacts& facts, const egress::ClaimSeal& seal) {
     Json note{{"pool", facts.pool},
               {"name", facts.name},
               {"createdMs", toUnixMillis(facts.created)},
@@ -57,7 +57,7 @@ Json bindNote(const WorkspaceFacts& facts, const broker::ClaimSeal& seal) {
 }
 
 NotedFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox,
-                     const broker::ClaimSeal& seal) {
+                     const egress::ClaimSeal& seal) {
     static const Fields::Wrong wrong = [](const FieldError& error) {
         throw Error(ErrorCode::InvalidArgument,
                     "the agent's note is none of ours: " + error.pointer + " " + error.reason);

@@ -9,7 +9,7 @@ namespace hearth::controller {
 
 /// The note that an agent gets with the bind and returns after a restart (PROTOCOL.md, `note`),
 /// with a proof: an agent in the hands of its tenant cannot change it.
-Json bindNote(const WorkspaceFacts& facts, const broker::ClaimSeal& seal);
+Json bindNote(const WorkspaceFacts& facts, const egress::ClaimSeal& seal);
 
 /// The facts that an agent reports.
 struct NotedFacts {
@@ -21,6 +21,6 @@ struct NotedFacts {
 /// Rebuilds the facts from an agent's report. Throws Error(InvalidArgument), with
 /// the field, if bindNote() did not write the note, or if it was changed.
 NotedFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox,
-                     const broker::ClaimSeal& seal);
+                     const egress::ClaimSeal& seal);
 
 }  // namespace hearth::controller

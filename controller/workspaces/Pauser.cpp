@@ -2,9 +2,9 @@
 
 namespace hearth::controller {
 
-Pauser::Pauser(WorkspaceTable& table, WorkspaceTerminator& endings, pool::SandboxRuntime& runtime,
-               WorkQueue& work, const History& history)
-    : table_(table), endings_(endings), runtime_(runtime), work_(work), history_(history) {}
+Pauser::Pauser(WorkspaceTable& table, WorkspaceTerminator& terminator,
+               pool::SandboxRuntime& runtime, WorkQueue& work, const History& history)
+    : table_(table), terminator_(terminator), runtime_(runtime), work_(work), history_(history) {}
 
 Awake Pauser::awake(const std::shared_ptr<Workspace>& workspace) {
     const TimePoint begin = history_.clock.now();
@@ -44,7 +44,7 @@ ReconcileResult Pauser::pause(const std::string& id) {
             history_.log.warn(
                 "workspace.not_paused",
                 {{"workspace", id}, {"sandbox", sandbox}, {"pool", workspace->facts().pool}});
-            endings_.reclaim(workspace, EndReason::Idle, history_.clock.now());
+            terminator_.reclaim(workspace, EndReason::Idle, history_.clock.now());
     }
     return ReconcileResult::settled();
 }

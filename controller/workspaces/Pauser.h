@@ -33,7 +33,7 @@ private:
 /// keep their memory until the next call. Thread-safe.
 class Pauser {
 public:
-    Pauser(WorkspaceTable& table, WorkspaceTerminator& endings, pool::SandboxRuntime& runtime,
+    Pauser(WorkspaceTable& table, WorkspaceTerminator& terminator, pool::SandboxRuntime& runtime,
            WorkQueue& work, const History& history);
 
     /// Call before any call to the workspace's agent: thaws the workspace if it is paused, which
@@ -50,7 +50,7 @@ private:
     void tell(const Workspace& workspace, bool paused) const;
 
     WorkspaceTable& table_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     pool::SandboxRuntime& runtime_;
     WorkQueue& work_;
     const History history_;

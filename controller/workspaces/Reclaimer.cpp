@@ -11,9 +11,9 @@ constexpr auto kLongestSleep = std::chrono::milliseconds(250);
 
 }  // namespace
 
-Reclaimer::Reclaimer(WorkspaceTable& table, WorkspaceTerminator& endings, Pauser& pauser,
+Reclaimer::Reclaimer(WorkspaceTable& table, WorkspaceTerminator& terminator, Pauser& pauser,
                      const Clock& clock)
-    : table_(table), endings_(endings), pauser_(pauser), clock_(clock) {}
+    : table_(table), terminator_(terminator), pauser_(pauser), clock_(clock) {}
 
 Reclaimer::~Reclaimer() {
     thread_.request_stop();
@@ -42,10 +42,10 @@ TimePoint Reclaimer::sweep() {
         if (reason == EndReason::Idle && workspace->facts().pause_when_idle) {
             pauser_.soon(*workspace);
         } else if (reason) {
-            endings_.reclaim(workspace, *reason, now);
+            terminator_.reclaim(workspace, *reason, now);
         } else {
             if (const std::optional<NearEnd> end = workspace->warning(now)) {
-                endings_.warn(*workspace, *end, now);
+                terminator_.warn(*workspace, *end, now);
             }
             next = std::min(next, workspace->nextDue());
         }

@@ -13,7 +13,7 @@ namespace hearth::controller {
 /// workspaces instead if their pools ask for it.
 class Reclaimer {
 public:
-    Reclaimer(WorkspaceTable& table, WorkspaceTerminator& endings, Pauser& pauser,
+    Reclaimer(WorkspaceTable& table, WorkspaceTerminator& terminator, Pauser& pauser,
               const Clock& clock);
     ~Reclaimer();
     Reclaimer(const Reclaimer&) = delete;
@@ -25,7 +25,7 @@ public:
 
 private:
     WorkspaceTable& table_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     Pauser& pauser_;
     const Clock& clock_;
     Mutex mutex_;

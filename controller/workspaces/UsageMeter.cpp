@@ -35,11 +35,11 @@ std::uint64_t product(std::uint64_t a, std::uint64_t b) {
 }  // namespace
 
 UsageMeter::UsageMeter(const WorkspaceTable& table, pool::SandboxRuntime& runtime,
-                       broker::EgressGateway& broker, const QuotaLedger& quotas,
+                       egress::EgressGateway& gateway, const QuotaLedger& quotas,
                        const History& history)
     : table_(table),
       runtime_(runtime),
-      broker_(broker),
+      gateway_(gateway),
       quotas_(quotas),
       history_(history),
       book_(history.journal),
@@ -171,8 +171,8 @@ UsageMeter::Answer UsageMeter::ask(const pool::SandboxId& sandbox,
 }
 
 std::uint64_t UsageMeter::egressOf(const WorkspaceFacts& facts) const {
-    if (facts.network == broker::NetworkMode::None) return 0;
-    const broker::EgressReport report = broker_.report(facts.sandbox);
+    if (facts.network == egress::NetworkMode::None) return 0;
+    const egress::EgressReport report = gateway_.report(facts.sandbox);
     return report.sent + report.received;
 }
 

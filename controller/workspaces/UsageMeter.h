@@ -28,7 +28,7 @@ public:
     static constexpr std::chrono::milliseconds kLongestPause{25'000};
 
     UsageMeter(const WorkspaceTable& table, pool::SandboxRuntime& runtime,
-               broker::EgressGateway& broker, const QuotaLedger& quotas, const History& history);
+               egress::EgressGateway& gateway, const QuotaLedger& quotas, const History& history);
 
     /// Counts the time of all workspaces, asks the runtime about some of them, beginning with the
     /// ones not seen for the longest time, and writes the usage.
@@ -100,7 +100,7 @@ private:
 
     const WorkspaceTable& table_;
     pool::SandboxRuntime& runtime_;
-    broker::EgressGateway& broker_;
+    egress::EgressGateway& gateway_;
     const QuotaLedger& quotas_;
     const History history_;
     UsageBook book_;

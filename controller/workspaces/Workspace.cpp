@@ -7,8 +7,8 @@
 
 namespace hearth::controller {
 
-broker::NetworkPolicy networkPolicy(const WorkspaceFacts& facts) {
-    broker::NetworkPolicy policy;
+egress::NetworkPolicy networkPolicy(const WorkspaceFacts& facts) {
+    egress::NetworkPolicy policy;
     policy.mode = facts.network;
     for (const std::vector<std::string>& entries : facts.allow) policy.lists.emplace_back(entries);
     return policy;
@@ -288,8 +288,8 @@ WorkspaceView Workspace::view() const {
     view.sandbox_id = facts_.sandbox;
     view.network = facts_.network;
     if (facts_.keyring) {
-        for (const broker::Credential& credential : facts_.keyring->credentials()) {
-            view.credentials.push_back(broker::credentialJson(credential));
+        for (const egress::Credential& credential : facts_.keyring->credentials()) {
+            view.credentials.push_back(egress::credentialJson(credential));
         }
     }
     view.tenant = facts_.tenant;

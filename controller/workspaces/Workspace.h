@@ -41,12 +41,12 @@ struct WorkspaceFacts {
     bool count_running_work = true;            ///< the pool's (PoolSpec)
     std::chrono::milliseconds warn_before{0};  ///< the pool's
     bool pause_when_idle = false;              ///< the pool's, if the agent leaves it to the server
-    broker::NetworkMode network = broker::NetworkMode::None;
+    egress::NetworkMode network = egress::NetworkMode::None;
     /// Every list must allow a destination: the pool's, and the claim's if it has one.
     std::vector<std::vector<std::string>> allow;
     /// Credentials of its requests to the outside; null: none.
-    std::shared_ptr<const broker::Keyring> keyring = {};
-    std::string sealed = {};  ///< network, allow and keyring, sealed by broker::ClaimSeal
+    std::shared_ptr<const egress::Keyring> keyring = {};
+    std::string sealed = {};  ///< network, allow and keyring, sealed by egress::ClaimSeal
     TraceContext trace = {};  ///< the claim's span
     /// Processor time of its sandbox before the claim; none: found after a restart.
     std::optional<std::uint64_t> cpu_before_ns = {};
@@ -72,7 +72,7 @@ struct NearEnd {
 };
 
 /// Returns the network policy of the workspace.
-broker::NetworkPolicy networkPolicy(const WorkspaceFacts& facts);
+egress::NetworkPolicy networkPolicy(const WorkspaceFacts& facts);
 
 /// One active workspace. Its agent holds the authoritative state; this is the server's copy in
 /// memory. Thread-safe.

@@ -16,10 +16,14 @@ Error goneError(const std::string& id, const std::string& reason, std::int64_t a
 
 }  // namespace
 
-WorkspaceAccess::WorkspaceAccess(WorkspaceTable& table, WorkspaceTerminator& endings,
+WorkspaceAccess::WorkspaceAccess(WorkspaceTable& table, WorkspaceTerminator& terminator,
                                  pool::SandboxRuntime& runtime, Pauser& pauser,
                                  const History& history)
-    : table_(table), endings_(endings), runtime_(runtime), pauser_(pauser), history_(history) {}
+    : table_(table),
+      terminator_(terminator),
+      runtime_(runtime),
+      pauser_(pauser),
+      history_(history) {}
 
 bool WorkspaceAccess::sees(const Principal& who, const std::string& tenant) {
     return tenant == who.tenant || who.atLeast(Role::Operator);
@@ -85,12 +89,12 @@ void WorkspaceAccess::throwUnanswered(const Workspace& workspace, const agent::A
         throw Error(ErrorCode::Deadline, "the workspace's sandbox did not answer in time")
             .hint("its files are kept; check whether the call took effect, then try again");
     }
-    endings_.unanswered(facts.sandbox, loss);
+    terminator_.unanswered(facts.sandbox, loss);
     if (workspace.active()) {
         // An ended sandbox is reported at once; a runtime that does not know leaves it open.
         try {
             const std::optional<pool::SandboxInfo> info = runtime_.find(facts.sandbox);
-            if (!info || !info->alive) endings_.lost(facts.sandbox, pool::wordsOfEnd(info));
+            if (!info || !info->alive) terminator_.lost(facts.sandbox, pool::wordsOfEnd(info));
         } catch (const std::exception&) {
             throw silentError(facts.id);
         }

@@ -19,7 +19,7 @@ namespace hearth::controller {
 /// Thread-safe.
 class WorkspaceAccess {
 public:
-    WorkspaceAccess(WorkspaceTable& table, WorkspaceTerminator& endings,
+    WorkspaceAccess(WorkspaceTable& table, WorkspaceTerminator& terminator,
                     pool::SandboxRuntime& runtime, Pauser& pauser, const History& history);
 
     /// True if `who` may know of the tenant's workspaces and end them.
@@ -55,7 +55,7 @@ private:
     std::optional<WorkspaceTable::Ended> endOf(const std::string& id) const;
 
     WorkspaceTable& table_;
-    WorkspaceTerminator& endings_;
+    WorkspaceTerminator& terminator_;
     pool::SandboxRuntime& runtime_;
     Pauser& pauser_;
     const History history_;

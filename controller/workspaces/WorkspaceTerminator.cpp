@@ -19,14 +19,14 @@ std::optional<EndReason> markedEnd(const pool::ClaimMarks& marks, const pool::Sa
 
 WorkspaceTerminator::WorkspaceTerminator(WorkspaceTable& table, const pool::Fleet& fleet,
                                          const Epoch& epoch, WorkQueue& work,
-                                         const History& history, broker::EgressGateway& broker,
+                                         const History& history, egress::EgressGateway& gateway,
                                          UsageMeter& usage)
     : table_(table),
       fleet_(fleet),
       epoch_(epoch),
       work_(work),
       history_(history),
-      broker_(broker),
+      gateway_(gateway),
       usage_(usage) {}
 
 bool WorkspaceTerminator::end(const std::shared_ptr<Workspace>& workspace, EndReason reason,
@@ -222,7 +222,7 @@ void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, En
     usage_.ended(*workspace);
     table_.erase(*workspace, ended_ms);
     workspace->giveUpDetached();
-    broker_.close(facts.sandbox);
+    gateway_.close(facts.sandbox);
     const std::size_t contexts = workspace->contexts().clear();
     if (contexts > 0) {
         history_.metrics.contextEnded(facts.pool, "workspace", static_cast<double>(contexts));

@@ -23,7 +23,7 @@ std::optional<EndReason> markedEnd(const pool::ClaimMarks& marks, const pool::Sa
 class WorkspaceTerminator {
 public:
     WorkspaceTerminator(WorkspaceTable& table, const pool::Fleet& fleet, const Epoch& epoch,
-                        WorkQueue& work, const History& history, broker::EgressGateway& broker,
+                        WorkQueue& work, const History& history, egress::EgressGateway& gateway,
                         UsageMeter& usage);
 
     /// False if its end had already begun. `trace`, here and below: the request that ends it. When
@@ -77,7 +77,7 @@ private:
     const Epoch& epoch_;
     WorkQueue& work_;
     const History history_;
-    broker::EgressGateway& broker_;
+    egress::EgressGateway& gateway_;
     UsageMeter& usage_;
 };
 

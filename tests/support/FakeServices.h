@@ -56,7 +56,7 @@ struct FakeServices {
     Json capabilities{{"runtime", "oci"},
                       {"images", {{{"name", "python"}, {"languages", {"python", "sh"}}}}}};
     controller::PackageService packages{
-        executions, workspaces, {broker::IndexKind::Pypi, broker::IndexKind::Npm}};
+        executions, workspaces, {egress::IndexKind::Pypi, egress::IndexKind::Npm}};
     controller::Services services{pools,    workspaces, executions, contexts,
                                   packages, events,     tokens,     quotas,
                                   gpus,     timelines,  usage,      metrics,

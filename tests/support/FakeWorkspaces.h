@@ -26,7 +26,7 @@ public:
 
     std::optional<Error> refuse_create;                       ///< thrown by create() if set
     std::optional<std::set<std::string>> images;              ///< existing images; nullopt: all
-    broker::NetworkMode network = broker::NetworkMode::None;  ///< of all workspaces
+    egress::NetworkMode network = egress::NetworkMode::None;  ///< of all workspaces
     bool change_before_read = false;  ///< each file changes before it is read
     /// Called with the workspace's id before a stat, like an agent that answers late.
     std::function<void(const std::string& id)> before_stat;
@@ -124,7 +124,7 @@ public:
         gone_.insert(id);
     }
     controller::WorkspaceUsage usage(const Principal&, const std::string&) override { return {}; }
-    broker::EgressReport egress(const Principal&, const std::string&) override { return {}; }
+    egress::EgressReport egress(const Principal&, const std::string&) override { return {}; }
     std::vector<std::string> languages(const Principal&, const std::string&) override {
         return {"python", "sh"};
     }

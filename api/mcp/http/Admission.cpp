@@ -11,21 +11,21 @@
 
 namespace hearth::mcp {
 
-controller::Principal admitted(const McpContext& hub, api::Request& request, Counts counts) {
+controller::Principal admitted(const McpContext& context, api::Request& request, Counts counts) {
     metrics::AuditEntry draft;
     draft.surface = "mcp";
     draft.operation = request.method() == "POST" ? "message" : "stream";
     draft.route = "/mcp";
-    const auto entry = auth::audited(request, hub.services.audit, std::move(draft), true);
-    controller::Principal who = hub.authenticator.authenticate(request);
+    const auto entry = auth::audited(request, context.services.audit, std::move(draft), true);
+    controller::Principal who = context.authenticator.authenticate(request);
     auth::sayWho(entry, who);
-    if (counts == Counts::Call) auth::require(hub.limits, request, who.tenant);
+    if (counts == Counts::Call) auth::require(context.limits, request, who.tenant);
     return who;
 }
 
-void countFurther(const McpContext& hub, api::Request& request, const controller::Principal& who,
-                  std::size_t messages) {
-    for (std::size_t i = 1; i < messages; ++i) auth::require(hub.limits, request, who.tenant);
+void countFurther(const McpContext& context, api::Request& request,
+                  const controller::Principal& who, std::size_t messages) {
+    for (std::size_t i = 1; i < messages; ++i) auth::require(context.limits, request, who.tenant);
 }
 
 std::variant<Json, api::Response> postedJson(api::Request& request, std::size_t max_bytes) {
@@ -51,16 +51,16 @@ namespace {
 
 /// Applies a session's accepted message (log level, subscription) to its streams. Returns the error
 /// that is the answer instead if there is no place for the subscription.
-std::optional<Json> noteSession(McpContext& hub, const Caller& caller, const Message& message) {
+std::optional<Json> noteSession(McpContext& context, const Caller& caller, const Message& message) {
     const std::string& session = caller.context.session;
     if (message.method == "logging/setLevel") {
-        hub.log_levels.set(caller.context.who.tenant, session,
-                           stringMember(message.params, "level").value_or(""));
+        context.log_levels.set(caller.context.who.tenant, session,
+                               stringMember(message.params, "level").value_or(""));
     }
     const std::string uri = stringMember(message.params, "uri").value_or("");
-    if (message.method == "resources/unsubscribe") hub.notices.unsubscribe(session, uri);
+    if (message.method == "resources/unsubscribe") context.notifier.unsubscribe(session, uri);
     if (message.method != "resources/subscribe" ||
-        hub.notices.subscribe(caller.context.who, session, uri)) {
+        context.notifier.subscribe(caller.context.who, session, uri)) {
         return std::nullopt;
     }
     return errorMessage(message.id, {rpc::kInvalidParams,
@@ -70,26 +70,26 @@ std::optional<Json> noteSession(McpContext& hub, const Caller& caller, const Mes
 
 }  // namespace
 
-McpServer::Reply handled(McpContext& hub, McpServer& server, const Caller& caller,
+McpServer::Reply handled(McpContext& context, McpServer& server, const Caller& caller,
                          const Message& message) {
     if (message.kind != MessageKind::Request || message.method != "tools/call") {
         McpServer::Reply reply = server.handle(caller, message);
         if (caller.context.modern || message.kind != MessageKind::Request) return reply;
         const auto* answer = std::get_if<Json>(&reply);
         if (answer == nullptr || !answer->contains("result")) return reply;
-        if (auto refusal = noteSession(hub, caller, message)) return std::move(*refusal);
+        if (auto refusal = noteSession(context, caller, message)) return std::move(*refusal);
         return reply;
     }
     std::shared_ptr<void> place;
     try {
-        place = hub.call_places.take(caller.context.who.tenant);
+        place = context.call_places.take(caller.context.who.tenant);
     } catch (const Error& error) {
         return errorMessage(message.id, {rpc::kInternal, error.what(), {}});
     }
     McpServer::Reply reply = server.handle(caller, message);
-    const auto tell = [&notices = hub.notices, who = caller.context.who,
+    const auto tell = [&notifier = context.notifier, who = caller.context.who,
                        session = caller.context.modern ? "" : caller.context.session] {
-        notices.tellCaller(who, session);
+        notifier.tellCaller(who, session);
     };
     if (std::holds_alternative<Json>(reply)) tell();
     if (auto* slow = std::get_if<PendingToolCall>(&reply)) {
@@ -99,7 +99,7 @@ McpServer::Reply handled(McpContext& hub, McpServer& server, const Caller& calle
             tell();
             return said;
         };
-        hub.slow_calls->cancelAside(*slow);
+        context.slow_calls->cancelAside(*slow);
     }
     if (auto* live = std::get_if<LiveReply>(&reply)) live->place = std::move(place);
     return reply;

@@ -15,14 +15,14 @@ std::variant<Json, api::Response> postedJson(api::Request& request, std::size_t 
 /// Returns the caller; a call is charged to its tenant's rate. Denials (401, 429) are recorded
 /// here, tool calls by McpServer. Throws Error(Unauthorized, Forbidden, RateLimited).
 enum class Counts { Call, Nothing };
-controller::Principal admitted(const McpContext& hub, api::Request& request, Counts counts);
+controller::Principal admitted(const McpContext& context, api::Request& request, Counts counts);
 /// Charges the other messages of a batch; admitted() has charged the first.
-void countFurther(const McpContext& hub, api::Request& request, const controller::Principal& who,
-                  std::size_t messages);
+void countFurther(const McpContext& context, api::Request& request,
+                  const controller::Principal& who, std::size_t messages);
 /// Calls McpServer::handle() and applies a session's message to its streams. A tool call holds one
 /// of its tenant's places until it is answered, even if the connection ends before. Without a free
 /// place it is refused and not begun.
-McpServer::Reply handled(McpContext& hub, McpServer& server, const Caller& caller,
+McpServer::Reply handled(McpContext& context, McpServer& server, const Caller& caller,
                          const Message& message);
 /// Returns the caller of an HTTP request, without the parts that era and session add.
 Caller callerOf(const api::Request& request, const controller::Principal& who);

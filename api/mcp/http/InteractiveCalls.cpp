@@ -15,11 +15,11 @@ constexpr std::chrono::seconds kAnswerWithin{300};
 /// The conversation of one call.
 class Talk final : public Conversation {
 public:
-    Talk(const LiveReply& reply, std::string session, MessageSink& outlet, Questions& questions,
+    Talk(const LiveReply& reply, std::string session, MessageSink& sink, Questions& questions,
          const std::atomic<bool>& stopping)
         : reply_(reply),
           session_(std::move(session)),
-          outlet_(outlet),
+          outlet_(sink),
           questions_(questions),
           stopping_(stopping) {}
 
@@ -108,7 +108,7 @@ InteractiveCalls::~InteractiveCalls() {
 }
 
 void InteractiveCalls::start(LiveReply reply, std::string session,
-                             std::shared_ptr<MessageSink> outlet) {
+                             std::shared_ptr<MessageSink> sink) {
     const MutexLock lock(mutex_);
     std::erase_if(running_, [](const Running& one) { return one.done->load(); });
     if (running_.size() >= kMost) {
@@ -119,11 +119,11 @@ void InteractiveCalls::start(LiveReply reply, std::string session,
     reply.call->onCancel([this] { questions_.wake(); });
     running_.push_back(
         {std::jthread([this, done, reply = std::move(reply), session = std::move(session),
-                       outlet = std::move(outlet)]() mutable {
-             Talk talk(reply, session, *outlet, questions_, stopping_);
+                       sink = std::move(sink)]() mutable {
+             Talk talk(reply, session, *sink, questions_, stopping_);
              const Json answer = reply.answer(talk);
-             if (!reply.call->cancelled()) outlet->send(answer);
-             outlet.reset();
+             if (!reply.call->cancelled()) sink->send(answer);
+             sink.reset();
              *done = true;
          }),
          done});

@@ -47,8 +47,8 @@ public:
     InteractiveCalls& operator=(const InteractiveCalls&) = delete;
     ~InteractiveCalls();
 
-    /// Starts a call, which answers on `outlet`. Throws Error(Unavailable) if kMost calls run.
-    void start(LiveReply reply, std::string session, std::shared_ptr<MessageSink> outlet);
+    /// Starts a call, which answers on `sink`. Throws Error(Unavailable) if kMost calls run.
+    void start(LiveReply reply, std::string session, std::shared_ptr<MessageSink> sink);
     /// See Questions::answer().
     bool answer(const std::string& session, const Message& response) {
         return questions_.answer(session, response);

@@ -39,7 +39,7 @@ struct McpContext {
           call_places(chosen.calls_of_tenant),
           sessions(all.secret_key, revocations, all.clock),
           replays(all.clock),
-          notices(all, log_levels),
+          notifier(all, log_levels),
           waiting_calls(all.clock),
           slow_calls(std::make_shared<PendingToolCalls>(all.clock, all.log)),
           live_calls(std::make_shared<InteractiveCalls>()) {}
@@ -53,7 +53,7 @@ struct McpContext {
     SessionIds sessions;
     ReplayStreams replays;
     LogLevels log_levels;
-    ChangeNotifier notices;
+    ChangeNotifier notifier;
     ClaimWaiters waiting_calls;
     // Stream starters may outlive a request.
     const std::shared_ptr<PendingToolCalls> slow_calls;

@@ -11,14 +11,15 @@ McpEndpoints::McpEndpoints(const controller::Services& services,
                            const auth::Authenticator& authenticator,
                            const auth::WorkerShares& shares, const auth::RateLimits& limits,
                            SessionRevocations& revocations, McpOptions options)
-    : hub_(services, authenticator, shares, limits, revocations, options) {}
+    : context_(services, authenticator, shares, limits, revocations, options) {}
 
 void McpEndpoints::mount(const std::string& prefix, Catalog catalog) {
     McpServer& server = *servers_.emplace_back(
-        std::make_unique<McpServer>(hub_.services, hub_.waiting_calls, std::move(catalog)));
-    api::Handler& streamable = *handlers_.emplace_back(std::make_unique<McpHandler>(hub_, server));
-    api::Handler& events =
-        *handlers_.emplace_back(std::make_unique<SseTransport>(hub_, server, prefix + "/messages"));
+        std::make_unique<McpServer>(context_.services, context_.waiting_calls, std::move(catalog)));
+    api::Handler& streamable =
+        *handlers_.emplace_back(std::make_unique<McpHandler>(context_, server));
+    api::Handler& events = *handlers_.emplace_back(
+        std::make_unique<SseTransport>(context_, server, prefix + "/messages"));
     for (const char* end : {"", "/"}) {
         routes_[prefix + "/mcp" + end] = &streamable;
         routes_[prefix + "/sse" + end] = &events;

@@ -27,11 +27,11 @@ public:
     bool takes(const std::string& path) const { return routes_.contains(path); }
     api::Response handle(api::Request& request) override;
 
-    ChangeNotifier& notices() { return hub_.notices; }
+    ChangeNotifier& notifier() { return context_.notifier; }
 
 private:
-    std::vector<std::unique_ptr<McpServer>> servers_;  ///< before the hub: its calls use them
-    McpContext hub_;
+    std::vector<std::unique_ptr<McpServer>> servers_;  ///< before the context: its calls use them
+    McpContext context_;
     std::vector<std::unique_ptr<api::Handler>> handlers_;
     std::map<std::string, api::Handler*, std::less<>> routes_;
 };

@@ -38,21 +38,21 @@ api::Response McpHandler::handle(api::Request& request) {
 }
 
 api::Response McpHandler::post(api::Request& request) {
-    const controller::Principal who = admitted(hub_, request, Counts::Call);
+    const controller::Principal who = admitted(context_, request, Counts::Call);
     const Accepts accepts = acceptedForms(request);
     if (accepts == Accepts::Neither) {
         return mcpRefusal(406, {}, rpc::kTransport,
                           "Accept must allow application/json or text/event-stream");
     }
     // Before the body is read, because a slow body holds a worker of its tenant's share.
-    return hub_.shares.answer(request, who.tenant, [this, &request, who, accepts] {
+    return context_.shares.answer(request, who.tenant, [this, &request, who, accepts] {
         return posted(request, who, accepts);
     });
 }
 
 api::Response McpHandler::posted(api::Request& request, const controller::Principal& who,
                                  Accepts accepts) {
-    std::variant<Json, api::Response> json = postedJson(request, hub_.options.max_body);
+    std::variant<Json, api::Response> json = postedJson(request, context_.options.max_body);
     if (auto* refusal = std::get_if<api::Response>(&json)) return std::move(*refusal);
     const Classified classified =
         classify(std::get<Json>(json), request.header("MCP-Protocol-Version"));
@@ -61,7 +61,7 @@ api::Response McpHandler::posted(api::Request& request, const controller::Princi
         return mcpRefusal(classified.status, classified.id, classified.error.code,
                           classified.error.message, classified.error.data);
     }
-    countFurther(hub_, request, who, classified.messages.size());
+    countFurther(context_, request, who, classified.messages.size());
     return classified.kind == Classified::Kind::Modern ? modern(request, who, classified, accepts)
                                                        : legacy(request, who, classified, accepts);
 }
@@ -70,13 +70,13 @@ api::Response McpHandler::modern(api::Request& request, const controller::Princi
                                  const Classified& classified, Accepts accepts) {
     const Message& message = classified.messages.front();
     if (!isModernVersion(classified.version)) {
-        hub_.services.metrics.mcp("other", "", "error");
+        context_.services.metrics.mcp("other", "", "error");
         return mcpRefusal(400, message.id, rpc::kUnsupportedVersion,
                           "Unsupported protocol version: " + classified.version,
                           {{"supported", kModernVersions}, {"requested", classified.version}});
     }
     if (const auto wrong = headerMismatch(request, message, server_.catalog().tools)) {
-        hub_.services.metrics.mcp("other", "", "error");
+        context_.services.metrics.mcp("other", "", "error");
         return mcpRefusal(400, message.id, rpc::kHeaderMismatch, "Header mismatch: " + *wrong);
     }
     const Json& meta = message.params["_meta"];
@@ -91,8 +91,8 @@ api::Response McpHandler::modern(api::Request& request, const controller::Princi
         caller.log_severity = logSeverity(*level);
     }
     if (message.method == "subscriptions/listen") return subscriptions(request, caller, message);
-    ReplyAssembler answering(hub_, who.tenant, "", classified.version, true);
-    answering.add(handled(hub_, server_, caller, message));
+    ReplyAssembler answering(context_, who.tenant, "", classified.version, true);
+    answering.add(handled(context_, server_, caller, message));
     return std::move(answering).answer(request, accepts);
 }
 
@@ -104,7 +104,7 @@ api::Response McpHandler::subscriptions(api::Request& request, const Caller& cal
         problem =
             errorMessage(message.id, {rpc::kInvalidParams, "notifications must be an object", {}});
     }
-    hub_.services.metrics.mcp(message.method, "", problem.is_null() ? "ok" : "error");
+    context_.services.metrics.mcp(message.method, "", problem.is_null() ? "ok" : "error");
     if (!problem.is_null()) return mcpAnswer(200, dumpJson(problem));
 
     const Catalog& catalog = server_.catalog();
@@ -140,11 +140,11 @@ api::Response McpHandler::subscriptions(api::Request& request, const Caller& cal
         return response;
     }
     response.news = true;
-    response.body = api::StreamStarter([&notices = hub_.notices, stop = request.stopToken(),
+    response.body = api::StreamStarter([&notifier = context_.notifier, stop = request.stopToken(),
                                         first = sseEvent(acknowledged),
                                         listener = listener](std::shared_ptr<api::Stream> stream) {
         stream->send(first);
-        notices.follow(std::move(stream), listener, stop);
+        notifier.follow(std::move(stream), listener, stop);
     });
     return response;
 }
@@ -153,7 +153,7 @@ void McpHandler::noteWanted(const CallContext& context, const std::string& uri,
                             ChangeNotifier::Listener& listener) {
     std::set<std::string>& uris = listener.interest.uris;
     if (uris.size() >= ChangeNotifier::kMaxUris || !server_.willTell(context, uri)) return;
-    std::optional<std::shared_ptr<void>> watched = hub_.notices.watch(context.who, uri);
+    std::optional<std::shared_ptr<void>> watched = context_.notifier.watch(context.who, uri);
     if (!watched) return;
     uris.insert(uri);
     if (*watched) listener.watches.push_back(std::move(*watched));
@@ -169,7 +169,7 @@ std::optional<McpHandler::Session> McpHandler::sessionOf(const api::Request& req
                              "Bad request: the Mcp-Session-Id header is missing; initialize first");
         return std::nullopt;
     }
-    std::optional<SessionFacts> facts = hub_.sessions.check(*named, ownerOf(who));
+    std::optional<SessionFacts> facts = context_.sessions.check(*named, ownerOf(who));
     if (!facts) {
         refusal = mcpRefusal(404, id, rpc::kSessionNotFound, "Session not found");
         return std::nullopt;
@@ -203,13 +203,14 @@ api::Response McpHandler::legacy(api::Request& request, const controller::Princi
     caller.context.client_capabilities = session->client_capabilities;
     caller.version = session->version;
     caller.calls_scope = session->id;
-    caller.log_severity = hub_.log_levels.of(session->id);
-    ReplyAssembler answering(hub_, who.tenant, session->id, session->version, false);
+    caller.log_severity = context_.log_levels.of(session->id);
+    ReplyAssembler answering(context_, who.tenant, session->id, session->version, false);
     if (classified.batch) answering.setBatch();
     for (const Message& message : classified.messages) {
         if (request.stopToken().stop_requested()) break;  // a batch of slow calls
-        if (message.kind == MessageKind::Response) hub_.live_calls->answer(session->id, message);
-        answering.add(handled(hub_, server_, caller, message));
+        if (message.kind == MessageKind::Response)
+            context_.live_calls->answer(session->id, message);
+        answering.add(handled(context_, server_, caller, message));
     }
     if (answering.empty()) return mcpAnswer(202);
     return std::move(answering).answer(request, accepts);
@@ -228,15 +229,15 @@ api::Response McpHandler::initialize(const controller::Principal& who, const Mes
     }
     if (!version.empty()) {
         const Json* capabilities = member(message.params, "capabilities");
-        response.headers.add(kSessionHeader,
-                             hub_.sessions.issue(ownerOf(who), version,
+        response.headers.add(kSessionHeader, context_.sessions.issue(
+                                                 ownerOf(who), version,
                                                  capabilities == nullptr ? Json() : *capabilities));
     }
     return response;
 }
 
 api::Response McpHandler::listen(api::Request& request) {
-    const controller::Principal who = admitted(hub_, request, Counts::Nothing);
+    const controller::Principal who = admitted(context_, request, Counts::Nothing);
     const Accepts accepts = acceptedForms(request);
     if (accepts != Accepts::EventsOnly && accepts != Accepts::Both) {
         api::Response response =
@@ -250,31 +251,32 @@ api::Response McpHandler::listen(api::Request& request) {
     if (!session) return refusal;
     api::Response response = eventAnswer();
     if (const std::optional<std::string> last = request.header("Last-Event-ID")) {
-        if (!hub_.replays.knows(session->id, *last)) {
+        if (!context_.replays.knows(session->id, *last)) {
             return mcpRefusal(400, {}, rpc::kTransport, "Unknown Last-Event-ID");
         }
-        response.body = api::StreamStarter(
-            [&hub = hub_, id = session->id, last = *last](std::shared_ptr<api::Stream> stream) {
-                hub.replays.resume(id, last, std::move(stream));
-            });
+        response.body = api::StreamStarter([&context = context_, id = session->id,
+                                            last = *last](std::shared_ptr<api::Stream> stream) {
+            context.replays.resume(id, last, std::move(stream));
+        });
         return response;
     }
     response.news = true;
-    response.body = api::StreamStarter(
-        [&hub = hub_, who, id = session->id, interest = Interest::declared(server_.catalog()),
-         stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {
-            hub.notices.follow(std::move(stream), {who, interest, id}, stop);
+    response.body =
+        api::StreamStarter([&context = context_, who, id = session->id,
+                            interest = Interest::declared(server_.catalog()),
+                            stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {
+            context.notifier.follow(std::move(stream), {who, interest, id}, stop);
         });
     return response;
 }
 
 api::Response McpHandler::endSession(api::Request& request) {
-    const controller::Principal who = admitted(hub_, request, Counts::Nothing);
+    const controller::Principal who = admitted(context_, request, Counts::Nothing);
     api::Response refusal;
     const std::optional<Session> session = sessionOf(request, who, {}, refusal);
     if (!session) return refusal;
-    hub_.sessions.revoke({session->id, who.tenant, session->expiry});
-    hub_.notices.endSession(session->id);
+    context_.sessions.revoke({session->id, who.tenant, session->expiry});
+    context_.notifier.endSession(session->id);
     return mcpAnswer(204);
 }
 

@@ -15,7 +15,7 @@ namespace hearth::mcp {
 class McpHandler final : public api::Handler {
 public:
     /// Both must outlive the handler.
-    McpHandler(McpContext& hub, McpServer& server) : hub_(hub), server_(server) {}
+    McpHandler(McpContext& context, McpServer& server) : context_(context), server_(server) {}
 
     api::Response handle(api::Request& request) override;
 
@@ -47,7 +47,7 @@ private:
     void noteWanted(const CallContext& context, const std::string& uri,
                     ChangeNotifier::Listener& listener);
 
-    McpContext& hub_;
+    McpContext& context_;
     McpServer& server_;
 };
 

@@ -20,7 +20,7 @@ using StopCallback = std::stop_callback<std::function<void()>>;
 
 struct PendingToolCalls::Followed {
     PendingToolCall call;
-    std::shared_ptr<MessageSink> outlet;
+    std::shared_ptr<MessageSink> sink;
     HangUp hang_up = HangUp::LeavesRunning;
     std::shared_ptr<void> closing;
     std::shared_ptr<void> subscription;
@@ -56,20 +56,20 @@ PendingToolCalls::~PendingToolCalls() {
     lookers_.clear();
 }
 
-void PendingToolCalls::follow(const std::shared_ptr<MessageSink>& outlet,
+void PendingToolCalls::follow(const std::shared_ptr<MessageSink>& sink,
                               std::vector<PendingToolCall> calls, const std::stop_token& stop,
                               HangUp hang_up) {
     for (PendingToolCall& call : calls) {
         const std::uint64_t id = next_id_++;
         auto followed = std::make_shared<Followed>();
         followed->call = std::move(call);
-        followed->outlet = outlet;
+        followed->sink = sink;
         followed->hang_up = hang_up;
         followed->progress_at = clock_.now();
         const std::shared_ptr<Inbox> inbox = inbox_;
         const std::function<void()> wake = [inbox, id] { inbox->mark(id); };
         followed->subscription = followed->call.pending.work->subscribe(wake);
-        followed->closing = outlet->onClosed(wake);
+        followed->closing = sink->onClosed(wake);
         followed->on_stop = std::make_unique<StopCallback>(stop, [inbox, id] {
             const MutexLock lock(inbox->mutex);
             inbox->stop_now = true;
@@ -176,18 +176,18 @@ bool PendingToolCalls::lookSafely(Followed& followed, bool stopping) {
 
 bool PendingToolCalls::look(Followed& followed, bool stopping) {
     const PendingToolCall& call = followed.call;
-    MessageSink& outlet = *followed.outlet;
+    MessageSink& sink = *followed.sink;
     if (call.call->cancelled()) return false;
-    if (outlet.closed()) {
+    if (sink.closed()) {
         // Work that a revoked token began belongs to its tenant and continues.
-        if (followed.hang_up == HangUp::Cancels && !outlet.lapsed()) call.call->cancel();
+        if (followed.hang_up == HangUp::Cancels && !sink.lapsed()) call.call->cancel();
         return false;
     }
     sendOutput(followed);
     const TimePoint now = clock_.now();
     if (stopping || call.pending.ready(now)) {
         // Checked again, because a cancel since then may have ended it.
-        if (!call.call->cancelled()) outlet.send(call.answer());
+        if (!call.call->cancelled()) sink.send(call.answer());
         return false;
     }
     const bool first = followed.progress == 0;
@@ -198,7 +198,7 @@ bool PendingToolCalls::look(Followed& followed, bool stopping) {
             };
             const PendingWork::Doing doing = call.pending.work->doing();
             followed.progress = std::max(followed.progress + 1, seconds(call.started_at));
-            outlet.send(notificationMessage(
+            sink.send(notificationMessage(
                 "notifications/progress",
                 {{"progressToken", call.progress_token},
                  {"progress", followed.progress},
@@ -221,10 +221,10 @@ void PendingToolCalls::sendOutput(Followed& followed) {
         followed.logged = chunk->offset + chunk->bytes.size();
         const std::string level = chunk->channel == 2 ? "warning" : "info";
         if (logSeverity(level) < call.log_severity) continue;
-        followed.outlet->send(notificationMessage("notifications/message",
-                                                  {{"level", level},
-                                                   {"logger", call.pending.work->executionId()},
-                                                   {"data", toUtf8(chunk->bytes)}}));
+        followed.sink->send(notificationMessage("notifications/message",
+                                                {{"level", level},
+                                                 {"logger", call.pending.work->executionId()},
+                                                 {"data", toUtf8(chunk->bytes)}}));
     }
 }
 

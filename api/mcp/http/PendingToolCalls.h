@@ -38,8 +38,8 @@ public:
     PendingToolCalls& operator=(const PendingToolCalls&) = delete;
 
     enum class HangUp { Cancels, LeavesRunning };
-    /// Follows `calls` on `outlet`, which is released after the last call. `stop` is the server's.
-    void follow(const std::shared_ptr<MessageSink>& outlet, std::vector<PendingToolCall> calls,
+    /// Follows `calls` on `sink`, which is released after the last call. `stop` is the server's.
+    void follow(const std::shared_ptr<MessageSink>& sink, std::vector<PendingToolCall> calls,
                 const std::stop_token& stop, HangUp hang_up);
 
     /// From now on a cancel of the call does not block: other threads, which may wait for its

@@ -80,8 +80,8 @@ void ReplyAssembler::keep(Json done) {
 }
 
 void ReplyAssembler::waitInline() {
-    const Clock& clock = hub_.services.clock;
-    const TimePoint deadline = clock.now() + hub_.options.inline_wait;
+    const Clock& clock = context_.services.clock;
+    const TimePoint deadline = clock.now() + context_.options.inline_wait;
     for (auto it = slow_.begin(); it != slow_.end();) {
         std::optional<Json> settled = McpServer::settle(*it, clock, deadline);
         if (!settled) {
@@ -128,7 +128,7 @@ api::Response ReplyAssembler::whole(Accepts accepts) const {
 
 api::Response ReplyAssembler::later(api::Request& request) && {
     const auto held = std::make_shared<ReplyAssembler>(std::move(*this));
-    const Clock& clock = held->hub_.services.clock;
+    const Clock& clock = held->context_.services.clock;
     api::Suspension suspension;
     suspension.subscribe = [held](const std::function<void()>& wake) {
         auto subscriptions = std::make_shared<std::vector<std::shared_ptr<void>>>();
@@ -164,19 +164,19 @@ api::Response ReplyAssembler::stream(api::Request& request) && {
     const auto held = std::make_shared<ReplyAssembler>(std::move(*this));
     api::Response response = eventAnswer();
     response.body = api::StreamStarter(
-        [held, slow_calls = held->hub_.slow_calls, live_calls = held->hub_.live_calls,
+        [held, slow_calls = held->context_.slow_calls, live_calls = held->context_.live_calls,
          stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {
             const bool resumable = !held->modern_ && held->version_ >= kFirstResumable;
-            const std::shared_ptr<MessageSink> outlet =
+            const std::shared_ptr<MessageSink> sink =
                 resumable
-                    ? held->hub_.replays.open(held->tenant_, held->session_, std::move(stream),
-                                              held->version_ >= kFirstPriming)
+                    ? held->context_.replays.open(held->tenant_, held->session_, std::move(stream),
+                                                  held->version_ >= kFirstPriming)
                     : std::make_shared<StreamSink>(std::move(stream));
-            for (const Json& message : held->done_) outlet->send(message);
+            for (const Json& message : held->done_) sink->send(message);
             for (LiveReply& live : held->live_) {
-                live_calls->start(std::move(live), held->session_, outlet);
+                live_calls->start(std::move(live), held->session_, sink);
             }
-            slow_calls->follow(outlet, std::move(held->slow_), stop,
+            slow_calls->follow(sink, std::move(held->slow_), stop,
                                held->modern_ ? PendingToolCalls::HangUp::Cancels
                                              : PendingToolCalls::HangUp::LeavesRunning);
         });

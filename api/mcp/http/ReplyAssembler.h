@@ -20,9 +20,9 @@ Accepts acceptedForms(const api::Request& request);
 class ReplyAssembler {
 public:
     /// For a tenant's session with its version; a modern request has no session.
-    ReplyAssembler(McpContext& hub, std::string tenant, std::string session, std::string version,
-                   bool modern)
-        : hub_(hub),
+    ReplyAssembler(McpContext& context, std::string tenant, std::string session,
+                   std::string version, bool modern)
+        : context_(context),
           tenant_(std::move(tenant)),
           session_(std::move(session)),
           version_(std::move(version)),
@@ -44,7 +44,7 @@ private:
     /// Returns the HTTP status of a single message; a legacy answer is always 200.
     int status() const;
 
-    McpContext& hub_;
+    McpContext& context_;
     std::string tenant_;
     std::string session_;
     std::string version_;

@@ -11,7 +11,7 @@ namespace hearth::mcp {
 struct SseTransport::Session {
     controller::Principal who;
     std::string id;
-    std::shared_ptr<MessageSink> outlet;
+    std::shared_ptr<MessageSink> sink;
     Mutex mutex;
     std::string version HEARTH_GUARDED_BY(mutex);
     Json client_capabilities HEARTH_GUARDED_BY(mutex) = Json::object();
@@ -41,8 +41,8 @@ private:
 
 }  // namespace
 
-SseTransport::SseTransport(McpContext& hub, McpServer& server, std::string messages_path)
-    : hub_(hub), server_(server), messages_path_(std::move(messages_path)) {}
+SseTransport::SseTransport(McpContext& context, McpServer& server, std::string messages_path)
+    : context_(context), server_(server), messages_path_(std::move(messages_path)) {}
 
 api::Response SseTransport::handle(api::Request& request) {
     if (request.method() == "GET") return open(request);
@@ -53,24 +53,24 @@ api::Response SseTransport::handle(api::Request& request) {
 }
 
 api::Response SseTransport::open(api::Request& request) {
-    const controller::Principal who = admitted(hub_, request, Counts::Nothing);
+    const controller::Principal who = admitted(context_, request, Counts::Nothing);
     api::Response response = eventAnswer();
     response.news = true;
     response.body =
-        api::StreamStarter([table = table_, who, path = messages_path_, &hub = hub_,
+        api::StreamStarter([table = table_, who, path = messages_path_, &context = context_,
                             interest = Interest::declared(server_.catalog()),
                             stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {
             auto session = std::make_shared<Session>();
             session->who = who;
             session->id = newId("");
-            session->outlet = std::make_shared<StreamSink>(stream);
+            session->sink = std::make_shared<StreamSink>(stream);
             {  // First: a client may post as soon as it reads the endpoint.
                 const MutexLock lock(table->mutex);
                 table->sessions[session->id] = session;
             }
             stream->send("event: endpoint\ndata: " + path + "?sessionId=" + session->id + "\n\n");
-            hub.notices.follow(stream, {who, interest, session->id}, stop);
-            const auto forget = [weak = std::weak_ptr<Table>(table), &notices = hub.notices,
+            context.notifier.follow(stream, {who, interest, session->id}, stop);
+            const auto forget = [weak = std::weak_ptr<Table>(table), &notifier = context.notifier,
                                  id = session->id] {
                 const std::shared_ptr<Table> sessions = weak.lock();
                 if (!sessions) return;
@@ -82,7 +82,7 @@ api::Response SseTransport::open(api::Request& request) {
                     gone = std::move(found->second);
                     sessions->sessions.erase(found);
                 }
-                notices.endSession(id);
+                notifier.endSession(id);
             };
             stream->onClosed(forget);
         });
@@ -90,7 +90,7 @@ api::Response SseTransport::open(api::Request& request) {
 }
 
 api::Response SseTransport::message(api::Request& request) {
-    const controller::Principal who = admitted(hub_, request, Counts::Call);
+    const controller::Principal who = admitted(context_, request, Counts::Call);
     const std::string id =
         request.query("sessionId").value_or(request.query("session_id").value_or(""));
     std::shared_ptr<Session> session;
@@ -104,14 +104,14 @@ api::Response SseTransport::message(api::Request& request) {
     if (!session || session->who.tenant != who.tenant || session->who.token_id != who.token_id) {
         return mcpRefusal(404, {}, rpc::kSessionNotFound, "Session not found");
     }
-    return hub_.shares.answer(request, who.tenant, [this, &request, who, session] {
+    return context_.shares.answer(request, who.tenant, [this, &request, who, session] {
         return posted(request, who, session);
     });
 }
 
 api::Response SseTransport::posted(api::Request& request, const controller::Principal& who,
                                    const std::shared_ptr<Session>& session) {
-    std::variant<Json, api::Response> json = postedJson(request, hub_.options.max_body);
+    std::variant<Json, api::Response> json = postedJson(request, context_.options.max_body);
     if (auto* refusal = std::get_if<api::Response>(&json)) return std::move(*refusal);
     const Classified classified = classify(std::get<Json>(json), std::nullopt);
     if (classified.kind == Classified::Kind::Refused) {
@@ -122,7 +122,7 @@ api::Response SseTransport::posted(api::Request& request, const controller::Prin
         return mcpRefusal(400, {}, rpc::kInvalidRequest,
                           "Batches exist in protocol version 2025-03-26 only");
     }
-    countFurther(hub_, request, who, classified.messages.size());
+    countFurther(context_, request, who, classified.messages.size());
     for (const Message& each : classified.messages) take(request, session, each);
     api::Response response = mcpAnswer(202, "Accepted");
     response.headers = {{"Content-Type", "text/plain"}};
@@ -132,7 +132,7 @@ api::Response SseTransport::posted(api::Request& request, const controller::Prin
 void SseTransport::take(api::Request& request, const std::shared_ptr<Session>& session,
                         const Message& message) {
     if (message.kind == MessageKind::Response) {
-        hub_.live_calls->answer(session->id, message);
+        context_.live_calls->answer(session->id, message);
         return;
     }
     if (message.kind == MessageKind::Request && message.method == "initialize") {
@@ -145,29 +145,29 @@ void SseTransport::take(api::Request& request, const std::shared_ptr<Session>& s
                 session->client_capabilities = *capabilities;
             }
         }
-        session->outlet->send(reply);
+        session->sink->send(reply);
         return;
     }
     Caller caller = callerOf(request, session->who);
     caller.context.session = session->id;
     caller.calls_scope = session->id;
-    caller.log_severity = hub_.log_levels.of(session->id);
+    caller.log_severity = context_.log_levels.of(session->id);
     {
         const MutexLock lock(session->mutex);
         caller.version = session->version;
         caller.context.client_capabilities = session->client_capabilities;
     }
-    McpServer::Reply reply = handled(hub_, server_, caller, message);
-    const auto outlet = std::make_shared<SharedOutlet>(session->outlet);
-    if (const auto* done = std::get_if<Json>(&reply)) outlet->send(*done);
+    McpServer::Reply reply = handled(context_, server_, caller, message);
+    const auto sink = std::make_shared<SharedOutlet>(session->sink);
+    if (const auto* done = std::get_if<Json>(&reply)) sink->send(*done);
     if (auto* live = std::get_if<LiveReply>(&reply)) {
-        hub_.live_calls->start(std::move(*live), session->id, outlet);
+        context_.live_calls->start(std::move(*live), session->id, sink);
     }
     if (auto* slow = std::get_if<PendingToolCall>(&reply)) {
         std::vector<PendingToolCall> calls;
         calls.push_back(std::move(*slow));
-        hub_.slow_calls->follow(outlet, std::move(calls), request.stopToken(),
-                                PendingToolCalls::HangUp::LeavesRunning);
+        context_.slow_calls->follow(sink, std::move(calls), request.stopToken(),
+                                    PendingToolCalls::HangUp::LeavesRunning);
     }
 }
 

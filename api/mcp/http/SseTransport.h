@@ -17,7 +17,7 @@ namespace hearth::mcp {
 class SseTransport final : public api::Handler {
 public:
     /// `messages_path`: the path of POSTs, "/messages". Both references must outlive the handler.
-    SseTransport(McpContext& hub, McpServer& server, std::string messages_path);
+    SseTransport(McpContext& context, McpServer& server, std::string messages_path);
 
     /// GET opens a session, POST is a message.
     api::Response handle(api::Request& request) override;
@@ -37,7 +37,7 @@ private:
     void take(api::Request& request, const std::shared_ptr<Session>& session,
               const Message& message);
 
-    McpContext& hub_;
+    McpContext& context_;
     McpServer& server_;
     const std::string messages_path_;
     const std::shared_ptr<Table> table_ = std::make_shared<Table>();  ///< shared with callbacks

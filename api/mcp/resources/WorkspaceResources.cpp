@@ -29,7 +29,7 @@ Json document(const controller::WorkspaceView& view) {
                 {"pool", view.pool},
                 {"phase", controller::kWorkspacePhases.of(view.phase)},
                 {"root", view.root},
-                {"network", broker::kNetworkModes.of(view.network)},
+                {"network", egress::kNetworkModes.of(view.network)},
                 {"createdAt", view.created_at},
                 {"lastActiveAt", view.last_active_at}};
     if (view.name) out["name"] = *view.name;

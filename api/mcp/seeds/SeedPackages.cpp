@@ -106,7 +106,7 @@ ToolOutcome installPackages(const Services& services, const CallContext& call,
                             std::optional<std::chrono::milliseconds> wait, TellPackages tell) {
     PackagesRequest request = pipRequest();
     const bool offline =
-        services.workspaces.get(call.who, workspace).network == broker::NetworkMode::None;
+        services.workspaces.get(call.who, workspace).network == egress::NetworkMode::None;
     if (offline) {
         for (const std::string& spec : specs) {
             if (const auto why = controller::wrongSpec(spec, controller::PackageManager::Pip)) {

@@ -126,7 +126,7 @@ std::vector<std::string> requirementsFor(const Services& services, const CallCon
                                          const std::string& workspace,
                                          const std::vector<std::string>& commands) {
     if (std::none_of(commands.begin(), commands.end(), startsPython) ||
-        services.workspaces.get(call.who, workspace).network == broker::NetworkMode::None) {
+        services.workspaces.get(call.who, workspace).network == egress::NetworkMode::None) {
         return {};
     }
     std::string text;

@@ -24,7 +24,7 @@ bool offersPackages(const Services& services, const CallContext& call) {
     const auto pools = services.pools.list(call.who);
     return std::any_of(pools.begin(), pools.end(), [](const controller::PoolView& view) {
         return !view.pool->deleting && view.pool->on_demand.empty() &&
-               view.pool->spec.network != broker::NetworkMode::None;
+               view.pool->spec.network != egress::NetworkMode::None;
     });
 }
 
@@ -32,7 +32,7 @@ bool offersPackages(const Services& services, const CallContext& call) {
 Task<controller::WorkspaceView> claim(const Services& services, CallContext call,
                                       controller::WorkspaceRequest request, bool packages) {
     if (packages && offersPackages(services, call)) {
-        request.network = broker::NetworkMode::Mirror;
+        request.network = egress::NetworkMode::Mirror;
         Task<controller::WorkspaceView> creating = services.workspaces.create(call.who, request);
         try {
             controller::WorkspaceView view = co_await creating;
@@ -42,7 +42,7 @@ Task<controller::WorkspaceView> claim(const Services& services, CallContext call
             if (error.code() != ErrorCode::InvalidSpec) throw;
         }
     }
-    request.network = broker::NetworkMode::None;
+    request.network = egress::NetworkMode::None;
     Task<controller::WorkspaceView> creating =
         services.workspaces.create(call.who, std::move(request));
     controller::WorkspaceView view = co_await creating;

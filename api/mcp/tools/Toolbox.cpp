@@ -152,12 +152,12 @@ std::string poolFacts(const controller::PoolView& view, const std::vector<std::s
         text += (i == 0 ? "languages " : ", ") + languages[i];
     }
     if (!languages.empty()) text += "; ";
-    const bool offline = spec.network == broker::NetworkMode::None;
+    const bool offline = spec.network == egress::NetworkMode::None;
     text += formatMilliCpu(spec.limits.milli_cpu) + " cpu, " +
             formatBytes(spec.limits.memory_bytes) + " memory, " +
             formatBytes(spec.limits.workspace_bytes) + " files, " + gpuFacts(spec.gpu) +
             (offline ? "no network"
-                     : "network " + std::string(broker::kNetworkModes.of(spec.network))) +
+                     : "network " + std::string(egress::kNetworkModes.of(spec.network))) +
             "; ends after " + formatDuration(spec.idle_timeout) + " idle or " +
             formatDuration(spec.max_lifetime);
     return text;

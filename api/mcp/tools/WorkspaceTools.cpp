@@ -86,7 +86,7 @@ Task<ClaimOutcome> workspaceOpen(const Services& services, CallContext call, Arg
     request.language = arguments.text("language");
     request.gpu = gpuWish(arguments);
     if (const auto mode = arguments.text("network")) {
-        request.network = broker::kNetworkModes.find(*mode);
+        request.network = egress::kNetworkModes.find(*mode);
     }
     request.env = arguments.textMap("env");
     request.secrets = arguments.textMap("secrets");
@@ -110,9 +110,9 @@ Task<ClaimOutcome> workspaceOpen(const Services& services, CallContext call, Arg
                    "\nlanguages: " + listed(services.workspaces.languages(call.who, view.id)) +
                    "\nlimits: " + limitsText(view.limits) + "; " +
                    (view.gpus.empty() ? std::string() : "GPUs " + listed(view.gpus) + "; ") +
-                   (view.network == broker::NetworkMode::None
+                   (view.network == egress::NetworkMode::None
                         ? std::string("no network")
-                        : std::string("network ") + broker::kNetworkModes.of(view.network)) +
+                        : std::string("network ") + egress::kNetworkModes.of(view.network)) +
                    "\n" + credentialsText(view) + deadlines(view) +
                    "\nPass workspace_id to run, file_put and file_get; close it when done.");
     // With an idempotency key the workspace is found again.
@@ -200,7 +200,7 @@ std::vector<Tool> workspaceTools(const Services& services) {
                                              "repeat it.")},
                        {"network",
                         {{"type", "string"},
-                         {"enum", broker::kNetworkModes.all()},
+                         {"enum", egress::kNetworkModes.all()},
                          {"description",
                           "Picks a pool that offers it: Mirror to "
                           "install packages, Egress to reach what the "

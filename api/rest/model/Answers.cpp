@@ -349,7 +349,7 @@ Schema egressSchema() {
     const Schema entry =
         Schema::object()
             .required("at", time())
-            .required("kind", Schema::oneOf(broker::kEgressKinds.all())
+            .required("kind", Schema::oneOf(egress::kEgressKinds.all())
                                   .describe("https: a request in a tunnel that got credentials"))
             .required("destination", text().example("api.example.com:443"))
             .required("decision", text().describe("allowed, hit, miss, or why it was refused"))

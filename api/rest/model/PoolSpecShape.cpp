@@ -27,7 +27,7 @@ Schema resourcesSchema() {
 
 Schema networkSchema() {
     return Schema::object()
-        .optional("mode", Schema::oneOf(broker::kNetworkModes.all()))
+        .optional("mode", Schema::oneOf(egress::kNetworkModes.all()))
         .optional("allow", listed("With mode Egress: what may be reached"))
         .optional("credentials", Schema::array(Schema::object().open())
                                      .describe("Secrets that are added to requests, by name"))

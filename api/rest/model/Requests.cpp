@@ -163,7 +163,7 @@ Schema placeSchema() {
                   text(kImageName,
                        "Selects a pool by its image: a name, a reference or a digest. Where the "
                        "operator allows it, an image without a pool gets a cold sandbox"))
-        .optional("network", Schema::oneOf(broker::kNetworkModes.all())
+        .optional("network", Schema::oneOf(egress::kNetworkModes.all())
                                  .describe("Selects or narrows a pool, never widens it"))
         .optional(
             "allow",
@@ -363,7 +363,7 @@ controller::WorkspaceRequest readOneShotWorkspace(const Json& body) {
     request.name = textOf(body, "name");
     request.image = textOf(body, "image");
     if (const auto mode = textOf(body, "network")) {
-        request.network = broker::kNetworkModes.find(*mode);
+        request.network = egress::kNetworkModes.find(*mode);
     }
     if (const auto allow = body.find("allow"); allow != body.end()) {
         request.allow = allow->get<std::vector<std::string>>();

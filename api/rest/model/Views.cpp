@@ -55,7 +55,7 @@ Json workspaceJson(const controller::WorkspaceView& view, const std::string& tra
                 {"idleExpiresAt", orNull(view.idle_expires_at)},
                 {"expiresAt", orNull(view.expires_at)},
                 {"gpus", view.gpus},
-                {"network", broker::kNetworkModes.of(view.network)},
+                {"network", egress::kNetworkModes.of(view.network)},
                 {"limits", limitsJson(view.limits)}};
     if (!view.credentials.empty()) out["credentials"] = view.credentials;
     if (view.claim) out["claim"] = ledgerJson(*view.claim);
@@ -237,11 +237,11 @@ Json packagesJson(const controller::PackagesView& view) {
             {"executionId", view.execution_id}};
 }
 
-Json egressJson(const broker::EgressReport& report) {
+Json egressJson(const egress::EgressReport& report) {
     Json latest = Json::array();
-    for (const broker::EgressEntry& entry : report.latest) {
+    for (const egress::EgressEntry& entry : report.latest) {
         latest.push_back({{"at", formatRfc3339(entry.at)},
-                          {"kind", broker::kEgressKinds.of(entry.kind)},
+                          {"kind", egress::kEgressKinds.of(entry.kind)},
                           {"destination", entry.destination},
                           {"decision", entry.decision},
                           {"status", entry.status},

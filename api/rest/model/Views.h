@@ -35,7 +35,7 @@ Json eventJson(const controller::Event& event);
 Json tokenJson(const controller::TokenView& view);
 Json usageJson(const controller::WorkspaceUsage& usage);
 Json packagesJson(const controller::PackagesView& view);
-Json egressJson(const broker::EgressReport& report);
+Json egressJson(const egress::EgressReport& report);
 Json fileJson(const agent::FileStat& stat);
 Json limitsJson(const pool::SandboxLimits& limits);
 

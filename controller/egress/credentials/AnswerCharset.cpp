@@ -6,7 +6,7 @@
 
 #include "base/http/Url.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::string_view kCharset = "charset";
@@ -138,4 +138,4 @@ std::string withoutCharset(std::string_view accept) {
     return out;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// SecretMasker can read only answers in which each ASCII character is one byte of its own.
 
@@ -23,4 +23,4 @@ constexpr std::size_t kBodyMark = 4;
 /// The value of an Accept field without its charset parameters; empty if it cannot be read.
 std::string withoutCharset(std::string_view accept);
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

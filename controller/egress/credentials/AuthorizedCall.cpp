@@ -15,7 +15,7 @@
 #include "controller/egress/policy/Refused.h"
 #include "controller/egress/transport/ForwardedFields.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 /// The time limit for an answer to begin: many services with credentials think for minutes.
@@ -388,4 +388,4 @@ bool AuthorizedCall::perform(const Request& request, ByteStream& inside, std::st
     return transfer.mayFollow();
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -12,7 +12,7 @@
 #include "controller/egress/transport/Curl.h"
 #include "controller/egress/transport/Dialer.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// Sends requests that get credentials, by libcurl: the Dialer makes the connection, the server's
 /// certificate is verified, and the answer passes a SecretMasker. Belongs to one tenant connection;
@@ -49,4 +49,4 @@ private:
     CurlHandle curl_;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

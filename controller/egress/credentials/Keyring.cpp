@@ -6,7 +6,7 @@
 #include "base/Ids.h"
 #include "base/http/Url.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 void add(std::vector<std::string>& all, std::string one) {
@@ -78,4 +78,4 @@ std::string withQuery(const std::string& target,
     return out;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

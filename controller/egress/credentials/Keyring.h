@@ -9,7 +9,7 @@
 #include "controller/egress/credentials/TlsAuthority.h"
 #include "controller/egress/policy/Credential.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// The credentials of one request, with their present values.
 struct CredentialGrant {
@@ -44,4 +44,4 @@ private:
 std::string withQuery(const std::string& target,
                       const std::vector<std::pair<std::string, std::string>>& query);
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -4,7 +4,7 @@
 
 #include "base/Error.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::size_t kMostOfClaim = 16;
@@ -93,4 +93,4 @@ std::vector<Credential> readClaimCredentials(const Json& list, const std::string
     throw wrong;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

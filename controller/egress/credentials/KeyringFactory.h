@@ -8,7 +8,7 @@
 
 #include "controller/egress/credentials/Keyring.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// Makes the keyrings of workspaces, and makes them again after a restart of the server. The caller
 /// keeps the parts that cannot be made again, sealed (ClaimSeal). Thread-safe.
@@ -37,4 +37,4 @@ private:
 std::vector<Credential> readClaimCredentials(const Json& list, const std::string& tenant,
                                              const std::string& pointer);
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

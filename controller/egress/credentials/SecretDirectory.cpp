@@ -8,7 +8,7 @@
 #include "base/Fd.h"
 #include "controller/egress/policy/Refused.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::size_t kRoomForSecret = 8'192;
@@ -83,4 +83,4 @@ std::string SecretDirectory::lackOf(const Credential& credential) const {
     return "";
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

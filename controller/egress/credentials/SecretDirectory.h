@@ -5,7 +5,7 @@
 
 #include "controller/egress/policy/Credential.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// The operator's secrets: one file each, and a tenant's below `tenants/NAME/`. A file is read
 /// when a request needs it, so a replaced file counts from then on. Nothing is kept.
@@ -30,4 +30,4 @@ private:
     const std::string directory_;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::size_t kPart = 64;
@@ -140,4 +140,4 @@ std::string SecretMasker::release(std::size_t until) {
     return out;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -8,7 +8,7 @@
 
 #include "controller/egress/credentials/Spelling.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// Overwrites secrets with asterisks in a byte stream, however it is cut into pieces; the length
 /// does not change. Each character of a secret may come in any Spelling, in upper or lower case,
@@ -58,4 +58,4 @@ private:
     std::vector<Spelling> at_;  ///< a buffer, reused
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -8,7 +8,7 @@
 
 #include "base/http/Url.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr unsigned kMostAscii = 0x7E;
@@ -229,4 +229,4 @@ void addSpellings(std::string_view text, std::size_t end, std::vector<Spelling>&
     reading.escaped();
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// One way to read the bytes from `begin` to `end`: as one character, or as a break within a text,
 /// which stands for no character.
@@ -27,4 +27,4 @@ constexpr std::size_t kLongestBreak = kLongestSpelling + kLongestIndent;
 /// most.
 void addSpellings(std::string_view text, std::size_t end, std::vector<Spelling>& out);
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

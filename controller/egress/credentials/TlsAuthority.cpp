@@ -11,7 +11,7 @@
 #include "base/Ids.h"
 #include "controller/egress/policy/IpAddress.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr long kDay = 24L * 60 * 60;
@@ -175,7 +175,7 @@ std::shared_ptr<SSL_CTX> TlsAuthority::serverFor(const std::string& host) {
     // The server gets its own key: the authority's key only signs.
     const Key key(::EVP_EC_gen("P-256"));
     require(key != nullptr);
-    const Certificate leaf = blank(key.get(), "Hearth broker", kServerDays);
+    const Certificate leaf = blank(key.get(), "Hearth egress gateway", kServerDays);
     X509* const authority = material_->certificate.get();
     require(::X509_set_issuer_name(leaf.get(), ::X509_get_subject_name(authority)) == 1);
     extend(leaf.get(), authority, NID_basic_constraints, "critical,CA:FALSE");
@@ -197,4 +197,4 @@ std::shared_ptr<SSL_CTX> TlsAuthority::serverFor(const std::string& host) {
     return server;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -9,7 +9,7 @@
 
 #include "base/Mutex.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// A certificate authority of one workspace. Only that workspace's programs trust it, and it can
 /// only sign for the hosts it was made for (RFC 5280 section 4.2.1.10). The gateway uses it to
@@ -41,4 +41,4 @@ private:
     std::map<std::string, std::shared_ptr<SSL_CTX>> servers_ HEARTH_GUARDED_BY(mutex_);
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -11,7 +11,7 @@
 
 #include "base/Error.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::size_t kMostListeners = 8;
@@ -154,4 +154,4 @@ std::unique_ptr<ImageWay> ImageGateway::open(const std::string& image,
         image, there, std::make_unique<RegistryDialer>(deny_, proxy_, there, resolve_), ground_);
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

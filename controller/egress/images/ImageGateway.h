@@ -16,7 +16,7 @@
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// The way out of one image's fetch. The fetching process has no network, only listeners that it
 /// passes here through a socket. The first listener is an HTTP proxy; each further one stands for
@@ -87,4 +87,4 @@ private:
     const RegistryDialer::Resolve resolve_;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

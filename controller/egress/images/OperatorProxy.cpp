@@ -10,7 +10,7 @@
 #include "controller/egress/policy/Refused.h"
 #include "controller/egress/transport/Curl.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 std::string firstOf(std::initializer_list<const char*> names) {
@@ -84,4 +84,4 @@ Fd OperatorProxy::connect(const Destination& destination) const {
     return fd;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -6,7 +6,7 @@
 #include "base/Fd.h"
 #include "controller/egress/policy/AllowList.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// The HTTP or SOCKS proxy that this machine uses to reach registries (HTTPS_PROXY, and NO_PROXY:
 /// names, names below ".example", ranges of addresses, "*"). Immutable.
@@ -26,4 +26,4 @@ private:
     std::vector<std::string> except_;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -2,7 +2,7 @@
 
 #include "controller/egress/policy/NetworkPolicy.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 std::vector<IpAddress> RegistryDialer::resolve(const std::string& name) const {
     return resolve_ ? resolve_(name) : Dialer::resolve(name);
@@ -60,4 +60,4 @@ std::optional<Refused> RegistryDialer::refused() const {
     return refused_;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -10,7 +10,7 @@
 #include "controller/egress/policy/Refused.h"
 #include "controller/egress/transport/Dialer.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// Connects for the fetch of one image: to its registry, and to the hosts it redirects to (token
 /// services, layer stores). The address of each connection is checked against the DenySet. One
@@ -53,4 +53,4 @@ private:
     mutable std::optional<Refused> refused_ HEARTH_GUARDED_BY(mutex_);
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

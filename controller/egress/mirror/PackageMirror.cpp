@@ -6,7 +6,7 @@
 #include "base/http/Url.h"
 #include "controller/egress/policy/Refused.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr auto kFresh = std::chrono::minutes(10);
@@ -261,4 +261,4 @@ MirrorAnswer PackageMirror::answer(const MirrorRequest& asked) {
     return answer;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

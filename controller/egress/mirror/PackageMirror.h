@@ -18,7 +18,7 @@
 #include "controller/egress/mirror/store/FileCache.h"
 #include "controller/egress/mirror/store/IndexFiles.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// The indexes that the operator named; empty: none of that kind. A sandbox always reaches them at
 /// its own loopback.
@@ -38,7 +38,7 @@ struct PypiPage {
     std::size_t bytes() const;
 };
 
-/// Package indexes as sandboxes see them, under /pypi/ and /npm/ of their broker's port:
+/// Package indexes as sandboxes see them, under /pypi/ and /npm/ of their egress port:
 /// read-only, each file checked against its index's hash, through one cache for all. Tenants can
 /// write nothing here; they request names, never addresses. Thread-safe; calls block for the
 /// index.
@@ -98,4 +98,4 @@ private:
     Pages<NpmPackage> packages_;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

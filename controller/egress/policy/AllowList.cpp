@@ -7,7 +7,7 @@
 #include "base/http/Url.h"
 #include "controller/egress/policy/NetworkPolicy.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::size_t kMaxName = 253;
@@ -142,4 +142,4 @@ bool AllowList::allows(const Destination& destination) const {
     });
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -8,7 +8,7 @@
 
 #include "controller/egress/policy/IpAddress.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// The destination of a request as its client wrote it, checked and in one spelling.
 struct Destination {
@@ -53,4 +53,4 @@ private:
     std::vector<Rule> rules_;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -7,7 +7,7 @@
 #include "base/JsonText.h"
 #include "controller/egress/policy/Seal.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 ClaimSeal::ClaimSeal(std::string_view secret_key)
     : key_(rawBytes(hmacSha256(secret_key, "claim"))),
@@ -46,4 +46,4 @@ ClaimReach ClaimSeal::open(const std::string& sealed, const std::string& claim) 
     return reach;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

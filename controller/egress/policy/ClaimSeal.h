@@ -8,7 +8,7 @@
 #include "base/Json.h"
 #include "controller/egress/policy/NetworkPolicy.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// The part of a claim that the sandbox's agent keeps for the server but can neither read nor
 /// change: the workspace's network, the credentials of its keyring, and its owner.
@@ -43,4 +43,4 @@ private:
     const std::string proof_key_;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -10,7 +10,7 @@
 #include "base/http/Url.h"
 #include "controller/egress/policy/NetworkPolicy.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::size_t kLeastSecret = 8;
@@ -177,4 +177,4 @@ bool collide(const Credential& a, const Credential& b) {
     return sets(a) == sets(b);
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

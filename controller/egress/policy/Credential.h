@@ -8,7 +8,7 @@
 #include "base/Json.h"
 #include "controller/egress/policy/AllowList.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// A secret that requests to one destination carry, without the sandbox ever having it: added on
 /// the way out, removed from the answer.
@@ -44,4 +44,4 @@ bool collide(const Credential& a, const Credential& b);
 /// distinguished from other text in answers.
 bool isSecretValue(std::string_view text) noexcept;
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -7,7 +7,7 @@
 
 #include "base/Error.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 /// https://www.iana.org/assignments/iana-ipv4-special-registry: addresses that are not globally
@@ -84,4 +84,4 @@ std::vector<IpRange> parseRanges(const std::vector<std::string>& texts, const st
     return out;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

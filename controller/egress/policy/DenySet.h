@@ -5,7 +5,7 @@
 
 #include "controller/egress/policy/IpAddress.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// The addresses that no sandbox reaches whatever its pool allows: everything outside the public
 /// Internet (IANA special-purpose registries: private, loopback, link-local with the metadata
@@ -33,4 +33,4 @@ private:
 /// Reads the ranges of a flag; throws Error(InvalidArgument) that names the first invalid one.
 std::vector<IpRange> parseRanges(const std::vector<std::string>& texts, const std::string& flag);
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

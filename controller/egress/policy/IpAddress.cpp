@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cstring>
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
@@ -118,4 +118,4 @@ bool IpRange::contains(const IpAddress& address) const noexcept {
     return (a[whole] & mask) == (b[whole] & mask);
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// An IPv4 or IPv6 address; IPv4 is kept as its mapped form (::ffff:a.b.c.d), so the two spellings
 /// of one address are equal and are checked by the same ranges.
@@ -49,4 +49,4 @@ private:
     unsigned bits_ = 0;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-namespace hearth::broker {
+namespace hearth::egress {
 bool NetworkPolicy::allows(const Destination& destination) const {
     if (mode != NetworkMode::Egress || lists.empty()) return false;
     return std::all_of(lists.begin(), lists.end(),
                        [&](const AllowList& list) { return list.allows(destination); });
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

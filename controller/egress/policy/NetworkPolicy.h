@@ -5,7 +5,7 @@
 #include "base/Texts.h"
 #include "controller/egress/policy/AllowList.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 inline constexpr std::uint16_t kHttpPort = 80;
 inline constexpr std::uint16_t kHttpsPort = 443;
@@ -24,4 +24,4 @@ struct NetworkPolicy {
     bool allows(const Destination& destination) const;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

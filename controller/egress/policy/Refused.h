@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// HTTP statuses of refusals, and of answers that need their own handling.
 inline constexpr int kNotModified = 304;
@@ -28,4 +28,4 @@ private:
     std::string reason_;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -4,7 +4,7 @@
 
 #include "controller/egress/policy/Refused.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::size_t kKept = 200;
@@ -112,4 +112,4 @@ EgressReport WorkspaceEgress::report() const {
     return out;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -13,7 +13,7 @@
 #include "metrics/Metrics.h"
 #include "metrics/trace/Tracer.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// The way of a request to the outside. Https: a request in a tunnel, with credentials added.
 enum class EgressKind : std::uint8_t { Mirror, Http, Tunnel, Https };
@@ -96,4 +96,4 @@ private:
     std::deque<EgressEntry> latest_ HEARTH_GUARDED_BY(mutex_);  // newest last
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

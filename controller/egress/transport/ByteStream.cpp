@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 void waitFor(int fd, short events, std::chrono::milliseconds patience) {
@@ -135,4 +135,4 @@ void relay(int inside, int outside, const RelayLimits& limits, Carried& carried)
     }
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -9,7 +9,7 @@
 
 #include "base/Fd.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// How long either side of the proxy may take to accept, or to send, a piece.
 inline constexpr std::chrono::milliseconds kTakeWithin = std::chrono::seconds(60);
@@ -66,4 +66,4 @@ struct RelayLimits {
 /// when this throws StreamBroken.
 void relay(int inside, int outside, const RelayLimits& limits, Carried& carried);
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

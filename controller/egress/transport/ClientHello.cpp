@@ -4,7 +4,7 @@
 
 #include "base/http/Url.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::uint8_t kHandshake = 22;
@@ -134,4 +134,4 @@ ClientHello parseClientHello(std::string_view bytes) {
     return out;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// The facts in a TLS client's first bytes.
 struct ClientHello {
@@ -22,4 +22,4 @@ inline constexpr std::size_t kMaxClientHello = 16U << 10U;
 /// kMaxClientHello, is NotTls.
 ClientHello parseClientHello(std::string_view bytes);
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr int kFewest = 2;
@@ -34,7 +34,7 @@ public:
             try {
                 task_.work();
             } catch (const std::exception& e) {  // the thread's top
-                threads_.log_.error("broker.failed", {{"error", e.what()}});
+                threads_.log_.error("egress.failed", {{"error", e.what()}});
             }
             task_.work = nullptr;  // the objects it holds are released before its place is
             task_.place.reset();
@@ -134,4 +134,4 @@ void ConnectionThreads::stop() {
     threads_.joinAll();
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

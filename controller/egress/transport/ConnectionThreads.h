@@ -12,7 +12,7 @@
 #include "base/tenants/TenantPlaces.h"
 #include "metrics/Log.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// Threads for blocking work, at a lower priority than claims and executions. Their number is
 /// bounded, in total and per tenant (TenantPlaces). Further work waits and is never dropped;
@@ -56,4 +56,4 @@ private:
     bool stopping_ HEARTH_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

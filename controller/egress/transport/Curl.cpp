@@ -2,7 +2,7 @@
 
 #include <new>
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 void initialiseCurl() {
     static const CURLcode done = ::curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -29,4 +29,4 @@ void CurlList::add(const std::string& line) {
     list_.reset(longer);
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// The time limit for connecting to an outside server.
 inline constexpr long kConnectSeconds = 15;
@@ -53,4 +53,4 @@ private:
     std::unique_ptr<curl_slist, Free> list_;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -11,7 +11,7 @@
 
 #include "controller/egress/policy/Refused.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::chrono::milliseconds kConnectWithin = std::chrono::seconds(10);
@@ -102,4 +102,4 @@ Fd Dialer::connect(const Destination& destination, std::vector<IpAddress> addres
     throw Refused(kBadGateway, "unreachable", destination.text() + " does not answer");
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -10,7 +10,7 @@
 #include "controller/egress/policy/NetworkPolicy.h"
 #include "controller/egress/policy/Refused.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// Makes the connections to the outside. A name is resolved once, here; all its addresses are
 /// checked; the connection goes to a checked address and to nothing else. Thread-safe.
@@ -43,4 +43,4 @@ private:
     const DenySet deny_;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -5,7 +5,7 @@
 
 #include "base/http/Url.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::array<std::string_view, 13> kNotForwarded{"Connection",
@@ -57,4 +57,4 @@ std::string forwardedHead(const RequestHead& head) {
     return out + "Connection: close\r\n\r\n";
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -5,7 +5,7 @@
 
 #include "base/http/RequestHead.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// True if a proxy does not forward this field (RFC 9110 section 7.6.1), or writes its own.
 bool isHopByHop(std::string_view name) noexcept;
@@ -14,4 +14,4 @@ bool isForwarded(const RequestHead& head, std::string_view name);
 /// The head that is sent to the destination: one request, one connection.
 std::string forwardedHead(const RequestHead& head);
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -8,7 +8,7 @@
 #include <climits>
 #include <new>
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::size_t kTlsPiece = 16U << 10U;
@@ -94,4 +94,4 @@ bool TlsStream::feed(std::chrono::steady_clock::time_point until) {
     return n > 0;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

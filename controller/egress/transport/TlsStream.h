@@ -8,7 +8,7 @@
 
 #include "controller/egress/transport/ByteStream.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// The server's end of TLS over another stream, which must outlive it. Not thread-safe.
 class TlsStream final : public ByteStream {
@@ -35,4 +35,4 @@ private:
     std::unique_ptr<SSL, Free> ssl_;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

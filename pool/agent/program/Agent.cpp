@@ -67,7 +67,7 @@ Agent::Agent(const Settings& settings, std::optional<secure::AgentIdentity> iden
     : settings_(settings),
       identity_(std::move(identity)),
       executions_(loop_, settings, deadlines_),
-      broker_(loop_),
+      egress_port_(loop_),
       oom_watch_(settings),
       listener_(std::move(listener)),
       signals_(std::move(signals)),
@@ -104,7 +104,7 @@ std::int64_t Agent::silentUntilNs(const Connection& c) const {
 std::int64_t Agent::timeoutNs(std::int64_t now_ns) const {
     std::int64_t next =
         std::min({executions_.nextTickNs(), oom_watch_.nextTickNs(lock_.holder().has_value()),
-                  broker_.nextTickNs()});
+                  egress_port_.nextTickNs()});
     if (lock_.holder()) {
         if (const std::int64_t ends = deadlines_.endsAtNs(); ends > 0) next = std::min(next, ends);
     } else if (alone_since_ns_ > 0) {
@@ -121,7 +121,7 @@ std::int64_t Agent::timeoutNs(std::int64_t now_ns) const {
 void Agent::tick(std::int64_t now_ns) {
     executions_.tick(now_ns);
     oom_watch_.tick(now_ns, lock_.holder().has_value());
-    broker_.tick(now_ns);
+    egress_port_.tick(now_ns);
     std::vector<Connection*> silent;
     std::vector<Connection*> held;
     for (const auto& c : connections_) {
@@ -544,10 +544,10 @@ void Agent::prewarm(Connection& connection, std::uint32_t stream, const JsonValu
 }
 
 void Agent::broker(Connection& connection, std::uint32_t stream, const JsonValue& body) {
-    broker_.open(connection, stream, body);
+    egress_port_.open(connection, stream, body);
 }
 void Agent::carry(Connection& connection, std::uint32_t stream, const JsonValue& body) {
-    broker_.carry(connection, stream, body);
+    egress_port_.carry(connection, stream, body);
 }
 
 void Agent::file(Connection& connection, std::uint32_t stream, std::string_view op,

@@ -90,7 +90,7 @@ private:
     BindLock lock_;
     Deadlines deadlines_;
     ExecutionTable executions_;
-    EgressPort broker_;
+    EgressPort egress_port_;
     OomWatch oom_watch_;
     Fd listener_;
     Fd signals_;

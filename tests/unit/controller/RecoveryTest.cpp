@@ -31,13 +31,13 @@ agent::BindRequest bindOf(House& house, const Told& told, const std::string& sea
     bind.workspace_id = told.workspace;
     bind.fingerprint = "f";
     facts.claim_id = told.claim;
-    bind.note = bindNote(facts, house.broker.claimSeal());
+    bind.note = bindNote(facts, house.gateway.claimSeal());
     return bind;
 }
 
 std::string sealOf(House& house, const Told& told,
-                   broker::NetworkMode mode = broker::NetworkMode::None) {
-    return house.broker.claimSeal().close({mode, {}, {}, told.tenant, told.workspace}, told.claim);
+                   egress::NetworkMode mode = egress::NetworkMode::None) {
+    return house.gateway.claimSeal().close({mode, {}, {}, told.tenant, told.workspace}, told.claim);
 }
 
 /// The state that the first server leaves behind when it dies.
@@ -226,13 +226,13 @@ TEST_CASE("what a claim narrowed stays so after a crash, whatever its agent tell
     {
         House house(ground);
         PoolSpec spec = smallSpec(3);
-        spec.network = broker::NetworkMode::Mirror;
+        spec.network = egress::NetworkMode::Mirror;
         house.declare("p", spec);
         REQUIRE(house.filled("p", 3));
         open = house.open(house.who, House::request()).id;
         Told other;
         other.workspace = foreign;
-        const std::string others = sealOf(house, other, broker::NetworkMode::Mirror);
+        const std::string others = sealOf(house, other, egress::NetworkMode::Mirror);
         std::size_t at = 0;
         for (const pool::Member& member : house.warm.members("p")) {
             if (member.phase != pool::Phase::Ready || at == 2) continue;
@@ -249,8 +249,8 @@ TEST_CASE("what a claim narrowed stays so after a crash, whatever its agent tell
     }
     House house(ground);
     CHECK(house.recover().workspaces == 2);
-    CHECK(house.workspaces.get(house.who, open).network == broker::NetworkMode::Mirror);
-    CHECK(house.workspaces.get(house.who, narrowed).network == broker::NetworkMode::None);
+    CHECK(house.workspaces.get(house.who, open).network == egress::NetworkMode::Mirror);
+    CHECK(house.workspaces.get(house.who, narrowed).network == egress::NetworkMode::None);
     CHECK(codeOf([&] { house.workspaces.get(house.who, foreign); }) == ErrorCode::NotFound);
 }
 

@@ -9,7 +9,7 @@
 #include "controller/egress/mirror/store/Fetcher.h"
 #include "controller/egress/policy/Refused.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::size_t kMaxNpmName = 214;
@@ -93,4 +93,4 @@ NpmPackage parseNpm(const std::string& name, const std::string& base, const std:
     return out;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

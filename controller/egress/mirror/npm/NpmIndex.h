@@ -8,7 +8,7 @@
 
 #include "controller/egress/mirror/store/FileCache.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 struct NpmTarball {
     std::string url;
@@ -33,4 +33,4 @@ std::optional<std::string> npmName(std::string_view decoded_path);
 NpmPackage parseNpm(const std::string& name, const std::string& base, const std::string& body,
                     const std::string& mirror);
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

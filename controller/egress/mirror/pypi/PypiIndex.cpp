@@ -10,7 +10,7 @@
 #include "controller/egress/mirror/store/FileCache.h"
 #include "controller/egress/policy/Refused.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr std::size_t kMaxPypiName = 200;
@@ -282,4 +282,4 @@ std::string pypiJson(const PypiProject& project, const std::string& files) {
         {{"meta", {{"api-version", "1.0"}}}, {"name", project.name}, {"files", std::move(list)}});
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

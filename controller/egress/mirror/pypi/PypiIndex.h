@@ -7,7 +7,7 @@
 
 #include "base/Json.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// One file of a project, as a simple repository describes it (PEP 503, 592, 658, 691, 700).
 struct PypiFile {
@@ -42,4 +42,4 @@ PypiProject parsePypi(const std::string& name, const std::string& base,
 std::string pypiHtml(const PypiProject& project, const std::string& files);
 std::string pypiJson(const PypiProject& project, const std::string& files);
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -13,7 +13,7 @@
 #include "controller/egress/policy/Refused.h"
 #include "controller/egress/transport/Curl.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr int kMostRedirects = 5;
@@ -332,4 +332,4 @@ std::optional<std::string> hostAndPort(const std::string& url) {
     return there ? std::optional(there->text()) : std::nullopt;
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -15,7 +15,7 @@
 #include "base/Mutex.h"
 #include "controller/egress/policy/DenySet.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 class CurlHandle;
 
@@ -99,4 +99,4 @@ std::optional<std::string> resolveUrl(const std::string& base, const std::string
 /// Returns "host:port" of a URL, as Destination::text() does; nullopt if it has no host.
 std::optional<std::string> hostAndPort(const std::string& url);
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -14,7 +14,7 @@
 #include "base/Error.h"
 #include "controller/egress/policy/Refused.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 namespace fs = std::filesystem;
@@ -380,4 +380,4 @@ void FileCache::fetch(Arrival& arrival, const std::string& tenant) {
     file->failed(std::move(reason), std::move(message));
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

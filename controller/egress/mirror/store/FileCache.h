@@ -13,7 +13,7 @@
 #include "base/Fd.h"
 #include "base/Mutex.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// The required hash of a file's bytes: "sha256" or "sha512" and lower-case hex.
 struct ContentHash {
@@ -128,4 +128,4 @@ private:
     std::uint64_t partials_ HEARTH_GUARDED_BY(mutex_) = 0;  // a counter
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -2,7 +2,7 @@
 
 #include "controller/egress/policy/Refused.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 void refuseUnknown(const std::string& what) {
     throw Refused(kNotFound, "not_found", what);
@@ -50,4 +50,4 @@ void IndexFiles::answer(const MirrorRequest& asked, const IndexFile& file,
     answer.etag = '"' + file.hash.key() + '"';
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -11,7 +11,7 @@
 #include "controller/egress/mirror/store/Fetcher.h"
 #include "controller/egress/mirror/store/FileCache.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// For this time a failed index is not requested again, if no older answer is known.
 inline constexpr auto kFreshFailure = std::chrono::seconds(5);
@@ -64,4 +64,4 @@ private:
     FileCache& cache_;
 };
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -25,7 +25,7 @@ Claimer::Wanted wantedIn(House& house, const WorkspaceRequest& request) {
 }
 
 Claimer::Claimed claimOnce(House& house, const Claimer::Wanted& wanted) {
-    return resultOf(house.claims.claim({wanted}), house.clock).front();
+    return resultOf(house.claimer.claim({wanted}), house.clock).front();
 }
 
 }  // namespace
@@ -393,10 +393,10 @@ TEST_CASE("a claim that hangs up in line gives back its place and its part of th
     {
         auto claim = house.claiming(house.who, House::request());
         REQUIRE_FALSE(claim.run());
-        CHECK(house.queue.waiting("p") == 1);
+        CHECK(house.line.waiting("p") == 1);
         CHECK(codeOf([&] { house.open(house.who, House::request()); }) == ErrorCode::QuotaExceeded);
     }
-    CHECK(house.queue.waiting("p") == 0);
+    CHECK(house.line.waiting("p") == 0);
     CHECK(house.logged("claim.cancelled").size() == 1);
     CHECK(house.metrics.render().find("pool=\"p\",result=\"cancelled\"} 1") != std::string::npos);
     auto claim = house.claiming(house.who, House::request());

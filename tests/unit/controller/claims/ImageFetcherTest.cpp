@@ -10,11 +10,11 @@ TEST_CASE("an image whose registry is at a denied address is not fetched, and it
     Ground ground;
     House house(ground);
     std::string address = "10.1.2.3";
-    const broker::ImageGateway gateway(
+    const egress::ImageGateway gateway(
         {}, {}, {house.log, house.metrics, house.clock, house.tracer},
         [&](const std::string& name) {
-            if (address.empty()) throw broker::Refused(502, "unresolved", name + " is unknown");
-            return std::vector<broker::IpAddress>{*broker::IpAddress::parse(address)};
+            if (address.empty()) throw egress::Refused(502, "unresolved", name + " is unknown");
+            return std::vector<egress::IpAddress>{*egress::IpAddress::parse(address)};
         });
     ImageFetcher fetcher(ground.runtime, gateway, {}, house.events, house.log);
     pool::ImageStages stages;

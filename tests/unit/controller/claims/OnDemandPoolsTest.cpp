@@ -270,7 +270,7 @@ TEST_CASE("claims for images, one after the other, do not stop the collection of
         return ground.runtime.fetches() >= 3;  // more if minutes pass in this loop
     }));
     house.on_demand.stop();
-    house.queue.close(Error(ErrorCode::Unavailable, "over"));
+    house.line.close(Error(ErrorCode::Unavailable, "over"));
     house.loop.stop();
 }
 
@@ -294,7 +294,7 @@ TEST_CASE("pools made for claims share one quota and one number of sandboxes",
     REQUIRE(house.settleUntil([&] {
         const auto all = house.specs.all();
         return std::any_of(all.begin(), all.end(), [&](const PoolPtr& pool) {
-            return house.queue.waiting(pool->name) == 1;
+            return house.line.waiting(pool->name) == 1;
         });
     }));
     house.loop.settle();

@@ -12,7 +12,7 @@
 
 #include "base/Fd.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 /// Listens on loopback and answers each connection with a function.
 class Outside {
@@ -70,4 +70,4 @@ inline void say(int fd, std::string_view text) {
     }
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -16,7 +16,7 @@
 
 // One tenant's connection to a server of the test on loopback, which the operator exempts.
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 /// A workspace whose network is Egress, and one connection in it.
@@ -136,7 +136,7 @@ std::string smallHello(const std::string& name) {
 }  // namespace
 
 TEST_CASE("a plain request goes on as one of the destination's, and nothing behind it does",
-          "[unit][broker]") {
+          "[unit][egress]") {
     std::string seen;
     Outside outside([&](int fd) {
         seen = receiveUntil(fd, "body!");
@@ -159,7 +159,7 @@ TEST_CASE("a plain request goes on as one of the destination's, and nothing behi
     CHECK(inside.latest().sent == seen.size());
 }
 
-TEST_CASE("an answer that broke in the middle does not end as if it were whole", "[unit][broker]") {
+TEST_CASE("an answer that broke in the middle does not end as if it were whole", "[unit][egress]") {
     bool breaks = false;
     Outside outside([&](int fd) {
         receiveUntil(fd, "\r\n\r\n");
@@ -190,7 +190,7 @@ TEST_CASE("an answer that broke in the middle does not end as if it were whole",
 }
 
 TEST_CASE("a mirrored file is served in parts, and fetched once for all of them",
-          "[unit][broker]") {
+          "[unit][egress]") {
     std::string content(300'000, 'x');
     content.replace(0, 5, "begin").replace(299'995, 5, "1 end");
     WheelMirror mirrored(content);
@@ -220,7 +220,7 @@ TEST_CASE("a mirrored file is served in parts, and fetched once for all of them"
 }
 
 TEST_CASE("no part of a mirrored file is whole before all of the file is verified",
-          "[unit][broker]") {
+          "[unit][egress]") {
     const std::string content(300'000, 'x');
     WheelMirror mirrored(content, std::string(299'999, 'x') + "y");
     const std::string answer = mirrored.ask("GET", "Range: bytes=0-99999\r\n");
@@ -228,7 +228,7 @@ TEST_CASE("no part of a mirrored file is whole before all of the file is verifie
     CHECK(mirrored.inside.latest().decision == "hash_mismatch");
 }
 
-TEST_CASE("the length of a body cannot be kept from its destination", "[unit][broker]") {
+TEST_CASE("the length of a body cannot be kept from its destination", "[unit][egress]") {
     std::string seen;
     Outside outside([&](int fd) {
         seen = receiveUntil(fd, "body!");
@@ -241,7 +241,7 @@ TEST_CASE("the length of a body cannot be kept from its destination", "[unit][br
     CHECK(seen.find("\r\nContent-Length: 5\r\n") != std::string::npos);
 }
 
-TEST_CASE("a large body and a large answer pass, and are counted", "[unit][broker]") {
+TEST_CASE("a large body and a large answer pass, and are counted", "[unit][egress]") {
     const std::string body(3'000'000, 'b');
     Outside outside([&](int fd) {
         std::string head = receiveUntil(fd, "\r\n\r\n");
@@ -263,7 +263,7 @@ TEST_CASE("a large body and a large answer pass, and are counted", "[unit][broke
 }
 
 TEST_CASE("what is not allowed or denied is refused in words, and no connection is made",
-          "[unit][broker]") {
+          "[unit][egress]") {
     Outside outside([](int) {});
     Inside elsewhere({"api.example.com"});
     std::string answer =
@@ -294,7 +294,7 @@ TEST_CASE("what is not allowed or denied is refused in words, and no connection 
 }
 
 TEST_CASE("a tunnel carries TLS to the name it was opened for, and nothing else",
-          "[unit][broker]") {
+          "[unit][egress]") {
     Outside outside([](int fd) {
         const std::string first = receiveUntil(fd, "more");
         say(fd, "got " + std::to_string(first.size()));
@@ -321,7 +321,7 @@ TEST_CASE("a tunnel carries TLS to the name it was opened for, and nothing else"
 }
 
 TEST_CASE("an index fails after two failures in a row, until it answers or nobody asks any more",
-          "[unit][broker]") {
+          "[unit][egress]") {
     std::string status = "503 Busy";
     Outside index([&](int fd) {
         receiveUntil(fd, "\r\n\r\n");
@@ -349,7 +349,7 @@ TEST_CASE("an index fails after two failures in a row, until it answers or nobod
 }
 
 TEST_CASE("a tenant cannot write to the mirror: neither it nor the index hears of it",
-          "[unit][broker]") {
+          "[unit][egress]") {
     const std::string page = "<a href=\"foo-1.0.tar.gz#sha256=" + std::string(64, 'a') + "\">x</a>";
     Outside index([&](int fd) {
         receiveUntil(fd, "\r\n\r\n");
@@ -391,7 +391,7 @@ TEST_CASE("a tenant cannot write to the mirror: neither it nor the index hears o
     CHECK(index.connections == 1);
 }
 
-TEST_CASE("rate and bytes of a workspace are bounded", "[unit][broker]") {
+TEST_CASE("rate and bytes of a workspace are bounded", "[unit][egress]") {
     Outside outside([](int fd) {
         receiveUntil(fd, "\r\n\r\n");
         say(fd, std::string(100'000, 'x'));
@@ -418,7 +418,7 @@ TEST_CASE("rate and bytes of a workspace are bounded", "[unit][broker]") {
     CHECK(bounded.latest().decision == "bytes");
 }
 
-TEST_CASE("what is no request of a proxy is answered and ended", "[unit][broker]") {
+TEST_CASE("what is no request of a proxy is answered and ended", "[unit][egress]") {
     Inside inside({"*"});
     for (const char* text :
          {"hello\n", "GET http://user@x.example/ HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -443,4 +443,4 @@ TEST_CASE("what is no request of a proxy is answered and ended", "[unit][broker]
     CHECK(inside.ask("").empty());
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -100,7 +100,7 @@ TEST_CASE("an execution is prepared with its packages, and its record tells them
     Ground ground;
     House house{ground};
     PoolSpec spec = smallSpec(2);
-    spec.network = broker::NetworkMode::Mirror;
+    spec.network = egress::NetworkMode::Mirror;
     house.declare("p", spec);
     REQUIRE(house.filled("p", 2));
     const std::string workspace = house.open(house.who, House::request()).id;
@@ -128,15 +128,15 @@ TEST_CASE("an execution is prepared with its packages, and its record tells them
 
 TEST_CASE("the look is told which managers have no way to an index, and why",
           "[unit][controller]") {
-    using broker::NetworkMode;
+    using egress::NetworkMode;
     const auto none =
-        shutWays(NetworkMode::None, {broker::IndexKind::Pypi, broker::IndexKind::Npm});
+        shutWays(NetworkMode::None, {egress::IndexKind::Pypi, egress::IndexKind::Npm});
     CHECK(none.size() == 2);
     CHECK(none.at("pip").find("no way to a package index") != std::string::npos);
-    const auto mirror = shutWays(NetworkMode::Mirror, {broker::IndexKind::Npm});
+    const auto mirror = shutWays(NetworkMode::Mirror, {egress::IndexKind::Npm});
     CHECK(mirror.size() == 1);
     CHECK(mirror.at("pip") == "no Python index is mirrored: start hearth serve with --mirror-pypi");
-    CHECK(shutWays(NetworkMode::Mirror, {broker::IndexKind::Pypi}).at("npm") ==
+    CHECK(shutWays(NetworkMode::Mirror, {egress::IndexKind::Pypi}).at("npm") ==
           "no npm registry is mirrored: start hearth serve with --mirror-npm");
     CHECK(shutWays(NetworkMode::Egress, {}).empty());
     CHECK(taskOf(packagesFirst(code({"six"}), "python", mirror))["shut"] == Json(mirror));

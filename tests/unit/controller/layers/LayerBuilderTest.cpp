@@ -6,8 +6,8 @@ using namespace hearth::controller::test;
 
 namespace {
 
-broker::EgressOptions mirrored(const Ground& ground) {
-    broker::EgressOptions options;
+egress::EgressOptions mirrored(const Ground& ground) {
+    egress::EgressOptions options;
     options.mirrors.pypi = "http://127.0.0.1:9/simple/";
     options.cache_directory = ground.dir.file("mirror");
     return options;
@@ -15,8 +15,8 @@ broker::EgressOptions mirrored(const Ground& ground) {
 
 /// A builder in sandboxes of the fake runtime, which contain no Python.
 struct Shop {
-    explicit Shop(const broker::EgressOptions& options)
-        : broker(options, log, metrics, clock, tracer) {}
+    explicit Shop(const egress::EgressOptions& options)
+        : gateway(options, log, metrics, clock, tracer) {}
 
     std::string failure(ErrorCode code) {
         try {
@@ -34,10 +34,10 @@ struct Shop {
     metrics::Tracer tracer;
     pool::FakeRuntime runtime{clock};
     agent::Poller poller;
-    broker::EgressGateway broker;
+    egress::EgressGateway gateway;
     TempDir dir;
     Epoch epoch;
-    SandboxLayerBuilder builder{runtime, poller, broker, epoch, dir.file(""), log, clock};
+    SandboxLayerBuilder builder{runtime, poller, gateway, epoch, dir.file(""), log, clock};
 };
 
 }  // namespace

@@ -133,7 +133,7 @@ public:
         if (house.pool_reconciler.drained()) return house.pools.undrainAll(house.who);
         house.pool_reconciler.drain();
         for (const pool::Member& member : house.warm.all()) {
-            if (pool::isWarm(member.phase)) house.endings.retire(member, EndReason::Drain);
+            if (pool::isWarm(member.phase)) house.terminator.retire(member, EndReason::Drain);
         }
         drained_at_ = ground.runtime.created();
     }

@@ -14,17 +14,17 @@ namespace {
 
 PoolSpec withSecret(const std::string& name) {
     PoolSpec spec = smallSpec(1);
-    spec.network = broker::NetworkMode::Egress;
-    broker::Credential credential;
-    credential.destination = *broker::Destination::parse("api.example.com", 443);
+    spec.network = egress::NetworkMode::Egress;
+    egress::Credential credential;
+    credential.destination = *egress::Destination::parse("api.example.com", 443);
     credential.secret = name;
     spec.network_credentials = {credential};
     return spec;
 }
 
 struct Outside {
-    explicit Outside(broker::EgressOptions options)
-        : broker(std::move(options), log, metrics, clock, tracer) {}
+    explicit Outside(egress::EgressOptions options)
+        : gateway(std::move(options), log, metrics, clock, tracer) {}
     PoolCondition credentials(const PoolSpec& spec) {
         outside.tell(spec, status);
         const PoolCondition* found = conditionIn(status, ConditionType::Credentials);
@@ -35,8 +35,8 @@ struct Outside {
     metrics::Log log{-1};
     metrics::Metrics metrics;
     metrics::Tracer tracer;
-    broker::EgressGateway broker;
-    PoolDependencies outside{broker, log, clock};
+    egress::EgressGateway gateway;
+    PoolDependencies outside{gateway, log, clock};
     PoolStatus status;
 };
 
@@ -69,7 +69,7 @@ TEST_CASE("a Mirror pool on a server without a mirror says so, and is no less re
     Ground ground;
     House house{ground};
     PoolSpec spec = smallSpec(1);
-    spec.network = broker::NetworkMode::Mirror;
+    spec.network = egress::NetworkMode::Mirror;
     house.declare("p", spec);
     REQUIRE(house.filled("p", 1));
     const PoolStatus status = house.statuses.of("p");
@@ -89,7 +89,7 @@ TEST_CASE("a pool that was just declared tells at once what it lacks", "[unit][c
     House house{ground};
     const Pool pool = poolNamed("p", [] {
         PoolSpec spec = smallSpec(1);
-        spec.network = broker::NetworkMode::Mirror;
+        spec.network = egress::NetworkMode::Mirror;
         return spec;
     }());
     CHECK(conditionIn(house.statuses.first(pool), ConditionType::Mirrored) != nullptr);
@@ -101,7 +101,7 @@ TEST_CASE("a credential that is not to be had is told by its name, until its fil
     CHECK(Outside({}).credentials(withSecret("tok")).message ==
           "secret tok: egress.secrets is not set");
     TempDir dir;
-    broker::EgressOptions options;
+    egress::EgressOptions options;
     options.secrets_directory = dir.path();
     Outside some(options);
     CHECK(some.credentials(withSecret("tok")).message ==

@@ -73,7 +73,7 @@ TEST_CASE("a pool that creates on empty makes a sandbox for each claim at once, 
             return std::count_if(claims.begin(), claims.end(),
                                  [](auto& claim) { return claim.run(); }) == 3;
         }));
-        CHECK(house.queue.waiting("p") == 1);  // until one of the three ends
+        CHECK(house.line.waiting("p") == 1);  // until one of the three ends
     }
 }
 
@@ -308,7 +308,7 @@ TEST_CASE("a drained server is undrained, but not one that is being shut down",
     house.pool_reconciler.undrain();  // nothing was drained
     house.pool_reconciler.drain();
     for (const pool::Member& member : house.warm.all()) {
-        house.endings.retire(member, EndReason::Drain);
+        house.terminator.retire(member, EndReason::Drain);
     }
     REQUIRE(house.settleUntil([&] { return house.warm.counts("p").total() == 0; }));
     ground.manual.advance(1min);
@@ -444,7 +444,7 @@ TEST_CASE("a predictive pool follows its claims between floor and ceiling, and s
     for (int i = 0; i < 40; ++i) {
         const Pool& pool = *house.specs.find("p");
         const pool::Member member =
-            resultOf(house.queue.acquire(pool, {"t"}, {"ws"}), house.clock).front();
+            resultOf(house.line.acquire(pool, {"t"}, {"ws"}), house.clock).front();
         REQUIRE(house.warm.drain(member.id));
         house.warm.remove(member.id);
         house.work.add({WorkKind::Pool, "p"});

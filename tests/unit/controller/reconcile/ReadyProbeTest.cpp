@@ -20,7 +20,7 @@ struct Probed {
 
     Ground ground;
     House house{ground};
-    ReadyProbe probe{house.warm, house.endings, house.work, house.history, 20ms};
+    ReadyProbe probe{house.warm, house.terminator, house.work, house.history, 20ms};
 };
 
 }  // namespace

@@ -144,7 +144,7 @@ TEST_CASE("a pool whose image is being unpacked says so, and so does a claim tha
     WorkspaceRequest request = House::request();
     request.pool = "slow";
     auto waits = std::async(std::launch::async, [&] { return house.open(house.who, request).id; });
-    REQUIRE(eventually([&] { return house.queue.waiting("slow") == 1; }));
+    REQUIRE(eventually([&] { return house.line.waiting("slow") == 1; }));
     ground.manual.advance(1s);
     ground.runtime.letFetch();
     const std::string waited = waits.get();

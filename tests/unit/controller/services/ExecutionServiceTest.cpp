@@ -183,7 +183,7 @@ TEST_CASE("what was lost to memory is told so, also when its sandbox is destroye
     const std::string sandbox = house.workspaces.get(house.who, open.workspace).sandbox_id;
     open.runtime.oomKills(1);
     open.runtime.kill(sandbox);
-    house.endings.lost(sandbox, "gone");
+    house.terminator.lost(sandbox, "gone");
     house.sandboxes.reconcile(sandbox);
     REQUIRE_FALSE(open.runtime.find(sandbox));
     REQUIRE(house.settleUntil([&] { return first->finished() && second->finished(); }));

@@ -117,7 +117,7 @@ TEST_CASE("without a pool the first one that is large enough serves", "[unit][co
           })) == std::vector<std::string>{"/limits"});
     // If the network fits no pool either, the error names the network.
     WorkspaceRequest other = asking({5000, {}, {}});
-    other.network = broker::NetworkMode::Egress;
+    other.network = egress::NetworkMode::Egress;
     CHECK(pointers(errorOf([&] { house.open(house.who, other); })) ==
           std::vector<std::string>{"/network"});
 }

@@ -178,7 +178,7 @@ TEST_CASE("a network is None, Mirror, or Egress with what it may reach", "[unit]
           "/spec/template/network/allow/1");
     document["spec"]["template"]["network"]["allow"] = {"*.example.com:443", "203.0.113.0/24"};
     const Pool pool = parsePool(document);
-    CHECK(pool.spec.network == broker::NetworkMode::Egress);
+    CHECK(pool.spec.network == egress::NetworkMode::Egress);
     CHECK(pool.spec.network_allow.size() == 2);
     CHECK(parsePool(poolDocument(pool.name, pool.spec)).spec == pool.spec);
 }

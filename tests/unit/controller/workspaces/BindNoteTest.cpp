@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const broker::ClaimSeal kSeal("server's key");
+const egress::ClaimSeal kSeal("server's key");
 
 WorkspaceFacts noted() {
     WorkspaceFacts facts;
@@ -103,7 +103,7 @@ TEST_CASE("a note that was changed, or is another claim's, is refused", "[unit][
     CHECK(changed("proof", 1));
     CHECK(errorOf([] { readAgain(bindNote(noted(), kSeal), "cl_2"); }).code() ==
           ErrorCode::InvalidArgument);
-    CHECK(errorOf([] { readAgain(bindNote(noted(), broker::ClaimSeal("another key"))); }).code() ==
+    CHECK(errorOf([] { readAgain(bindNote(noted(), egress::ClaimSeal("another key"))); }).code() ==
           ErrorCode::InvalidArgument);
 }
 

@@ -124,7 +124,7 @@ TEST_CASE("a paused workspace ends by its lifetime, by its owner and with its po
         if (how == "deleted") p.house.workspaces.close(kTenant, p.id);
         if (how == "drain") {
             for (const auto& workspace : p.house.table.all()) {
-                p.house.endings.end(workspace, EndReason::Drain);
+                p.house.terminator.end(workspace, EndReason::Drain);
             }
         }
         p.sweepAfter(how == "lifetime" ? 1h : 1s);

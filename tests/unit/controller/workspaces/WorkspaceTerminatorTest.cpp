@@ -28,7 +28,7 @@ TEST_CASE("a sandbox that was claimed since it was seen cannot be retired", "[un
     const pool::Member seen = house.warm.members("p").at(0);
     const WorkspaceView view = house.open(house.who, House::request());
     REQUIRE(view.sandbox_id == seen.id);
-    CHECK_FALSE(house.endings.retire(seen, EndReason::Drain));
+    CHECK_FALSE(house.terminator.retire(seen, EndReason::Drain));
     CHECK(house.warm.find(seen.id)->phase == pool::Phase::Claimed);
     CHECK(house.workspaces.get(house.who, view.id).phase == WorkspacePhase::Active);
 }
@@ -43,7 +43,7 @@ TEST_CASE("the end of a sandbox ends the workspace that names it, whatever its p
     SECTION("its agent is lost while it drains") {
         const WorkspaceView view = house.open(house.who, House::request());
         house.warm.drain(view.sandbox_id);
-        house.endings.lost(view.sandbox_id, "gone");
+        house.terminator.lost(view.sandbox_id, "gone");
         CHECK(reason(view.id) == "lost");
     }
     SECTION("it is destroyed") {
@@ -56,7 +56,7 @@ TEST_CASE("the end of a sandbox ends the workspace that names it, whatever its p
     SECTION("its member has gone") {
         const WorkspaceView view = house.open(house.who, House::request());
         house.warm.remove(view.sandbox_id);
-        house.endings.lost(view.sandbox_id, "gone");
+        house.terminator.lost(view.sandbox_id, "gone");
         CHECK(reason(view.id) == "lost");
     }
 }
@@ -67,10 +67,10 @@ TEST_CASE("a claim whose sandbox's end began before its workspace was in the tab
     House& house = filled.house;
     const WorkspaceView view = house.open(house.who, House::request());
     const std::shared_ptr<Workspace> workspace = house.table.find(view.id);
-    CHECK(house.endings.confirm(workspace));
+    CHECK(house.terminator.confirm(workspace));
     CHECK(house.table.find(view.id));
     house.warm.fail(view.sandbox_id);  // its end looked into the table before the insertion
-    CHECK_FALSE(house.endings.confirm(workspace));
+    CHECK_FALSE(house.terminator.confirm(workspace));
     CHECK_FALSE(house.table.find(view.id));
     CHECK(house.table.countOf("p") == 0);
 }
@@ -116,11 +116,11 @@ TEST_CASE("drains beside claims leave no workspace without its sandbox", "[unit]
         house.loop.settle();
         filled.manual.advance(1ms);
         for (const pool::Member& member : house.warm.members("p")) {
-            if (round % 10 == 0) house.endings.retire(member, EndReason::Replaced);
+            if (round % 10 == 0) house.terminator.retire(member, EndReason::Replaced);
         }
     }
     stop = true;
-    house.queue.close(Error(ErrorCode::Unavailable, "over"));
+    house.line.close(Error(ErrorCode::Unavailable, "over"));
     threads.clear();
     house.loop.settle();
     CHECK(claims >= 10);

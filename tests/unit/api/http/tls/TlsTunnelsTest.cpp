@@ -117,7 +117,7 @@ struct CertificateFolder {
     /// Replaces the certificate with a new one.
     void write() {
         const std::shared_ptr<SSL_CTX> server =
-            broker::TlsAuthority({"127.0.0.1"}).serverFor("127.0.0.1");
+            egress::TlsAuthority({"127.0.0.1"}).serverFor("127.0.0.1");
         put("cert.pem", pem([&](BIO* out) {
                 return ::PEM_write_bio_X509(out, ::SSL_CTX_get0_certificate(server.get()));
             }));

@@ -160,9 +160,9 @@ TEST_CASE("subscriptions of one tenant push out none of another", "[unit][mcp]")
     const auto stream = started(scene.send("GET", ""));
     scene.post(message("resources/subscribe", 1, {{"uri", "pool://python"}}));
     scene.as("token-a");
-    ChangeNotifier& notices = scene.surface.notices();
+    ChangeNotifier& notifier = scene.surface.notifier();
     for (std::size_t i = 0; i < 2 * ChangeNotifier::kMaxSessions; ++i) {
-        notices.subscribe({"a", controller::Role::User, ""}, std::to_string(i), "pool://python");
+        notifier.subscribe({"a", controller::Role::User, ""}, std::to_string(i), "pool://python");
     }
     scene.house.events.happen({.type = "pool.warm", .pool = "python"});
     stream->until("pool://python");

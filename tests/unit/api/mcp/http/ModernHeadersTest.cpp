@@ -105,7 +105,7 @@ TEST_CASE("a subscription is acknowledged first, and told of what it asked for",
     const std::shared_ptr<FakeStream> stream = started(scene.post(request));
     const std::string first = stream->until("acknowledged");
     CHECK(first.find(R"("notifications":{"toolsListChanged":true})") != std::string::npos);
-    scene.surface.notices().toolsChanged();
+    scene.surface.notifier().toolsChanged();
     const std::string sent = stream->until("tools/list_changed");
     CHECK(sent.find(R"("io.modelcontextprotocol/subscriptionId":"listen:0")") != std::string::npos);
 

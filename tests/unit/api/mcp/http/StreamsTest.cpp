@@ -66,7 +66,7 @@ TEST_CASE("a session's stream is told of changes, and its newest one only", "[un
     CHECK(first->until("").empty());
     CHECK(scene.postJson(message("resources/subscribe", 1, {{"uri", "pool://python"}})) ==
           resultMessage(1, Json::object()));
-    scene.surface.notices().toolsChanged();
+    scene.surface.notifier().toolsChanged();
     CHECK(second->until("tools/list_changed").find("subscriptionId") == std::string::npos);
     CHECK(scene.send("DELETE", "").status == 204);
     CHECK(second->until("").find("list_changed") != std::string::npos);

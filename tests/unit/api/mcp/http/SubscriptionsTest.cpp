@@ -151,8 +151,8 @@ TEST_CASE("an endpoint without such capabilities tells of no change and takes no
     const std::shared_ptr<FakeStream> stream = started(scene.send("GET", ""));
     scene.house.events.happen(
         {.type = "workspace.created", .resource = test::kWorkspace, .tenant = "default"});
-    scene.surface.notices().promptsChanged();
-    scene.surface.notices().toolsChanged();
+    scene.surface.notifier().promptsChanged();
+    scene.surface.notifier().toolsChanged();
     stream->until("tools/list_changed");
     scene.endpoint = "/earlier/mcp";
     scene.set("Mcp-Session-Id", session);

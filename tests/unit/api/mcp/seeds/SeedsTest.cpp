@@ -253,7 +253,7 @@ TEST_CASE("empty ids name nothing", "[unit][mcp]") {
 
 TEST_CASE("a long install is told as installing, and found again by its workspace", "[unit][mcp]") {
     House house;
-    house.workspaces.network = broker::NetworkMode::Mirror;
+    house.workspaces.network = egress::NetworkMode::Mirror;
     const std::string id = openIn(house);
     const Json names{{"container_id", id}, {"package_name", "Some_Package==1"}};
     std::shared_ptr<FakeExecution> install;

@@ -403,7 +403,7 @@ TEST_CASE("file_get shows text, pictures, binaries and directories each in its w
 TEST_CASE("packages waits without a worker, and says what came of it or that it goes on",
           "[unit][mcp]") {
     House house;
-    house.workspaces.network = broker::NetworkMode::Mirror;
+    house.workspaces.network = egress::NetworkMode::Mirror;
     house.executions.behave = [](const auto&, const auto&) {};
     const std::string id = openIn(house);
     const Toolbox tools(house.services, nativeTools(house.services));

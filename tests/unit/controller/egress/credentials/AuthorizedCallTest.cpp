@@ -14,7 +14,7 @@
 
 // Requests with a credential to a server of the test on loopback, in plain HTTP.
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 constexpr const char* kSecret = "hearth-0123456789";
@@ -90,7 +90,7 @@ std::string plain(const std::string& body, const std::string& fields = "") {
 
 }  // namespace
 
-TEST_CASE("no charset is asked for with credentials", "[unit][broker]") {
+TEST_CASE("no charset is asked for with credentials", "[unit][egress]") {
     House house;
     const std::string got = house.ask(
         "Accept: text/html;charset=utf-16;q=0.5, */*;q=0.1\r\nAccept-Charset: utf-16\r\n"
@@ -106,7 +106,7 @@ TEST_CASE("no charset is asked for with credentials", "[unit][broker]") {
     CHECK(house.seen.find("Accept:") == std::string::npos);
 }
 
-TEST_CASE("an answer in no superset of ASCII is refused, and says why", "[unit][broker]") {
+TEST_CASE("an answer in no superset of ASCII is refused, and says why", "[unit][egress]") {
     House house;
     using namespace std::string_literals;
     const std::string body = "h\0e\0a\0r\0t\0h\0"s;
@@ -147,7 +147,7 @@ TEST_CASE("an answer in no superset of ASCII is refused, and says why", "[unit][
     CHECK(house.ask("", plain("")).find("Content-Length: 0") != std::string::npos);
 }
 
-TEST_CASE("a head whose fields go on in a second line is refused", "[unit][broker]") {
+TEST_CASE("a head whose fields go on in a second line is refused", "[unit][egress]") {
     House house;
     const std::string secret(kSecret);
     for (const std::string blank : {" ", "\t"}) {
@@ -160,7 +160,7 @@ TEST_CASE("a head whose fields go on in a second line is refused", "[unit][broke
     }
 }
 
-TEST_CASE("101 is refused; other interim answers are none", "[unit][broker]") {
+TEST_CASE("101 is refused; other interim answers are none", "[unit][egress]") {
     House house;
     const std::string switched = house.ask(
         "Connection: Upgrade\r\nUpgrade: websocket\r\n",
@@ -254,14 +254,14 @@ private:
 
 }  // namespace
 
-TEST_CASE("a line that nothing follows goes on before the next comes", "[unit][broker]") {
+TEST_CASE("a line that nothing follows goes on before the next comes", "[unit][egress]") {
     StoppedAnswer answer("{\"n\": 1}\n", "{\"n\": 2}\n");
     CHECK(receiveUntil(answer.tenant.get(), "1}\n").find("{\"n\": 1}\n") != std::string::npos);
     answer.goOn();
     CHECK(receiveUntil(answer.tenant.get(), "2}\n").find("{\"n\": 2}\n") != std::string::npos);
 }
 
-TEST_CASE("a tenant that does not read is no pause of the service", "[unit][broker]") {
+TEST_CASE("a tenant that does not read is no pause of the service", "[unit][egress]") {
     const std::string secret = kSecret;
     // More than the tenant's socket holds, then lines. One line ends inside the secret.
     const std::string filler(10'000, '#');
@@ -282,4 +282,4 @@ TEST_CASE("a tenant that does not read is no pause of the service", "[unit][brok
     CHECK(masked);
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -18,7 +18,7 @@
 #include "controller/egress/credentials/SecretMasker.h"
 #include "controller/egress/transport/TlsStream.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 std::vector<FieldError> errorsOf(const std::string& text, CredentialSource source) {
@@ -87,7 +87,7 @@ bool trusts(TlsAuthority& authority, const std::string& host, const std::string&
 
 }  // namespace
 
-TEST_CASE("a secret is overwritten however it is cut", "[unit][broker]") {
+TEST_CASE("a secret is overwritten however it is cut", "[unit][egress]") {
     std::mt19937 random(7);
     const std::vector<std::string> hidden{"abcabd", "bdxyz123", "abcabdabcabd!"};
     for (int i = 0; i < 3'000; ++i) {
@@ -118,7 +118,7 @@ TEST_CASE("a secret is overwritten however it is cut", "[unit][broker]") {
     }
 }
 
-TEST_CASE("how a secret is held back tells nothing of it", "[unit][broker]") {
+TEST_CASE("how a secret is held back tells nothing of it", "[unit][egress]") {
     // Text that begins like a secret comes in the same pieces as text that does not.
     for (const std::string& text :
          {std::string("~tok-1234"), std::string("tok-12345678 tok-1"), std::string("a\ntok-1\n"),
@@ -171,7 +171,7 @@ std::string speltAs(char c, unsigned long how, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("a secret is known however a server writes it", "[unit][broker]") {
+TEST_CASE("a secret is known however a server writes it", "[unit][egress]") {
     const std::string secret = "aGVh/cnRo+ab~01 23!'()*&<>\"\\Z==";
     for (const char* written :
          {// RFC 3986, Python's quote(), a form, lower-cased, JSON, JSON of PHP, HTML
@@ -193,7 +193,7 @@ TEST_CASE("a secret is known however a server writes it", "[unit][broker]") {
 }
 
 TEST_CASE("random secrets in random mixtures of spellings are overwritten, and nothing else",
-          "[unit][broker]") {
+          "[unit][egress]") {
     std::mt19937 random(11);
     for (int i = 0; i < 2'000; ++i) {
         std::string secret;
@@ -219,14 +219,14 @@ TEST_CASE("random secrets in random mixtures of spellings are overwritten, and n
     }
 }
 
-TEST_CASE("a long secret is looked for in parts, each of them whole", "[unit][broker]") {
+TEST_CASE("a long secret is looked for in parts, each of them whole", "[unit][egress]") {
     std::string secret;
     for (int i = 0; i < 50; ++i) secret += std::to_string(100 + i);  // 150 characters
     CHECK(maskedOnce(secret, "<" + secret + ">") == "<" + std::string(150, '*') + ">");
     CHECK(maskedOnce(secret, secret.substr(0, 63)) == secret.substr(0, 63));
 }
 
-TEST_CASE("a credential is read with its defaults and shown without its value", "[unit][broker]") {
+TEST_CASE("a credential is read with its defaults and shown without its value", "[unit][egress]") {
     const Credential bearer = read(R"({"host":"API.example.com","value":"12345678"})");
     CHECK(bearer.destination == at("api.example.com:443"));
     CHECK(bearer.form == "Bearer {}");
@@ -241,7 +241,7 @@ TEST_CASE("a credential is read with its defaults and shown without its value", 
                         read(R"({"host":"a.example","query":"k","secret":"t"})")));
 }
 
-TEST_CASE("what cannot be a credential is refused where it is wrong", "[unit][broker]") {
+TEST_CASE("what cannot be a credential is refused where it is wrong", "[unit][egress]") {
     const std::vector<std::pair<const char*, const char*>> wrong{
         {R"([])", "/c"},
         {R"({"secret":"s"})", "/c/host"},
@@ -282,7 +282,7 @@ TEST_CASE("what cannot be a credential is refused where it is wrong", "[unit][br
     CHECK(pools[0].pointer == "/c/value");
 }
 
-TEST_CASE("a keyring gives each destination its own and takes it back", "[unit][broker]") {
+TEST_CASE("a keyring gives each destination its own and takes it back", "[unit][egress]") {
     const KeyringFactory keyrings("");
     const std::vector<Credential> all{
         read(R"({"host":"a.example","value":"pass word/1"})"),
@@ -314,7 +314,7 @@ TEST_CASE("a keyring gives each destination its own and takes it back", "[unit][
 }
 
 TEST_CASE("an authority speaks for its own hosts only, also after it was written down",
-          "[unit][broker]") {
+          "[unit][egress]") {
     TlsAuthority made({"api.example", "192.0.2.7", "2001:db8::1"});
     const std::unique_ptr<TlsAuthority> read = TlsAuthority::fromPem(made.privatePem());
     for (TlsAuthority* authority : {&made, read.get()}) {
@@ -335,4 +335,4 @@ TEST_CASE("an authority speaks for its own hosts only, also after it was written
     CHECK_THROWS(TlsAuthority::fromPem("no PEM"));
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

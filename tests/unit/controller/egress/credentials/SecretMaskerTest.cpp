@@ -6,7 +6,7 @@
 
 // KeyringTest has the cases of whole texts and of one spelling per text.
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 std::string maskedIn(SecretMasker& masker, const std::string& text, std::size_t piece) {
@@ -84,7 +84,7 @@ std::string broken(Random& random) {
 
 }  // namespace
 
-TEST_CASE("every escape that languages and markup know is read", "[unit][broker]") {
+TEST_CASE("every escape that languages and markup know is read", "[unit][egress]") {
     const std::string secret = "sk-A1b2/C3d4+Z9_";
     const auto each = [&](const char* format) {
         std::string out;
@@ -108,7 +108,7 @@ TEST_CASE("every escape that languages and markup know is read", "[unit][broker]
     CHECK(masked("1<2>3&4\"5", "1&lt2&gt3&amp4&quot5") == std::string(20, '*'));
 }
 
-TEST_CASE("a secret that is broken over lines is overwritten, its breaks stay", "[unit][broker]") {
+TEST_CASE("a secret that is broken over lines is overwritten, its breaks stay", "[unit][egress]") {
     const std::string secret = "hearth-0123456789abcdef";
     for (const std::string end : {"\n",           "\r\n",         "\r",           "=\r\n",
                                   "=\n",          "\\\n",         "\\\r\n",       "\n        ",
@@ -139,7 +139,7 @@ TEST_CASE("a secret that is broken over lines is overwritten, its breaks stay", 
           "hearth-01234\n\n\t\n\tx 56789abcdef");
 }
 
-TEST_CASE("wide characters that nobody declared hide nothing", "[unit][broker]") {
+TEST_CASE("wide characters that nobody declared hide nothing", "[unit][egress]") {
     const std::string secret = "hearth-0123456789abcdef";
     for (const std::size_t zeros : {1U, 3U}) {
         std::string little;
@@ -157,7 +157,7 @@ TEST_CASE("wide characters that nobody declared hide nothing", "[unit][broker]")
 }
 
 TEST_CASE("random mixtures of escapes and breaks are overwritten however they are cut",
-          "[unit][broker]") {
+          "[unit][egress]") {
     Random random(13);
     for (int i = 0; i < 3'000; ++i) {
         std::string secret;
@@ -196,7 +196,7 @@ TEST_CASE("random mixtures of escapes and breaks are overwritten however they ar
     }
 }
 
-TEST_CASE("bytes without the secret pass as they are, whatever they are", "[unit][broker]") {
+TEST_CASE("bytes without the secret pass as they are, whatever they are", "[unit][egress]") {
     Random random(17);
     const std::vector<std::string> words{
         "\\x", "\\u00", "&#", "=",  "%",        "\r\n", "\n\n",    ";",          "41",   "\\",
@@ -215,7 +215,7 @@ TEST_CASE("bytes without the secret pass as they are, whatever they are", "[unit
     }
 }
 
-TEST_CASE("a line is kept for a pause, an empty one for nothing", "[unit][broker]") {
+TEST_CASE("a line is kept for a pause, an empty one for nothing", "[unit][egress]") {
     const std::string secret = "hearth-0123456789abcdef";
     SecretMasker masker({secret});
     CHECK(masker.pass("data: hello\n\n") == "data: hello\n\n");  // an event
@@ -241,7 +241,7 @@ TEST_CASE("a line is kept for a pause, an empty one for nothing", "[unit][broker
     CHECK(maskedIn(of_long, "0123456789.", 2) == "**********.");
 }
 
-TEST_CASE("what is kept has a bound, however large the answer is", "[unit][broker]") {
+TEST_CASE("what is kept has a bound, however large the answer is", "[unit][egress]") {
     SecretMasker masker({std::string(4'096, 'k'), "12345678"});
     std::size_t given = 0;
     std::size_t got = 0;
@@ -252,4 +252,4 @@ TEST_CASE("what is kept has a bound, however large the answer is", "[unit][broke
     }
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

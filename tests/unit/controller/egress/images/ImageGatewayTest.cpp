@@ -9,7 +9,7 @@
 
 // A fetch is a client of loopback listeners, which the test sends over as the launcher does.
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 struct Listener {
@@ -94,7 +94,7 @@ struct Gateway {
 }  // namespace
 
 TEST_CASE("a registry at a denied address is refused before anything is fetched",
-          "[unit][broker]") {
+          "[unit][egress]") {
     for (const char* address : {"127.0.0.1", "10.0.0.1", "169.254.169.254", "192.168.1.1", "::1",
                                 "fd00::1", "::ffff:10.0.0.1", "100.64.0.1"}) {
         Gateway gateway;
@@ -118,7 +118,7 @@ TEST_CASE("a registry at a denied address is refused before anything is fetched"
     }
 }
 
-TEST_CASE("a fetch reaches public addresses and its own registry, nothing else", "[unit][broker]") {
+TEST_CASE("a fetch reaches public addresses and its own registry, nothing else", "[unit][egress]") {
     std::string seen;
     Outside registry([&](int fd) {
         seen = receiveUntil(fd, "\r\n\r\n");
@@ -156,7 +156,7 @@ TEST_CASE("a fetch reaches public addresses and its own registry, nothing else",
     CHECK(registry.connections == 2);
 }
 
-TEST_CASE("a registry's name that means another address later is refused then", "[unit][broker]") {
+TEST_CASE("a registry's name that means another address later is refused then", "[unit][egress]") {
     Outside registry([](int) {});
     Gateway gateway;
     gateway.resolved = {"8.8.8.8", "127.0.0.1"};
@@ -169,7 +169,7 @@ TEST_CASE("a registry's name that means another address later is refused then", 
     CHECK(registry.connections == 0);
 }
 
-TEST_CASE("the operator's proxy is used but for what NO_PROXY names", "[unit][broker]") {
+TEST_CASE("the operator's proxy is used but for what NO_PROXY names", "[unit][egress]") {
     const OperatorProxy some("http://proxy.example:8080",
                              "localhost, .internal.example,10.0.0.0/8,r.example:5000");
     const auto covers = [&](const OperatorProxy& proxy, const char* to) {
@@ -209,4 +209,4 @@ TEST_CASE("the operator's proxy is used but for what NO_PROXY names", "[unit][br
     CHECK_THROWS_AS(OperatorProxy("http://127.0.0.1:1", "").connect(there), Refused);
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

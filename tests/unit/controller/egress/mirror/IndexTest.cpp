@@ -8,7 +8,7 @@
 
 // Pages of package indexes, as they are received and as sandboxes get them.
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 const std::string kFileHash(64, 'a');
@@ -16,7 +16,7 @@ const std::string kBase = "https://index.example/simple/foo/";
 
 }  // namespace
 
-TEST_CASE("a project's HTML page is read", "[unit][broker]") {
+TEST_CASE("a project's HTML page is read", "[unit][egress]") {
     const std::string html =
         "<!DOCTYPE html><html><head><title>Links for foo</title></head><body><h1>foo</h1>\n"
         "<a href=\"https://files.example/ab/foo-1.0-py3-none-any.whl#sha256=" +
@@ -43,7 +43,7 @@ TEST_CASE("a project's HTML page is read", "[unit][broker]") {
     CHECK(project.find("foo-9.zip") == nullptr);
 }
 
-TEST_CASE("a project's JSON page is read, and what makes no sense is left out", "[unit][broker]") {
+TEST_CASE("a project's JSON page is read, and what makes no sense is left out", "[unit][egress]") {
     const Json page{
         {"meta", {{"api-version", "1.1"}}},
         {"name", "foo"},
@@ -76,7 +76,7 @@ TEST_CASE("a project's JSON page is read, and what makes no sense is left out", 
 }
 
 TEST_CASE("entities are read, and ampersands that begin none cost no more than letters",
-          "[unit][broker]") {
+          "[unit][egress]") {
     const auto requires_of = [](const std::string& text) {
         const std::string html =
             "<a href=\"foo-1.0.zip\" data-requires-python=\"" + text + "\">foo</a>";
@@ -88,7 +88,7 @@ TEST_CASE("entities are read, and ampersands that begin none cost no more than l
     CHECK(requires_of(many) == many);
 }
 
-TEST_CASE("a page that is written is read the same", "[unit][broker]") {
+TEST_CASE("a page that is written is read the same", "[unit][egress]") {
     PypiProject project;
     project.name = "foo";
     PypiFile file;
@@ -115,7 +115,7 @@ TEST_CASE("a page that is written is read the same", "[unit][broker]") {
     CHECK(pypiHtml(project, "/pypi/files").find("elsewhere") == std::string::npos);
 }
 
-TEST_CASE("a project's name has one spelling", "[unit][broker]") {
+TEST_CASE("a project's name has one spelling", "[unit][egress]") {
     CHECK(normalisedProject("Foo.Bar__baz-") == std::nullopt);
     CHECK(normalisedProject("Foo.Bar__baz") == "foo-bar-baz");
     for (const char* wrong : {"", "-x", "a/b", "a b", "..", "a%2e", "x\n", "ä"}) {
@@ -128,7 +128,7 @@ TEST_CASE("a project's name has one spelling", "[unit][broker]") {
     }
 }
 
-TEST_CASE("a page that is made to harm its reader is refused", "[unit][broker]") {
+TEST_CASE("a page that is made to harm its reader is refused", "[unit][egress]") {
     const std::string deep =
         "{\"versions\":{},\"x\":" + std::string(6'000, '[') + std::string(6'000, ']') + "}";
     CHECK_THROWS_AS(parseNpm("x", "https://r.example/x", deep, ""), Refused);
@@ -139,7 +139,7 @@ TEST_CASE("a page that is made to harm its reader is refused", "[unit][broker]")
 }
 
 TEST_CASE("a packument is rewritten to the mirror's addresses, its files known by their sha512",
-          "[unit][broker]") {
+          "[unit][egress]") {
     const std::string integrity =
         "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/"
         "SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==";
@@ -166,4 +166,4 @@ TEST_CASE("a packument is rewritten to the mirror's addresses, its files known b
     CHECK_THROWS_AS(parseNpm("x", "https://r.example/x", "[]", ""), Refused);
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

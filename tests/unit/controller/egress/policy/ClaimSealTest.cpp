@@ -5,10 +5,10 @@
 #include "base/Error.h"
 #include "controller/egress/policy/ClaimSeal.h"
 
-namespace hearth::broker {
+namespace hearth::egress {
 
 TEST_CASE("what a claim may reach is opened as it was sealed, for this claim and server alone",
-          "[unit][broker]") {
+          "[unit][egress]") {
     const ClaimSeal seal("server's key");
     const ClaimReach reach{NetworkMode::Egress,
                            {{"*.example"}, {"narrow.example"}},
@@ -29,7 +29,7 @@ TEST_CASE("what a claim may reach is opened as it was sealed, for this claim and
     CHECK_THROWS_AS(seal.open("x" + sealed, "cl_1"), Error);
 }
 
-TEST_CASE("nothing sealed is no network and nobody's workspace", "[unit][broker]") {
+TEST_CASE("nothing sealed is no network and nobody's workspace", "[unit][egress]") {
     const ClaimSeal seal("server's key");
     const ClaimReach reach = seal.open("", "cl_1");
     CHECK(reach.mode == NetworkMode::None);
@@ -42,7 +42,7 @@ TEST_CASE("nothing sealed is no network and nobody's workspace", "[unit][broker]
     CHECK(mirror.keys.is_null());
 }
 
-TEST_CASE("a proof is of one text, one claim and one server", "[unit][broker]") {
+TEST_CASE("a proof is of one text, one claim and one server", "[unit][egress]") {
     const ClaimSeal seal("server's key");
     const std::string proof = seal.prove("text", "cl_1");
     CHECK(proof == seal.prove("text", "cl_1"));
@@ -51,4 +51,4 @@ TEST_CASE("a proof is of one text, one claim and one server", "[unit][broker]") 
     CHECK(proof != ClaimSeal("another key").prove("text", "cl_1"));
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

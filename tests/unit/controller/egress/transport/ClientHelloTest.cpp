@@ -7,7 +7,7 @@
 
 // The messages of a real TLS library, and an attacker's changes to them.
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 using State = ClientHello::State;
@@ -44,7 +44,7 @@ std::string inRecords(const std::string& one, std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("the server's name is read from what a TLS client sends", "[unit][broker]") {
+TEST_CASE("the server's name is read from what a TLS client sends", "[unit][egress]") {
     const std::string bytes = hello("Api.Example.COM");
     const ClientHello whole = parseClientHello(bytes);
     CHECK(whole.state == State::Complete);
@@ -58,14 +58,14 @@ TEST_CASE("the server's name is read from what a TLS client sends", "[unit][brok
     }
 }
 
-TEST_CASE("a hello that has not all come is waited for", "[unit][broker]") {
+TEST_CASE("a hello that has not all come is waited for", "[unit][egress]") {
     const std::string bytes = hello("api.example.com");
     for (std::size_t size = 0; size < bytes.size(); ++size) {
         REQUIRE(parseClientHello(bytes.substr(0, size)).state == State::Incomplete);
     }
 }
 
-TEST_CASE("what is no hello is refused, however it begins", "[unit][broker]") {
+TEST_CASE("what is no hello is refused, however it begins", "[unit][egress]") {
     for (const std::string& text :
          {std::string("GET / HTTP/1.1\r\n"), std::string("SSH-2.0-OpenSSH_9.2\r\n"),
           std::string("\x15\x03\x01\x00\x02\x01\x00", 7),
@@ -76,7 +76,7 @@ TEST_CASE("what is no hello is refused, however it begins", "[unit][broker]") {
     }
 }
 
-TEST_CASE("every hello with one byte changed is read without harm", "[unit][broker]") {
+TEST_CASE("every hello with one byte changed is read without harm", "[unit][egress]") {
     const std::string bytes = hello("api.example.com");
     unsigned other = 0;
     for (std::size_t at = 0; at < bytes.size(); ++at) {
@@ -90,7 +90,7 @@ TEST_CASE("every hello with one byte changed is read without harm", "[unit][brok
     CHECK(other > 20);  // the changes hit the name, lengths and types, too
 }
 
-TEST_CASE("a hello that names two servers is refused", "[unit][broker]") {
+TEST_CASE("a hello that names two servers is refused", "[unit][egress]") {
     // The extension appended once more; all three lengths around it grow.
     std::string bytes = hello("api.example.com");
     const std::string name(
@@ -119,4 +119,4 @@ TEST_CASE("a hello that names two servers is refused", "[unit][broker]") {
     CHECK(parseClientHello(bytes).state == State::NotTls);
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

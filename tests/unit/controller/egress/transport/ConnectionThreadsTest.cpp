@@ -10,7 +10,7 @@
 
 // The limits of connections at a time, in all and per tenant. No connection is dropped.
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 /// Work that lasts until a test ends it.
@@ -28,7 +28,7 @@ struct Held {
 }  // namespace
 
 TEST_CASE("what is beyond the limits waits, and one tenant leaves room for another",
-          "[unit][broker]") {
+          "[unit][egress]") {
     metrics::Log log(-1);
     Held first;
     Held second;
@@ -54,7 +54,7 @@ TEST_CASE("what is beyond the limits waits, and one tenant leaves room for anoth
 }
 
 TEST_CASE("a tenant has no more threads than are free, so that another's work begins at once",
-          "[unit][broker]") {
+          "[unit][egress]") {
     metrics::Log log(-1);
     constexpr int kMost = 8;
     std::array<Held, kMost> greedy;
@@ -76,7 +76,7 @@ TEST_CASE("a tenant has no more threads than are free, so that another's work be
     for (int i = kMost / 2; i < kMost; ++i) greedy.at(i).begun.get_future().wait();
 }
 
-TEST_CASE("tenants that take all threads they can leave some for the next", "[unit][broker]") {
+TEST_CASE("tenants that take all threads they can leave some for the next", "[unit][egress]") {
     metrics::Log log(-1);
     Held next;
     std::promise<void> end;
@@ -101,7 +101,7 @@ TEST_CASE("tenants that take all threads they can leave some for the next", "[un
     next.may_end.set_value();
 }
 
-TEST_CASE("a thousand tasks on four threads all run, whatever they throw", "[unit][broker]") {
+TEST_CASE("a thousand tasks on four threads all run, whatever they throw", "[unit][egress]") {
     metrics::Log log(-1);
     std::atomic<int> ran{0};
     std::promise<void> all;
@@ -116,7 +116,7 @@ TEST_CASE("a thousand tasks on four threads all run, whatever they throw", "[uni
     CHECK(ran == 1'000);
 }
 
-TEST_CASE("after stop nothing begins, and what waits is let go", "[unit][broker]") {
+TEST_CASE("after stop nothing begins, and what waits is let go", "[unit][egress]") {
     metrics::Log log(-1);
     Held held;
     const auto token = std::make_shared<int>(1);
@@ -131,4 +131,4 @@ TEST_CASE("after stop nothing begins, and what waits is let go", "[unit][broker]
     stopper.join();
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

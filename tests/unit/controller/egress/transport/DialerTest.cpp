@@ -10,7 +10,7 @@
 
 // The targets that sandboxes may reach; an operator's permission opens nothing that is denied.
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 IpAddress address(const std::string& text) {
@@ -99,7 +99,7 @@ const std::vector<std::string> kDenied{"0.0.0.0",
 
 }  // namespace
 
-TEST_CASE("what is not the public Internet is denied in every spelling", "[unit][broker]") {
+TEST_CASE("what is not the public Internet is denied in every spelling", "[unit][egress]") {
     const DenySet deny;
     for (const std::string& text : kDenied) {
         INFO(text);
@@ -115,7 +115,7 @@ TEST_CASE("what is not the public Internet is denied in every spelling", "[unit]
 }
 
 TEST_CASE("a host is a name or an address in its usual spelling, and nothing else",
-          "[unit][broker]") {
+          "[unit][egress]") {
     for (const char* odd : {"127.1",
                             "2130706433",
                             "0x7f000001",
@@ -158,7 +158,7 @@ TEST_CASE("a host is a name or an address in its usual spelling, and nothing els
     CHECK(Destination::parse("8.8.8.8", 80)->literal == IpAddress::parse("8.8.8.8"));
 }
 
-TEST_CASE("an allow-list allows what it names, and its ports", "[unit][broker]") {
+TEST_CASE("an allow-list allows what it names, and its ports", "[unit][egress]") {
     const AllowList list({"api.example.com", "*.data.example:8443", "203.0.114.0/24:80"});
     const auto allows = [&](const std::string& to) {
         return list.allows(*Destination::parse(to, 443));
@@ -181,7 +181,7 @@ TEST_CASE("an allow-list allows what it names, and its ports", "[unit][broker]")
     }
 }
 
-TEST_CASE("no other mode and no empty list lets anything out", "[unit][broker]") {
+TEST_CASE("no other mode and no empty list lets anything out", "[unit][egress]") {
     const ScriptedDialer dialer({"8.8.8.8"});
     NetworkPolicy policy = egress({"*"});
     CHECK(refusal(dialer, policy, "example.com").empty());
@@ -200,7 +200,7 @@ TEST_CASE("no other mode and no empty list lets anything out", "[unit][broker]")
     CHECK(refusal(dialer, policy, "evil.org") == "not_allowed");
 }
 
-TEST_CASE("a name that is not allowed is never resolved", "[unit][broker]") {
+TEST_CASE("a name that is not allowed is never resolved", "[unit][egress]") {
     const ScriptedDialer dialer({"8.8.8.8"});
     CHECK(refusal(dialer, egress({"api.example.com"}), "secret-0123.canary.example") ==
           "not_allowed");
@@ -208,7 +208,7 @@ TEST_CASE("a name that is not allowed is never resolved", "[unit][broker]") {
 }
 
 TEST_CASE("a name that resolves to a denied address is refused, alone or among others",
-          "[unit][broker]") {
+          "[unit][egress]") {
     for (const std::string& text : kDenied) {
         INFO(text);
         CHECK(refusal(ScriptedDialer({text}), egress({"*"}), "rebind.example") == "denied_address");
@@ -217,7 +217,7 @@ TEST_CASE("a name that resolves to a denied address is refused, alone or among o
     }
 }
 
-TEST_CASE("no allow-list whatever lets a denied address through", "[unit][broker]") {
+TEST_CASE("no allow-list whatever lets a denied address through", "[unit][egress]") {
     std::mt19937 random(20261121);
     const auto pick = [&](unsigned most) {
         return std::uniform_int_distribution<unsigned>(0, most)(random);
@@ -257,7 +257,7 @@ TEST_CASE("no allow-list whatever lets a denied address through", "[unit][broker
     CHECK(passed > 1'000);  // addresses pass, so a denied one could have passed
 }
 
-TEST_CASE("an operator denies further ranges and exempts internal services", "[unit][broker]") {
+TEST_CASE("an operator denies further ranges and exempts internal services", "[unit][egress]") {
     const DenySet deny(parseRanges({"8.8.8.0/24", "2a00::/16"}, "deny"),
                        parseRanges({"10.1.2.3", "127.0.0.5/32"}, "exempt"));
     CHECK(deny.denies(address("8.8.8.8")));
@@ -269,7 +269,7 @@ TEST_CASE("an operator denies further ranges and exempts internal services", "[u
 }
 
 TEST_CASE("of a denied and an exempt range the longer prefix counts, and one in both is denied",
-          "[unit][broker]") {
+          "[unit][egress]") {
     const DenySet services(
         parseRanges({"10.96.0.0/12", "10.1.2.3", "2a00:1::/32"}, "deny"),
         parseRanges({"10.0.0.0/8", "10.96.7.0/24", "10.1.2.3", "2a00::/16"}, "exempt"));
@@ -290,4 +290,4 @@ TEST_CASE("of a denied and an exempt range the longer prefix counts, and one in 
     CHECK_FALSE(closed.denies(address("8.8.8.8")));
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

@@ -14,7 +14,7 @@
 
 // Files by their hash: fetched once, verified before they are whole, bounded.
 
-namespace hearth::broker {
+namespace hearth::egress {
 namespace {
 
 namespace fs = std::filesystem;
@@ -81,7 +81,7 @@ std::string readRefusal(CachedFile& file) {
 
 }  // namespace
 
-TEST_CASE("a file is fetched once and found again, also by the next server", "[unit][broker]") {
+TEST_CASE("a file is fetched once and found again, also by the next server", "[unit][egress]") {
     const Folder folder;
     const std::string bytes(100'000, 'x');
     std::atomic<int> fetched = 0;
@@ -104,7 +104,7 @@ TEST_CASE("a file is fetched once and found again, also by the next server", "[u
 }
 
 TEST_CASE("whoever waits for the whole file gets its size, or why there is none",
-          "[unit][broker]") {
+          "[unit][egress]") {
     const Folder folder;
     const std::string bytes(50'000, 'w');
     std::atomic<int> fetched = 0;
@@ -121,7 +121,7 @@ TEST_CASE("whoever waits for the whole file gets its size, or why there is none"
     CHECK_FALSE(cache.sizeOf(hashOf("other")));
 }
 
-TEST_CASE("many who ask at once cause one download", "[unit][broker]") {
+TEST_CASE("many who ask at once cause one download", "[unit][egress]") {
     const Folder folder;
     const std::string bytes(50'000, 'y');
     std::atomic<int> fetched = 0;
@@ -144,7 +144,7 @@ TEST_CASE("many who ask at once cause one download", "[unit][broker]") {
 }
 
 TEST_CASE("of a file that is not what its index says nobody reads the end, and nothing stays",
-          "[unit][broker]") {
+          "[unit][egress]") {
     const Folder folder;
     const std::string wanted(20'000, 'a');
     std::string poisoned = wanted;
@@ -160,7 +160,7 @@ TEST_CASE("of a file that is not what its index says nobody reads the end, and n
 }
 
 TEST_CASE("a download that fails is told to all who wait, and tried again by the next",
-          "[unit][broker]") {
+          "[unit][egress]") {
     const Folder folder;
     Later later;
     FileCache cache(folder.path, 1U << 30U, later.run());
@@ -181,7 +181,7 @@ TEST_CASE("a download that fails is told to all who wait, and tried again by the
 }
 
 TEST_CASE("what was not used for the longest time makes place, and is read on by who has it",
-          "[unit][broker]") {
+          "[unit][egress]") {
     const Folder folder;
     std::atomic<int> fetched = 0;
     FileCache cache(folder.path, 25'000, atOnce());
@@ -203,7 +203,7 @@ TEST_CASE("what was not used for the longest time makes place, and is read on by
 }
 
 TEST_CASE("a download that nobody waits for any more ends, and what arrives is bounded, too",
-          "[unit][broker]") {
+          "[unit][egress]") {
     const Folder folder;
     Later later;
     FileCache cache(folder.path, 50'000, later.run());
@@ -225,7 +225,7 @@ TEST_CASE("a download that nobody waits for any more ends, and what arrives is b
     CHECK(cache.bytes() == 0);
 }
 
-TEST_CASE("a download that is never begun is told to whoever waits", "[unit][broker]") {
+TEST_CASE("a download that is never begun is told to whoever waits", "[unit][egress]") {
     const Folder folder;
     Later later;
     FileCache cache(folder.path, 50'000, later.run());
@@ -237,7 +237,7 @@ TEST_CASE("a download that is never begun is told to whoever waits", "[unit][bro
 }
 
 TEST_CASE("a file that waits for one tenant's turn is fetched in another's that comes first",
-          "[unit][broker]") {
+          "[unit][egress]") {
     const Folder folder;
     Later later;
     FileCache cache(folder.path, 50'000, later.run());
@@ -255,7 +255,7 @@ TEST_CASE("a file that waits for one tenant's turn is fetched in another's that 
 }
 
 TEST_CASE("where more arrives than there is room for, the tenant with most of it gives way",
-          "[unit][broker]") {
+          "[unit][egress]") {
     const Folder folder;
     const std::string large(45'000, 'l');
     const std::string small(20'000, 's');
@@ -285,7 +285,7 @@ TEST_CASE("where more arrives than there is room for, the tenant with most of it
     CHECK(readAll(*again.file) == large);
 }
 
-TEST_CASE("a hash that cannot be checked is no key", "[unit][broker]") {
+TEST_CASE("a hash that cannot be checked is no key", "[unit][egress]") {
     const Folder folder;
     FileCache cache(folder.path, 1'000, atOnce());
     for (const ContentHash& hash :
@@ -296,4 +296,4 @@ TEST_CASE("a hash that cannot be checked is no key", "[unit][broker]") {
     }
 }
 
-}  // namespace hearth::broker
+}  // namespace hearth::egress

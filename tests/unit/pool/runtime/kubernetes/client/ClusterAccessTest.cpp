@@ -13,7 +13,7 @@ namespace {
 /// The credentials of a Pod in a folder.
 struct Mounted {
     Mounted() {
-        writeText(dir.file("ca.crt"), broker::TlsAuthority({"127.0.0.1"}).certificatePem());
+        writeText(dir.file("ca.crt"), egress::TlsAuthority({"127.0.0.1"}).certificatePem());
         writeText(dir.file("token"), "first\n");
     }
     ClusterConfig config() const {
@@ -59,7 +59,7 @@ TEST_CASE("a new authority makes new connections, a new token does not", "[unit]
     m.clock.advance(std::chrono::minutes(1));
     CHECK(access.credentials().tls_version == first.tls_version);
     CHECK(access.credentials().tls == first.tls);
-    writeText(m.dir.file("ca.crt"), broker::TlsAuthority({"127.0.0.1"}).certificatePem());
+    writeText(m.dir.file("ca.crt"), egress::TlsAuthority({"127.0.0.1"}).certificatePem());
     m.clock.advance(std::chrono::minutes(1));
     CHECK(access.credentials().tls_version > first.tls_version);
     CHECK(access.credentials().tls != first.tls);

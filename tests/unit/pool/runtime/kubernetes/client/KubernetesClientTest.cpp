@@ -205,10 +205,10 @@ TEST_CASE("many threads share a few connections", "[unit][kubernetes]") {
 
 TEST_CASE("the API server must have a certificate of our authority for its address",
           "[unit][kubernetes]") {
-    broker::TlsAuthority authority({"127.0.0.1", "other.test"});
-    broker::TlsAuthority stranger({"127.0.0.1"});
+    egress::TlsAuthority authority({"127.0.0.1", "other.test"});
+    egress::TlsAuthority stranger({"127.0.0.1"});
     const ManualClock clock;
-    const auto ask = [&](broker::TlsAuthority& signer, const std::string& host,
+    const auto ask = [&](egress::TlsAuthority& signer, const std::string& host,
                          const std::string& trusted) {
         FakeApiServer server(signer.serverFor(host));
         server.addKind(kConfigs);
@@ -233,7 +233,7 @@ TEST_CASE("the API server must have a certificate of our authority for its addre
 }
 
 TEST_CASE("a client certificate says who we are", "[unit][kubernetes]") {
-    broker::TlsAuthority authority({"127.0.0.1"});
+    egress::TlsAuthority authority({"127.0.0.1"});
     const std::shared_ptr<SSL_CTX> context = authority.serverFor("127.0.0.1");
     ::SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
                          [](int, X509_STORE_CTX*) { return 1; });
@@ -248,6 +248,6 @@ TEST_CASE("a client certificate says who we are", "[unit][kubernetes]") {
     config.certificate = config.key = {.text = authority.privatePem()};
     ClusterAccess somebody(config, clock);
     CHECK(KubernetesClient(somebody).get(kResource, "a"));
-    config.key = {.text = broker::TlsAuthority({"127.0.0.1"}).privatePem()};
+    config.key = {.text = egress::TlsAuthority({"127.0.0.1"}).privatePem()};
     CHECK(test::codeOf([&] { ClusterAccess mixed(config, clock); }) == ErrorCode::InvalidArgument);
 }

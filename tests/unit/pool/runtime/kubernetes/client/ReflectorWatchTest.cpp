@@ -422,7 +422,7 @@ TEST_CASE("a reflector that is stopped by itself ends run()", "[unit][kubernetes
 
 TEST_CASE("a watch over TLS breaks, is silent and is stopped like a plain one",
           "[unit][kubernetes]") {
-    broker::TlsAuthority authority({"127.0.0.1"});
+    egress::TlsAuthority authority({"127.0.0.1"});
     const ManualClock clock;
     FakeApiServer server(authority.serverFor("127.0.0.1"));
     server.addKind(kPods);
