@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,13 +14,6 @@ namespace hearth::cli {
 
 Interrupt::Interrupt(const Remote& remote, std::string context, const Console& console)
     : remote_(remote.another()), context_(std::move(context)), console_(console) {
-    sigset_t set;
-    ::sigemptyset(&set);
-    ::sigaddset(&set, SIGINT);
-    ::sigaddset(&set, SIGTERM);
-    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-    signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!signals_) throwErrno("signalfd");
     wake_ = Fd(::eventfd(0, EFD_CLOEXEC));
     if (!wake_) throwErrno("eventfd");
     thread_ = std::jthread([this] { watch(); });
@@ -32,7 +24,6 @@ Interrupt::~Interrupt() {
     const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
     static_cast<void>(written);  // an eventfd always takes eight bytes
     thread_.join();
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 void Interrupt::target(const std::string& execution) {
@@ -63,8 +54,7 @@ void Interrupt::watch() {
         std::array<pollfd, 2> fds = {{{signals_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
         if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return;
         if ((fds[1].revents & POLLIN) != 0) return;
-        signalfd_siginfo info{};
-        if (::read(signals_.get(), &info, sizeof(info)) != sizeof(info)) continue;
+        if (signals_.next() == 0) continue;
         std::string execution;
         {
             const MutexLock lock(mutex_);

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <atomic>
-#include <csignal>
 #include <string>
 #include <thread>
 
 #include "api/cli/remote/Remote.h"
+#include "api/cli/remote/SignalFd.h"
 #include "api/command/Console.h"
 #include "base/Fd.h"
 #include "base/Mutex.h"
@@ -36,8 +36,7 @@ private:
     Remote remote_;
     const std::string context_;
     const Console& console_;
-    sigset_t before_{};
-    Fd signals_;
+    SignalFd signals_{SIGINT, SIGTERM};
     Fd wake_;
     std::atomic<bool> happened_{false};
     Mutex mutex_;

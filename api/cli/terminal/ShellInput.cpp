@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,14 +13,6 @@ namespace hearth::cli {
 
 ShellInput::ShellInput(const Remote& remote, TerminalMode& terminal)
     : remote_(remote.another()), terminal_(terminal) {
-    sigset_t set;
-    ::sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH}) {
-        ::sigaddset(&set, signal);
-    }
-    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-    signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!signals_) throwErrno("signalfd");
     wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake_) throwErrno("eventfd");
     thread_ = std::jthread([this] { watch(); });
@@ -33,7 +24,6 @@ ShellInput::~ShellInput() {
     const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
     static_cast<void>(written);  // an eventfd always takes eight bytes
     thread_.join();
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 void ShellInput::start(const std::string& execution, TerminalSize size) {
@@ -73,10 +63,7 @@ void ShellInput::watch() {
             }
         }
         if (done_) return;
-        signalfd_siginfo info{};
-        while (::read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
-            onSignal(static_cast<int>(info.ssi_signo));
-        }
+        while (const int signal = signals_.next()) onSignal(signal);
         if (fds[2].revents != 0) onKeys();
     }
 }

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <atomic>
-#include <csignal>
 #include <string>
 #include <thread>
 
 #include "api/cli/remote/Remote.h"
+#include "api/cli/remote/SignalFd.h"
 #include "api/cli/terminal/EscapeKeys.h"
 #include "api/cli/terminal/TerminalMode.h"
 #include "base/Fd.h"
@@ -44,8 +44,7 @@ private:
 
     Remote remote_;
     TerminalMode& terminal_;
-    sigset_t before_{};
-    Fd signals_;
+    SignalFd signals_{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
     Fd wake_;
     EscapeKeys escape_;
     bool hung_up_ = false;  ///< no more keys are read
