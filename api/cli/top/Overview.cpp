@@ -1,106 +1,139 @@
 #include "api/cli/top/Overview.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <nlohmann/json.hpp>
+#include <vector>
 
-#include "api/cli/remote/Tables.h"
-#include "api/cli/top/ScreenText.h"
-#include "base/Units.h"
+#include "base/http/Url.h"
 
 namespace hearth::cli {
 namespace {
 
-const Json& child(const Json& object, const char* key) {
-    static const Json nothing;
-    if (!object.is_object()) return nothing;
-    const auto found = object.find(key);
-    return found == object.end() ? nothing : *found;
+constexpr std::chrono::seconds kWindow{60};
+
+const Json kNothing;
+
+std::string workspaceTarget(const std::string& id, const char* rest = "") {
+    return "/v1/workspaces/" + percentEncode(id) + rest;
 }
 
-std::optional<double> numberAt(const Json& object, const char* key) {
-    const Json& value = child(object, key);
-    return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-}
-
-std::int64_t countAt(const Json& object, const char* key) {
-    const double value = numberAt(object, key).value_or(0);
-    return std::isfinite(value) && std::abs(value) < 1e15 ? static_cast<std::int64_t>(value) : 0;
+void measure(Remote& remote, Overview& overview, const std::string& workspace) {
+    try {
+        const Json timeline = remote.get(workspaceTarget(workspace, "/timeline"));
+        overview.claims.measured(workspace, numberAt(timeline, "/totalMs"));
+        const Json& pressure = valueAt(timeline, "/pressureThen");
+        if (numberAt(pressure, "/cpu")) overview.pressure = pressure;
+    } catch (const RemoteError& e) {
+        if (e.status() == 401) throw;
+        overview.claims.measured(workspace, {});  // it has ended, or the server is an older one
+    }
 }
 
 }  // namespace
 
-std::vector<PoolFacts> poolFacts(const Json& list) {
-    std::vector<PoolFacts> pools;
-    for (const Json& item : child(list, "items")) {
-        const Json& status = child(item, "status");
-        pools.push_back({.name = cellText(textAt(child(item, "metadata"), "name")),
-                         .state = cellText(poolStatus(item)),
-                         .why = cellText(poolWhy(item)),
-                         .ready = countAt(status, "ready"),
-                         .claimed = countAt(status, "claimed"),
-                         .creating = countAt(status, "creating"),
-                         .target = countAt(status, "desired"),
-                         .waiting = countAt(status, "waiting"),
-                         .miss_rate = numberAt(status, "missRate").value_or(0)});
+void ClaimWindow::add(const Json& workspaces, WallTime now) {
+    for (const Json& one : workspaces) {
+        Claim& claim = claims_[textAt(one, "id")];
+        claim.created_at = textAt(one, "createdAt");
+        if (const auto ms = numberAt(one, "/claim/totalMs")) claim.ms = ms;
     }
-    return pools;
+    const std::string oldest = formatRfc3339(now - kWindow);
+    std::erase_if(claims_, [&](const auto& one) { return one.second.created_at < oldest; });
 }
 
-std::vector<WorkspaceFacts> workspaceFacts(const Json& list) {
-    std::vector<WorkspaceFacts> workspaces;
-    for (const Json& item : child(list, "items")) {
-        workspaces.push_back({.id = textAt(item, "id"),
-                              .name = cellText(textAt(item, "name")),
-                              .tenant = cellText(textAt(item, "tenant")),
-                              .pool = cellText(textAt(item, "pool")),
-                              .phase = cellText(textAt(item, "phase")),
-                              .created_at = textAt(item, "createdAt"),
-                              .idle_expires_at = textAt(item, "idleExpiresAt"),
-                              .claim_ms = numberAt(child(item, "claim"), "totalMs")});
+void ClaimWindow::measured(const std::string& id, std::optional<double> ms) {
+    const auto found = claims_.find(id);
+    if (found == claims_.end()) return;
+    found->second.asked = true;
+    if (ms) found->second.ms = ms;
+}
+
+std::string ClaimWindow::unmeasured() const {
+    std::string id;
+    std::string youngest;
+    for (const auto& [name, claim] : claims_) {
+        if (claim.ms || claim.asked || claim.created_at < youngest) continue;
+        id = name;
+        youngest = claim.created_at;
     }
-    return workspaces;
+    return id;
 }
 
-std::map<std::string, std::size_t> runningByWorkspace(const Json& list) {
-    std::map<std::string, std::size_t> running;
-    for (const Json& item : child(list, "items")) ++running[textAt(item, "workspaceId")];
-    return running;
+double ClaimWindow::perSecond() const {
+    return static_cast<double>(claims_.size()) / static_cast<double>(kWindow.count());
 }
 
-std::optional<HostPressure> pressureOf(const Json& timeline) {
-    const Json& then = child(timeline, "pressureThen");
-    const auto cpu = numberAt(then, "cpu");
-    if (!cpu) return std::nullopt;
-    return HostPressure{*cpu, numberAt(then, "memory").value_or(0),
-                        numberAt(then, "io").value_or(0)};
-}
-
-std::vector<WorkspaceDetail::Run> runFacts(const Json& list) {
-    std::vector<WorkspaceDetail::Run> runs;
-    for (const Json& item : child(list, "items")) {
-        const Json& code = child(item, "exitCode");
-        const std::string language = textAt(item, "language");
-        runs.push_back({.id = cellText(textAt(item, "id")),
-                        .status = cellText(textAt(item, "status")),
-                        .language = language.empty() ? "command" : cellText(language),
-                        .started_at = textAt(item, "startedAt"),
-                        .took_ms = numberAt(item, "durationMs"),
-                        .exit_code = code.is_number() ? dumpJson(code) : "-"});
+std::vector<double> ClaimWindow::milliseconds() const {
+    std::vector<double> times;
+    for (const auto& [id, claim] : claims_) {
+        if (claim.ms) times.push_back(*claim.ms);
     }
-    return runs;
+    std::ranges::sort(times);
+    return times;
 }
 
-std::vector<std::pair<std::string, std::string>> usageFacts(const Json& usage) {
-    char cpu[48];
-    std::snprintf(cpu, sizeof(cpu), "%.1f s", numberAt(usage, "cpuMs").value_or(0) / 1000);
-    const auto bytes = [&](const char* key) {
-        return formatSize(numberAt(usage, key).value_or(0));
-    };
-    return {{"cpu so far", cpu},
-            {"memory", bytes("memoryBytes") + " (at most " + bytes("memoryPeakBytes") + ")"},
-            {"disk", bytes("diskBytes") + " of " + bytes("diskLimitBytes")},
-            {"processes", std::to_string(countAt(usage, "processes"))}};
+const Json& valueAt(const Json& object, const char* path) {
+    const Json::json_pointer pointer(path);
+    return object.contains(pointer) ? object.at(pointer) : kNothing;
+}
+
+std::optional<double> numberAt(const Json& object, const char* path) {
+    const Json& value = valueAt(object, path);
+    return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+std::int64_t countAt(const Json& object, const char* path) {
+    const double value = numberAt(object, path).value_or(0);
+    return std::isfinite(value) && std::abs(value) < 1e15 ? static_cast<std::int64_t>(value) : 0;
+}
+
+const Json& workspaceIn(const Overview& overview, const std::string& id) {
+    for (const Json& one : overview.workspaces) {
+        if (textAt(one, "id") == id) return one;
+    }
+    return kNothing;
+}
+
+void read(Remote& remote, Overview& overview, WallTime now) {
+    if (overview.version.empty()) {
+        const Json server = remote.get("/v1/capabilities");
+        overview.version = "hearth " + textAt(server, "version") + ", " + textAt(server, "runtime");
+    }
+    overview.pools = valueAt(remote.get("/v1/pools"), "/items");
+    const Json list = remote.get("/v1/workspaces");
+    overview.workspaces = valueAt(list, "/items");
+    overview.more_workspaces = !textAt(list, "nextCursor").empty();
+    overview.claims.add(overview.workspaces, now);
+    const std::string claim = overview.measures_next ? overview.claims.unmeasured() : "";
+    overview.measures_next = claim.empty();
+    if (claim.empty()) {
+        const Json executions = remote.get("/v1/executions");
+        overview.running.clear();
+        for (const Json& one : valueAt(executions, "/items")) {
+            ++overview.running[textAt(one, "workspaceId")];
+        }
+    } else {
+        measure(remote, overview, claim);
+    }
+    overview.loaded = true;
+}
+
+void read(Remote& remote, WorkspaceDetail& detail) {
+    detail.runs = valueAt(remote.get(workspaceTarget(detail.id, "/executions?limit=50")), "/items");
+    detail.usage = remote.get(workspaceTarget(detail.id, "/usage"));
+    if (!detail.loaded) {
+        try {
+            detail.sentence =
+                textAt(remote.get(workspaceTarget(detail.id, "/timeline")), "sentence");
+        } catch (const RemoteError& e) {
+            if (e.status() != 404) throw;  // an older server has no such route
+        }
+    }
+    detail.loaded = true;
+}
+
+void endWorkspace(Remote& remote, const std::string& id) {
+    remote.send("DELETE", workspaceTarget(id));
 }
 
 }  // namespace hearth::cli

@@ -1,81 +1,82 @@
 #pragma once
 
-#include <cstdint>
+#include <chrono>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "api/cli/top/ClaimWindow.h"
+#include "api/cli/remote/Remote.h"
 #include "base/Clock.h"
-#include "base/Json.h"
-#include "base/host/HostPressure.h"
 
 namespace hearth::cli {
 
-// The result of one look at a server. Texts are cellText(), except ids: requests use them.
+/// The claims of the last minute, as far as lists of workspaces showed them: a workspace that ended
+/// between two looks was never seen. A value type.
+class ClaimWindow {
+public:
+    /// Adds a list of workspaces and forgets claims older than a minute. Times are the server's.
+    void add(const Json& workspaces, WallTime now);
+    /// Sets the time of a claim; nullopt: the time is unknown and is not asked for again.
+    void measured(const std::string& id, std::optional<double> ms);
+    /// The youngest claim whose time is not known yet; empty if there is none.
+    std::string unmeasured() const;
+    double perSecond() const;
+    /// The known times, in order.
+    std::vector<double> milliseconds() const;
 
-/// The fields of a pool that the screen shows. Counts are numbers of sandboxes.
-struct PoolFacts {
-    std::string name;
-    std::string state;  ///< "Ready", "Degraded"
-    std::string why;    ///< one line; may be empty
-    std::int64_t ready = 0;
-    std::int64_t claimed = 0;
-    std::int64_t creating = 0;
-    std::int64_t target = 0;
-    std::int64_t waiting = 0;  ///< claims in line
-    double miss_rate = 0;      ///< share of recent claims that found no ready sandbox, 0 to 1
-};
-
-struct WorkspaceFacts {
-    std::string id;
-    std::string name;
-    std::string tenant;
-    std::string pool;
-    std::string phase;
-    std::string created_at;       ///< RFC 3339
-    std::string idle_expires_at;  ///< empty while something runs, or if it never ends idle
-    std::optional<double> claim_ms = {};
-};
-
-struct Overview {
-    std::string url;
-    std::string version = {};  ///< with the runtime; empty until the server has reported it
-    std::vector<PoolFacts> pools = {};
-    std::vector<WorkspaceFacts> workspaces = {};
-    bool more_workspaces = false;                     ///< more than the first page holds
-    std::map<std::string, std::size_t> running = {};  ///< executions, by the workspace's id
-    ClaimFigures claims = {};
-    std::optional<HostPressure> pressure = {};  ///< at the youngest claim that reported it
-    bool loaded = false;                        ///< a look has succeeded at least once
-};
-
-/// One workspace, opened.
-struct WorkspaceDetail {
-    std::string id;
-    std::string sentence = {};  ///< why its claim took long
-    /// Its present use, as pairs of a name and a value.
-    std::vector<std::pair<std::string, std::string>> usage = {};
-    struct Run {
-        std::string id;
-        std::string status;
-        std::string language;
-        std::string started_at;  ///< RFC 3339
-        std::optional<double> took_ms;
-        std::string exit_code;
+private:
+    struct Claim {
+        std::string created_at = {};  ///< RFC 3339 of one form sorts as text
+        std::optional<double> ms = {};
+        bool asked = false;
     };
-    std::vector<Run> runs = {};  ///< newest first
+    std::map<std::string, Claim> claims_;
+};
+
+/// One workspace, opened: the server's answers about it.
+struct WorkspaceDetail {
+    std::string id = {};        ///< empty: none is open
+    std::string sentence = {};  ///< why its claim took long
+    Json usage = {};
+    Json runs = {};  ///< executions, newest first
     bool loaded = false;
 };
 
-// Readers of answers. All accept fields that an older or newer server leaves out; they need a
-// Utf8Locale.
-std::vector<PoolFacts> poolFacts(const Json& list);
-std::vector<WorkspaceFacts> workspaceFacts(const Json& list);
-std::map<std::string, std::size_t> runningByWorkspace(const Json& list);
-std::optional<HostPressure> pressureOf(const Json& timeline);
-std::vector<WorkspaceDetail::Run> runFacts(const Json& list);
-std::vector<std::pair<std::string, std::string>> usageFacts(const Json& usage);
+/// The server's last answers. Their texts are foreign until cellText(), and may lack any field.
+struct Overview {
+    std::string url = {};
+    std::string version = {};  ///< with the runtime; empty until the server has reported it
+    Json pools = {};
+    Json workspaces = {};
+    bool more_workspaces = false;                     ///< more than the first page holds
+    std::map<std::string, std::size_t> running = {};  ///< executions, by the workspace's id
+    ClaimWindow claims = {};
+    bool measures_next = false;  ///< a claim's time, instead of executions
+    Json pressure = {};          ///< of the host, at the youngest claim that reported it
+    bool loaded = false;         ///< a look has succeeded at least once
+    WorkspaceDetail opened = {};
+    std::string failure = {};  ///< why the last look failed; empty: it succeeded
+    std::chrono::seconds retry_in{0};
+};
+
+/// The value at a path such as "/status/ready"; null if there is none.
+const Json& valueAt(const Json& object, const char* path);
+std::optional<double> numberAt(const Json& object, const char* path);
+/// The number as an integer; 0 if there is none.
+std::int64_t countAt(const Json& object, const char* path);
+/// The workspace with this id in the list; null if there is none.
+const Json& workspaceIn(const Overview& overview, const std::string& id);
+
+// Readers of a server. They block and throw the exceptions of Remote; then the result is partly
+// new.
+
+/// Reads pools, workspaces and, by turns, running executions or the time of a claim: three
+/// requests, and one more for an empty version.
+void read(Remote& remote, Overview& overview, WallTime now);
+/// Reads the workspace `detail.id`: three requests, the third only the first time.
+void read(Remote& remote, WorkspaceDetail& detail);
+void endWorkspace(Remote& remote, const std::string& id);
 
 }  // namespace hearth::cli

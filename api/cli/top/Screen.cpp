@@ -1,11 +1,9 @@
 #include "api/cli/top/Screen.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "api/cli/remote/Tables.h"
-#include "api/cli/top/DetailScreen.h"
-#include "api/cli/top/ListLines.h"
-#include "api/cli/top/ScreenText.h"
 #include "base/Units.h"
 
 namespace hearth::cli {
@@ -13,240 +11,232 @@ namespace {
 
 constexpr std::size_t kMostDegraded = 2;
 constexpr std::size_t kBothLists = 14;  ///< a screen with fewer rows shows one list
+constexpr std::size_t kTitles = 2;      ///< a list's name and its columns
 
-std::string titleOf(const Overview& seen) {
-    std::string title = "hearth top  " + seen.url;
-    if (!seen.version.empty()) title += "  " + seen.version;
+void append(Screen& screen, Screen lines) {
+    std::ranges::move(lines, std::back_inserter(screen));
+}
+
+std::string titleOf(const Overview& overview) {
+    std::string title = "hearth top  " + cellText(overview.url);
+    if (!overview.version.empty()) title += "  " + cellText(overview.version);
     return title;
 }
 
-std::string claimsOf(const Overview& seen) {
-    const ClaimFigures& claims = seen.claims;
-    std::string text =
-        "claims seen in the last minute: " + numberText(claims.per_second, "%.2f") + "/s";
-    if (claims.measured == 0) return text;
-    return text + ", median " + numberText(claims.median_ms, "%.1f") + " ms, worst " +
-           numberText(claims.worst_ms, "%.1f") + " ms (" + std::to_string(claims.measured) + ")";
+std::string claimsOf(const ClaimWindow& claims) {
+    const std::vector<double> ms = claims.milliseconds();
+    std::string rate =
+        "claims seen in the last minute: " + numberText(claims.perSecond(), "%.2f") + "/s";
+    if (ms.empty()) return rate;
+    return rate + ", median " + numberText(ms[(ms.size() - 1) / 2], "%.1f") + " ms, worst " +
+           numberText(ms.back(), "%.1f") + " ms (" + std::to_string(ms.size()) + ")";
 }
 
-std::vector<StyledText> overviewLines(const Overview& seen) {
-    std::int64_t ready = 0;
-    std::int64_t claimed = 0;
-    std::int64_t creating = 0;
-    std::int64_t waiting = 0;
-    for (const PoolFacts& pool : seen.pools) {
-        ready += pool.ready;
-        claimed += pool.claimed;
-        creating += pool.creating;
-        waiting += pool.waiting;
-    }
-    std::vector<StyledText> lines;
-    lines.push_back({"sandboxes: " + std::to_string(ready) + " ready, " + std::to_string(claimed) +
-                     " claimed, " + std::to_string(creating) +
-                     " creating; waiting claims: " + std::to_string(waiting)});
-    lines.push_back({claimsOf(seen)});
-    if (seen.pressure) {
-        lines.push_back({"host at a recent claim: tasks waited for cpu " +
-                         numberText(seen.pressure->cpu, "%.0f") + "%, memory " +
-                         numberText(seen.pressure->memory, "%.0f") + "%, disk " +
-                         numberText(seen.pressure->io, "%.0f") + "%"});
+Screen overviewLines(const Overview& overview) {
+    const auto sum = [&](const char* path) {
+        std::int64_t all = 0;
+        for (const Json& pool : overview.pools) all += countAt(pool, path);
+        return std::to_string(all);
+    };
+    Screen lines = {
+        {"sandboxes: " + sum("/status/ready") + " ready, " + sum("/status/claimed") + " claimed, " +
+         sum("/status/creating") + " creating; waiting claims: " + sum("/status/waiting")},
+        {claimsOf(overview.claims)}};
+    if (!overview.pressure.is_null()) {
+        const auto percent = [&](const char* path) {
+            return numberText(numberAt(overview.pressure, path).value_or(0), "%.0f") + "%";
+        };
+        lines.push_back({"host at a recent claim: tasks waited for cpu " + percent("/cpu") +
+                         ", memory " + percent("/memory") + ", disk " + percent("/io")});
     }
     std::size_t degraded = 0;
-    for (const PoolFacts& pool : seen.pools) {
-        if (pool.state != "Degraded" || ++degraded > kMostDegraded) continue;
-        lines.push_back({"degraded pool " + pool.name + (pool.why.empty() ? "" : ": " + pool.why),
-                         CellStyle::Alarm});
+    for (const Json& pool : overview.pools) {
+        if (poolStatus(pool) != "Degraded" || ++degraded > kMostDegraded) continue;
+        const std::string why = cellText(poolWhy(pool));
+        lines.push_back({"degraded pool " + cellAt(valueAt(pool, "/metadata"), "name") +
+                             (why.empty() ? "" : ": " + why),
+                         LineStyle::Alarm});
     }
     if (degraded > kMostDegraded) {
         lines.push_back({"and " + std::to_string(degraded - kMostDegraded) + " more degraded",
-                         CellStyle::Alarm});
+                         LineStyle::Alarm});
     }
     return lines;
 }
 
-std::string listTitle(TopList which, const Overview& seen, const TopState& state,
-                      std::size_t shown) {
+std::string listTitle(TopList which, const TopTable& table, const Overview& overview,
+                      const TopState& state) {
     const bool pools = which == TopList::Pools;
-    const std::size_t all = pools ? seen.pools.size() : seen.workspaces.size();
-    const TopState::List& list = state.list(which);
     std::string text = pools ? "pools " : "workspaces ";
-    text += std::to_string(shown) + " of " + std::to_string(all);
-    if (!pools && seen.more_workspaces) text += " or more";
-    text += ", by " + (pools ? poolColumns() : workspaceColumns())[list.sort].name;
-    if (list.reverse) text += " reversed";
-    if (!state.filter().empty()) text += ", with \"" + state.filter() + "\"";
+    text += std::to_string(table.rows.size()) + " of " +
+            std::to_string((pools ? overview.pools : overview.workspaces).size());
+    if (!pools && overview.more_workspaces) text += " or more";
+    text += ", by " + table.columns[state.lists.at(which).sort].name;
+    if (state.lists.at(which).reverse) text += " reversed";
+    if (!state.filter.empty()) text += ", with \"" + state.filter + "\"";
     return text;
 }
 
-std::string footerOf(const Overview& seen, const TopState& state) {
-    switch (state.mode()) {
-        case TopMode::Filter:
-            return "filter: " + state.filter() + "_   (Enter keeps it, Esc clears it)";
-        case TopMode::ConfirmEnd: {
-            const auto found =
-                std::ranges::find(seen.workspaces, state.target(), &WorkspaceFacts::id);
-            const bool named = found != seen.workspaces.end() && !found->name.empty();
-            return "end workspace " + shortId(state.target()) +
-                   (named ? " (" +
-                                fitted(found->name,
-                                       std::min<std::size_t>(columnsOf(found->name), 30)) +
-                                ")"
-                          : "") +
-                   " and all that runs in it? y/N";
-        }
-        case TopMode::Help:
-            return "any key goes back";
-        case TopMode::Detail:
-            if (!state.message().empty()) return state.message();
-            return "Esc back  d end  p pause  + - interval  q quit";
-        case TopMode::Browse:
-            break;
+std::string questionOf(const Overview& overview, const std::string& id) {
+    constexpr std::size_t kLongest = 30;
+    const std::string name = cellAt(workspaceIn(overview, id), "name");
+    const std::string shown = fitted(name, std::min(columnsOf(name), kLongest));
+    return "end workspace " + shortId(id) + (name.empty() ? "" : " (" + shown + ")") +
+           " and all that runs in it? y/N";
+}
+
+std::string footerOf(const Overview& overview, const TopState& state) {
+    if (state.asks) return questionOf(overview, state.target);
+    if (state.mode == TopMode::Filter) {
+        return "filter: " + state.filter + "_   (Enter keeps it, Esc clears it)";
     }
-    if (!state.message().empty()) return state.message();
+    if (state.mode == TopMode::Help) return "any key goes back";
+    if (!state.message.empty()) return state.message;
+    if (state.mode == TopMode::Detail) return "Esc back  d end  p pause  + - interval  q quit";
     return "Tab list  s sort  / filter  Enter open  d end  p pause  ? help  q quit";
 }
 
 Screen helpLines() {
+    return {{""},
+            {"Tab             from pools to workspaces and back"},
+            {"arrows, j, k    the row above or below; also PgUp, PgDn, Home, End"},
+            {"s               sort by the next column"},
+            {"r               reverse the order"},
+            {"/               show rows with a text in any column; Esc shows all"},
+            {"Enter           open a workspace: what it runs, uses, and how its claim went"},
+            {"d, Delete       end the chosen workspace; asks first"},
+            {"p               pause: the server is not asked until p again"},
+            {"+, -            ask less or more often"},
+            {"q, Ctrl-C       quit"},
+            {""},
+            {"MISSES          recent claims that found no ready sandbox"},
+            {"IDLE            time until an idle workspace ends; - while something runs"},
+            {"RUNS            executions running"}};
+}
+
+/// The first lines of every screen.
+Screen headerLines(const Overview& overview, const TopState& state, std::size_t columns) {
     Screen lines;
-    for (const char* text :
-         {"", "Tab             from pools to workspaces and back",
-          "arrows, j, k    the row above or below; also PgUp, PgDn, Home, End",
-          "s               sort by the next column", "r               reverse the order",
-          "/               show rows with a text in any column; Esc shows all",
-          "Enter           open a workspace: what it runs, uses, and how its claim went",
-          "d, Delete       end the chosen workspace; asks first",
-          "p               pause: the server is not asked until p again",
-          "+, -            ask less or more often", "q, Ctrl-C       quit", "",
-          "MISSES          recent claims that found no ready sandbox",
-          "IDLE            time until an idle workspace ends; - while something runs",
-          "RUNS            executions running"}) {
-        lines.push_back({{text}});
+    if (!overview.failure.empty()) {
+        const std::string retry =
+            state.paused ? ""
+                         : "asks again in " + std::to_string(overview.retry_in.count()) + " s: ";
+        lines.push_back(
+            {"LOST THE SERVER, " + retry + cellText(overview.failure), LineStyle::Alarm});
     }
+    const std::string pace = state.paused ? "PAUSED" : "every " + formatDuration(state.interval);
+    const std::size_t room = columns > pace.size() + 2 ? columns - pace.size() - 2 : 0;
+    lines.push_back({fitted(titleOf(overview), room) + "  " + pace, LineStyle::Bold});
     return lines;
 }
 
-struct Room {
-    std::size_t pools = 0;
-    std::size_t workspaces = 0;
-    bool both = true;
-};
-
-/// Pools get a third of the rows between header and footer, or the rows left by workspaces.
-Room roomFor(std::size_t header, std::size_t pools, std::size_t workspaces, const TopState& state,
-             ScreenSize size) {
-    constexpr std::size_t kTitles = 2;  // a list's name and its columns
-    Room room;
-    room.both = size.rows >= kBothLists;
-    const std::size_t taken = header + 1 + (room.both ? 2 * kTitles : kTitles);
-    const std::size_t left = size.rows > taken ? size.rows - taken : 0;
-    if (!room.both) {
-        (state.focus() == TopList::Pools ? room.pools : room.workspaces) = left;
-        return room;
-    }
-    const std::size_t spare = left > workspaces ? left - workspaces : 0;
-    room.pools = std::min({std::max<std::size_t>(pools, 1), std::max(left / 3, spare), left});
-    room.workspaces = left - room.pools;
-    return room;
-}
-
-/// The lines above the lists.
-Screen headerLines(const Overview& seen, const TopState& state, const Connection& connection,
-                   std::size_t columns) {
+/// The lines of the opened workspace; may be more than fit.
+Screen detailLines(const Overview& overview, const std::string& id, std::size_t columns,
+                   WallTime now) {
     Screen lines;
-    if (!connection.failure.empty()) {
-        std::string text = connection.failure;
-        if (!state.paused()) {
-            text = "asks again in " + std::to_string(connection.retry_in.count()) + " s: " + text;
-        }
-        lines.push_back({{fitted("LOST THE SERVER, " + text, columns), CellStyle::Alarm}});
+    const auto put = [&](const std::string& name, const std::string& value) {
+        lines.push_back({fitted(name, 12) + value});
+    };
+    put("workspace", cellText(id));
+    if (const Json& one = workspaceIn(overview, id); !one.is_null()) {
+        const std::string name = cellAt(one, "name");
+        put("name", name.empty() ? "-" : name);
+        put("tenant", cellAt(one, "tenant"));
+        put("pool", cellAt(one, "pool"));
+        put("phase", cellAt(one, "phase") + ", " + age(textAt(one, "createdAt"), now) + " old");
     }
-    const std::string pace =
-        state.paused() ? "PAUSED" : "every " + formatDuration(state.interval());
-    const std::size_t room = columns > pace.size() + 2 ? columns - pace.size() - 2 : 0;
-    lines.push_back(
-        {{fitted(fitted(titleOf(seen), room) + "  " + pace, columns), CellStyle::Bold}});
-    if (state.showsDetail() || state.mode() == TopMode::Help) return lines;
-    if (!seen.loaded) {
-        lines.push_back({{fitted("asking …", columns)}});
+    const WorkspaceDetail& detail = overview.opened;
+    if (!detail.loaded || detail.id != id) {
+        put("", "asking …");
         return lines;
     }
-    for (const StyledText& line : overviewLines(seen)) {
-        lines.push_back({{fitted(line.text, columns), line.style}});
+    const auto bytes = [&](const char* path) {
+        return formatSize(numberAt(detail.usage, path).value_or(0));
+    };
+    put("cpu so far", numberText(numberAt(detail.usage, "/cpuMs").value_or(0) / 1000, "%.1f s"));
+    put("memory", bytes("/memoryBytes") + " (at most " + bytes("/memoryPeakBytes") + ")");
+    put("disk", bytes("/diskBytes") + " of " + bytes("/diskLimitBytes"));
+    put("processes", std::to_string(countAt(detail.usage, "/processes")));
+    if (!detail.sentence.empty()) lines.emplace_back();
+    for (const std::string& line : wrapped(cellText(detail.sentence), columns)) {
+        lines.push_back({line});
+    }
+    lines.emplace_back();
+    const TopTable runs = runTable(detail, now);
+    if (runs.rows.empty()) {
+        put("", "nothing has run in it");
+    } else {
+        append(lines, runs.lines(runs.rows.size(), {}, columns));
     }
     return lines;
 }
 
-void append(Screen& screen, Screen lines) {
-    for (ScreenLine& line : lines) screen.push_back(std::move(line));
+/// Rows of the pools' list: a third of those that both lists have, or all that workspaces leave.
+std::size_t poolRows(std::size_t rows, std::size_t pools, std::size_t workspaces) {
+    const std::size_t spare = rows > workspaces ? rows - workspaces : 0;
+    return std::min({std::max<std::size_t>(pools, 1), std::max(rows / 3, spare), rows});
 }
 
-void appendLists(Screen& screen, const Overview& seen, const TopState& state, ScreenSize size,
+void appendLists(Frame& frame, const Overview& overview, const TopState& state, ScreenSize size,
                  WallTime now) {
-    const TopTable pools = state.table(TopList::Pools, seen, now);
-    const TopTable workspaces = state.table(TopList::Workspaces, seen, now);
-    const Room room =
-        roomFor(screen.size(), pools.rows.size(), workspaces.rows.size(), state, size);
+    const TopTable pools = state.table(TopList::Pools, overview, now);
+    const TopTable workspaces = state.table(TopList::Workspaces, overview, now);
+    const bool both = size.rows >= kBothLists;
+    const std::size_t taken = frame.lines.size() + (both ? 2 * kTitles : kTitles) + 1;
+    const std::size_t left = size.rows > taken ? size.rows - taken : 0;
+    const std::size_t above = poolRows(left, pools.rows.size(), workspaces.rows.size());
     for (const TopList which : {TopList::Pools, TopList::Workspaces}) {
-        const bool chosen = state.focus() == which;
-        if (!room.both && !chosen) continue;
+        const bool chosen = state.focus == which;
+        if (!both && !chosen) continue;
         const TopTable& table = which == TopList::Pools ? pools : workspaces;
-        const std::string title =
-            (chosen ? "[*] " : "[ ] ") + listTitle(which, seen, state, table.rows.size());
-        screen.push_back({{fitted(title, size.columns), CellStyle::Bold}});
-        ListWindow window{which == TopList::Pools ? room.pools : room.workspaces, std::nullopt};
-        if (chosen) window.chosen = state.placeIn(which, table);
-        append(screen, listLines(table, window, size.columns));
+        const std::string title = listTitle(which, table, overview, state);
+        frame.lines.push_back({(chosen ? "[*] " : "[ ] ") + title, LineStyle::Bold});
+        std::size_t page = left;
+        if (both) page = which == TopList::Pools ? above : left - above;
+        std::optional<std::size_t> cursor;
+        if (chosen) {
+            cursor = state.placeIn(which, table);
+            frame.page = page;
+        }
+        append(frame.lines, table.lines(page, cursor, size.columns));
     }
 }
 
 }  // namespace
 
-std::size_t pageRows(const Overview& seen, const TopState& state, const Connection& connection,
-                     ScreenSize size, WallTime now) {
-    const Utf8Locale utf8;
-    const Room room = roomFor(headerLines(seen, state, connection, size.columns).size(),
-                              state.table(TopList::Pools, seen, now).rows.size(),
-                              state.table(TopList::Workspaces, seen, now).rows.size(), state, size);
-    return state.focus() == TopList::Pools ? room.pools : room.workspaces;
-}
-
-Screen composeScreen(const Overview& seen, const WorkspaceDetail& detail, const TopState& state,
-                     const Connection& connection, ScreenSize size, WallTime now) {
-    const Utf8Locale utf8;
+Frame composeFrame(const Overview& overview, const TopState& state, ScreenSize size, WallTime now) {
     if (size.rows == 0 || size.columns == 0) return {};
-    Screen screen = headerLines(seen, state, connection, size.columns);
-    const std::size_t first = connection.failure.empty() ? 0 : 1;
-    if (state.mode() == TopMode::Help) {
-        append(screen, helpLines());
-    } else if (state.showsDetail()) {
-        append(screen, detailLines(seen, detail, state.target(), size.columns, now));
-    } else if (seen.loaded) {
-        appendLists(screen, seen, state, size, now);
+    Frame frame{headerLines(overview, state, size.columns)};
+    if (state.mode == TopMode::Help) {
+        append(frame.lines, helpLines());
+    } else if (state.mode == TopMode::Detail) {
+        append(frame.lines, detailLines(overview, state.target, size.columns, now));
+    } else if (!overview.loaded) {
+        frame.lines.push_back({"asking …"});
+    } else {
+        append(frame.lines, overviewLines(overview));
+        appendLists(frame, overview, state, size, now);
     }
-    screen.resize(size.rows - 1);
-    for (std::size_t i = 0; i < screen.size(); ++i) {
-        for (StyledText& part : screen[i]) {
-            if (columnsOf(part.text) > size.columns) part.text = fitted(part.text, size.columns);
-            // Old numbers are grey, but the cursor and the reason keep their style.
-            const bool old = i >= first && first > 0 && part.style != CellStyle::Selected;
-            if (old) part.style = CellStyle::Dim;
-        }
+    frame.lines.resize(size.rows - 1);
+    // Old numbers are grey, but the reason in the first line and the cursor keep their style.
+    for (std::size_t i = 1; i < frame.lines.size() && !overview.failure.empty(); ++i) {
+        LineStyle& style = frame.lines[i].style;
+        if (style != LineStyle::Selected) style = LineStyle::Dim;
     }
-    screen.push_back({{fitted(footerOf(seen, state), size.columns), CellStyle::Bold}});
-    return screen;
+    frame.lines.push_back({footerOf(overview, state), LineStyle::Bold});
+    for (ScreenLine& line : frame.lines) line.text = fitted(line.text, size.columns);
+    return frame;
 }
 
-std::string composeText(const Overview& seen, const TopState& state, WallTime now) {
-    const Utf8Locale utf8;
-    std::string text = titleOf(seen) + "\n";
-    for (const StyledText& line : overviewLines(seen)) text += line.text + "\n";
+std::string composeText(const Overview& overview, const TopState& state, WallTime now) {
+    constexpr std::size_t kWidest = 1000;
+    std::string text = titleOf(overview) + "\n";
+    for (const ScreenLine& line : overviewLines(overview)) text += line.text + "\n";
     for (const TopList which : {TopList::Pools, TopList::Workspaces}) {
-        const TopTable table = state.table(which, seen, now);
-        text += "\n" + listTitle(which, seen, state, table.rows.size()) + "\n";
-        constexpr std::size_t kWidest = 1000;
-        for (const ScreenLine& line :
-             listLines(table, {table.rows.size(), std::nullopt}, kWidest)) {
-            std::string shown = line.empty() ? "" : line[0].text.substr(2);
+        const TopTable table = state.table(which, overview, now);
+        text += "\n" + listTitle(which, table, overview, state) + "\n";
+        for (const ScreenLine& line : table.lines(table.rows.size(), {}, kWidest)) {
+            std::string shown = line.text.substr(2);  // without the cursor's column
             shown.erase(shown.find_last_not_of(' ') + 1);
             text += shown + "\n";
         }

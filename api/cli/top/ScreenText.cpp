@@ -1,6 +1,11 @@
 #include "api/cli/top/ScreenText.h"
 
+#include <array>
+#include <climits>
+#include <clocale>
+#include <cuchar>
 #include <cwchar>
+#include <sstream>
 
 #include "api/command/Console.h"
 #include "base/Error.h"
@@ -9,42 +14,29 @@
 namespace hearth::cli {
 namespace {
 
+/// Calls libc while this thread's locale is UTF-8, whatever the user's is.
+template <class Call>
+auto inUtf8(const Call& call) {
+    static const locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    if (utf8 == nullptr) throwErrno("newlocale", "C.UTF-8");
+    const locale_t before = ::uselocale(utf8);
+    const auto result = call();
+    ::uselocale(before);
+    return result;
+}
+
 int widthOf(char32_t point) {
     if (point >= 0x20 && point < 0x7F) return 1;
-    return ::wcwidth(static_cast<wchar_t>(point));
+    return inUtf8([&] { return ::wcwidth(static_cast<wchar_t>(point)); });
 }
 
 }  // namespace
 
-Utf8Locale::Utf8Locale() : mine_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
-    if (mine_ == nullptr) throwErrno("newlocale", "C.UTF-8");
-    before_ = ::uselocale(mine_);
-}
-
-Utf8Locale::~Utf8Locale() {
-    ::uselocale(before_);
-    ::freelocale(mine_);
-}
-
 std::string utf8Of(char32_t point) {
-    std::string out;
-    const auto put = [&out](char32_t byte) { out += static_cast<char>(byte); };
-    if (point < 0x80) {
-        put(point);
-    } else if (point < 0x800) {
-        put(0xC0U | point >> 6U);
-        put(0x80U | (point & 0x3FU));
-    } else if (point < 0x10000) {
-        put(0xE0U | point >> 12U);
-        put(0x80U | (point >> 6U & 0x3FU));
-        put(0x80U | (point & 0x3FU));
-    } else {
-        put(0xF0U | point >> 18U);
-        put(0x80U | (point >> 12U & 0x3FU));
-        put(0x80U | (point >> 6U & 0x3FU));
-        put(0x80U | (point & 0x3FU));
-    }
-    return out;
+    std::array<char, MB_LEN_MAX> bytes{};
+    std::mbstate_t state{};
+    const std::size_t size = inUtf8([&] { return std::c32rtomb(bytes.data(), point, &state); });
+    return size <= bytes.size() ? std::string(bytes.data(), size) : "?";
 }
 
 std::string cellText(std::string_view foreign) {
@@ -84,16 +76,30 @@ std::string fitted(std::string_view text, std::size_t columns, bool right) {
     }
     if (columns == 0) return {};
     std::string out;
-    std::size_t used = 0;
+    std::size_t left = columns - 1;  // one is for the "…"
     while (true) {
         const std::string_view character = firstCharacter(text);
-        const std::size_t width = columnsOf(character);
-        if (used + width + 1 > columns) break;
+        if (columnsOf(character) > left) return out + "…" + std::string(left, ' ');
         out += character;
-        used += width;
+        left -= columnsOf(character);
         text.remove_prefix(character.size());
     }
-    return out + "…" + std::string(columns - used - 1, ' ');
+}
+
+std::vector<std::string> wrapped(const std::string& text, std::size_t columns) {
+    std::vector<std::string> lines;
+    std::istringstream words(text);
+    std::string line;
+    for (std::string word; words >> word;) {
+        if (!line.empty() && columnsOf(line) + 1 + columnsOf(word) > columns) {
+            lines.push_back(std::move(line));
+            line.clear();
+        }
+        line += (line.empty() ? "" : " ") + word;
+        if (columnsOf(line) > columns) line = fitted(line, columns);
+    }
+    if (!line.empty()) lines.push_back(line);
+    return lines;
 }
 
 }  // namespace hearth::cli

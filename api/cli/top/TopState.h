@@ -1,113 +1,78 @@
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "api/cli/top/TopTable.h"
 
 namespace hearth::cli {
 
-/// A key, whatever bytes the terminal sent for it.
-enum class Key : std::uint8_t {
-    Character,
-    Up,
-    Down,
-    PageUp,
-    PageDown,
-    Home,
-    End,
-    Tab,
-    Enter,
-    Escape,
-    Backspace,
-    Delete,
-};
-struct KeyPress {
-    Key key = Key::Character;
-    char32_t character = 0;  ///< set for Key::Character
+/// The keys that are no characters, beyond all code points.
+struct Key {
+    enum Code : char32_t {
+        Up = 0x110000,
+        Down,
+        PageUp,
+        PageDown,
+        Home,
+        End,
+        Tab,
+        Enter,
+        Escape,
+        Backspace,
+        Delete,
+    };
 };
 
-enum class TopList : std::uint8_t { Pools, Workspaces };
 /// The present task of the screen.
-enum class TopMode : std::uint8_t { Browse, Filter, ConfirmEnd, Help, Detail };
-
-/// The action that remains after a key, outside the screen.
-struct TopAction {
-    enum class Kind : std::uint8_t { None, Quit, Open, Back, End, Refresh } kind = Kind::None;
-    std::string id = {};  ///< the workspace's, for Open and End
-};
+enum class TopMode : std::uint8_t { Browse, Filter, Help, Detail };
 
 constexpr std::chrono::milliseconds kShortestInterval{500};
 constexpr std::chrono::milliseconds kLongestInterval{60'000};
 
-/// The user's choices: lists, sort, filter, mode. Pure; keys change it, refreshes do not, so that
-/// the answer to a question concerns the workspace in the question. Not thread-safe.
-class TopState {
-public:
+/// The user's choices: lists, sort, filter, mode. Keys change it, refreshes do not, so that the
+/// answer to a question concerns the workspace in the question. A value type.
+struct TopState {
     struct List {
         std::size_t sort = 0;  ///< the column's number
         bool reverse = false;
-        std::string selected;   ///< key of the chosen row; empty: the first one
-        std::size_t place = 0;  ///< the number of that row when it was last seen
+        std::string selected = {};  ///< key of the chosen row; empty: the first one
+        std::size_t place = 0;      ///< the number of that row when it was last seen
     };
 
-    explicit TopState(std::chrono::milliseconds interval) : interval_(interval) {
-        own(TopList::Workspaces).sort = 5;  // the youngest first
-    }
-    /// Sorts the lists that have the column. False if none has.
-    bool sortBy(const std::string& column);
-    void filterBy(std::string text) { filter_ = std::move(text); }
-
-    /// `page`: the number of rows of the chosen list that fit on the screen.
-    TopAction press(const KeyPress& pressed, const Overview& seen, std::size_t page, WallTime now);
-    /// Shows a remark in the last line, until the next key.
-    void say(std::string text) { message_ = std::move(text); }
-    /// Returns from a workspace, or from the question about it.
-    void browse() { mode_ = TopMode::Browse; }
+    /// Sorts the lists that have the column. Throws UsageError if none has.
+    void sortBy(const std::string& column);
+    /// Obeys a character or a Key. `page`: the number of rows of the chosen list on the screen.
+    void press(char32_t key, const Overview& overview, std::size_t page, WallTime now);
 
     /// Returns a list filtered and sorted as the user wants it.
-    TopTable table(TopList which, const Overview& seen, WallTime now) const;
+    TopTable table(TopList which, const Overview& overview, WallTime now) const;
     /// The chosen row's number; 0 if there are no rows.
     std::size_t placeIn(TopList which, const TopTable& table) const;
 
-    TopMode mode() const { return mode_; }
-    TopList focus() const { return focus_; }
-    const List& list(TopList which) const { return lists_[static_cast<std::size_t>(which)]; }
-    const std::string& filter() const { return filter_; }
-    const std::string& message() const { return message_; }
-    /// The workspace that is open, or that the question concerns.
-    const std::string& target() const { return target_; }
-    /// True if one workspace fills the screen, also during the question about it.
-    bool showsDetail() const {
-        return mode_ == TopMode::Detail ||
-               (mode_ == TopMode::ConfirmEnd && asked_in_ == TopMode::Detail);
-    }
-    bool paused() const { return paused_; }
-    std::chrono::milliseconds interval() const { return interval_; }
+    std::chrono::milliseconds interval{2'000};  ///< between two looks at the server
+    bool paused = false;
+    bool quit = false;
+    TopMode mode = TopMode::Browse;
+    bool asks = false;  ///< the last line asks whether the target shall end
+    TopList focus = TopList::Workspaces;
+    /// Workspaces: the youngest first.
+    std::map<TopList, List> lists = {{TopList::Pools, {}}, {TopList::Workspaces, {.sort = 5}}};
+    std::string filter = {};
+    std::string message = {};               ///< shown in the last line until the next key
+    std::string target = {};                ///< the workspace that is open or in the question
+    std::vector<std::string> endings = {};  ///< workspaces to end; the poller takes them
 
 private:
-    List& own(TopList which) { return lists_[static_cast<std::size_t>(which)]; }
-    TopAction browseKey(const KeyPress& pressed, const Overview& seen, std::size_t page,
-                        WallTime now);
-    TopAction character(char32_t typed, const Overview& seen, WallTime now);
-    TopAction detailKey(const KeyPress& pressed);
-    void filterKey(const KeyPress& pressed);
-    void move(std::ptrdiff_t by, const Overview& seen, WallTime now);
-    TopAction ask(TopAction::Kind kind, const Overview& seen, WallTime now);
-    TopAction changeInterval(bool longer);
-
-    std::array<List, 2> lists_{};
-    TopList focus_ = TopList::Workspaces;
-    TopMode mode_ = TopMode::Browse;
-    TopMode asked_in_ = TopMode::Browse;  ///< where the question returns to
-    std::string filter_;
-    std::string message_;
-    std::string target_;
-    bool paused_ = false;
-    std::chrono::milliseconds interval_;
+    void browseKey(char32_t key, const Overview& overview, std::size_t page, WallTime now);
+    void filterKey(char32_t key);
+    void answer(bool yes);
+    void move(std::ptrdiff_t by, const Overview& overview, WallTime now);
+    /// Makes the chosen workspace the target; if there is none, says so and returns false.
+    bool choose(const Overview& overview, WallTime now);
 };
 
 }  // namespace hearth::cli

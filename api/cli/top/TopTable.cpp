@@ -1,16 +1,17 @@
 #include "api/cli/top/TopTable.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <limits>
+#include <numeric>
 
 #include "api/cli/remote/Tables.h"
-#include "api/cli/top/ScreenText.h"
-#include "base/http/Url.h"
 
 namespace hearth::cli {
 namespace {
+
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kLeastCut = 6;  ///< columns that a cut text keeps
+constexpr std::size_t kMarker = 2;    ///< the cursor's, as colour alone is not enough
 
 TopCell count(std::int64_t value) {
     return {std::to_string(value), static_cast<double>(value)};
@@ -24,86 +25,141 @@ TopCell span(const std::string& time, WallTime now, double sign) {
 }
 
 TopCell share(double value) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.1f%%", std::clamp(value, 0.0, 1.0) * 100);
-    return {text, value};
+    return {numberText(std::clamp(value, 0.0, 1.0) * 100, "%.1f%%"), value};
 }
 
 TopCell word(const std::string& text) {
     return {text.empty() ? "-" : text};
 }
 
+TopRow poolRow(const Json& pool) {
+    const Json& status = valueAt(pool, "/status");
+    const std::string name = cellAt(valueAt(pool, "/metadata"), "name");
+    const std::string state = cellText(poolStatus(pool));
+    const std::string why = cellText(poolWhy(pool));
+    const auto number = [&](const char* path) { return count(countAt(status, path)); };
+    return {
+        name,
+        state == "Degraded",
+        {word(name), number("/ready"), number("/claimed"), number("/creating"), number("/desired"),
+         number("/waiting"), share(numberAt(status, "/missRate").value_or(0)),
+         word(why.empty() ? state : state + ": " + why)}};
+}
+
+TopRow workspaceRow(const Json& one, const Overview& overview, WallTime now) {
+    const std::string id = textAt(one, "id");
+    const auto running = overview.running.find(id);
+    const std::size_t runs = running == overview.running.end() ? 0 : running->second;
+    const auto text = [&](const char* key) { return word(cellAt(one, key)); };
+    return {id,
+            false,
+            {word(shortId(id)), text("name"), text("tenant"), text("pool"), text("phase"),
+             span(textAt(one, "createdAt"), now, 1), span(textAt(one, "idleExpiresAt"), now, -1),
+             count(static_cast<std::int64_t>(runs))}};
+}
+
+std::vector<std::size_t> widthsOf(const TopTable& table, std::size_t columns) {
+    std::vector<std::size_t> widths;
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+        std::size_t width = columnsOf(table.columns[i].name);
+        for (const TopRow& row : table.rows) width = std::max(width, columnsOf(row.cells[i].text));
+        widths.push_back(width);
+    }
+    const auto total = [&] {
+        return std::accumulate(widths.begin(), widths.end(), kMarker) + kGap * (widths.size() - 1);
+    };
+    while (total() > columns) {
+        std::size_t widest = widths.size();
+        for (std::size_t i = 0; i < widths.size(); ++i) {
+            if (table.columns[i].kind != ColumnKind::Cut || widths[i] <= kLeastCut) continue;
+            if (widest == widths.size() || widths[i] > widths[widest]) widest = i;
+        }
+        if (widest == widths.size()) break;
+        --widths[widest];
+    }
+    return widths;
+}
+
 }  // namespace
 
-void TopTable::filter(const std::string& text) {
-    if (text.empty()) return;
-    const std::string wanted = toLower(text);
-    const auto has = [&](const std::string& cell) {
-        return toLower(cell).find(wanted) != std::string::npos;
+Screen TopTable::lines(std::size_t page, std::optional<std::size_t> chosen,
+                       std::size_t width) const {
+    const std::vector<std::size_t> widths = widthsOf(*this, width);
+    const auto line = [&](std::string marker, LineStyle style, const auto& text_of) {
+        std::string text = std::move(marker);
+        for (std::size_t i = 0; i < widths.size(); ++i) {
+            if (i > 0) text.append(kGap, ' ');
+            text += fitted(text_of(i), widths[i], columns[i].kind == ColumnKind::Number);
+        }
+        return ScreenLine{fitted(text, width), style};
     };
-    std::erase_if(rows, [&](const TopRow& row) {
-        return !has(row.key) && std::ranges::none_of(row.cells, has, &TopCell::text);
-    });
+    Screen lines = {line("  ", LineStyle::Heading, [&](std::size_t i) { return columns[i].name; })};
+    const std::size_t first = page == 0 ? 0 : chosen.value_or(0) / page * page;
+    for (std::size_t i = first; i < std::min(first + page, rows.size()); ++i) {
+        const auto cell = [&](std::size_t column) { return rows[i].cells[column].text; };
+        const LineStyle style = rows[i].alarm ? LineStyle::Alarm : LineStyle::Plain;
+        lines.push_back(chosen == i ? line("> ", LineStyle::Selected, cell)
+                                    : line("  ", style, cell));
+    }
+    lines.resize(page + 1);
+    return lines;
 }
 
-void TopTable::sort(std::size_t column, bool reverse) {
-    const auto before = [&](const TopRow& a, const TopRow& b) {
-        const TopCell& left = a.cells[column];
-        const TopCell& right = b.cells[column];
-        if (left.order != right.order) return (left.order < right.order) != reverse;
-        if (left.text != right.text) return (left.text < right.text) != reverse;
-        return a.key < b.key;
-    };
-    std::ranges::sort(rows, before);
-}
-
-const std::vector<TopColumn>& poolColumns() {
-    static const std::vector<TopColumn> columns = {
-        {.name = "NAME", .shrinks = true},  {.name = "READY", .right = true},
-        {.name = "CLAIMED", .right = true}, {.name = "CREATING", .right = true},
-        {.name = "TARGET", .right = true},  {.name = "WAITING", .right = true},
-        {.name = "MISSES", .right = true},  {.name = "STATE", .shrinks = true}};
-    return columns;
-}
-
-const std::vector<TopColumn>& workspaceColumns() {
-    static const std::vector<TopColumn> columns = {{.name = "ID"},
-                                                   {.name = "NAME", .shrinks = true},
-                                                   {.name = "TENANT", .shrinks = true},
-                                                   {.name = "POOL", .shrinks = true},
-                                                   {.name = "PHASE"},
-                                                   {.name = "AGE", .right = true},
-                                                   {.name = "IDLE", .right = true},
-                                                   {.name = "RUNS", .right = true}};
-    return columns;
-}
-
-TopTable poolTop(const Overview& seen) {
-    TopTable table{poolColumns(), {}};
-    for (const PoolFacts& pool : seen.pools) {
-        const std::string state = pool.why.empty() ? pool.state : pool.state + ": " + pool.why;
-        table.rows.push_back(
-            {pool.name,
-             pool.state == "Degraded",
-             {word(pool.name), count(pool.ready), count(pool.claimed), count(pool.creating),
-              count(pool.target), count(pool.waiting), share(pool.miss_rate), word(state)}});
+TopTable topTable(TopList which, const Overview& overview, WallTime now) {
+    using enum ColumnKind;
+    if (which == TopList::Pools) {
+        TopTable table{{{"NAME", Cut},
+                        {"READY", Number},
+                        {"CLAIMED", Number},
+                        {"CREATING", Number},
+                        {"TARGET", Number},
+                        {"WAITING", Number},
+                        {"MISSES", Number},
+                        {"STATE", Cut}}};
+        for (const Json& pool : overview.pools) table.rows.push_back(poolRow(pool));
+        return table;
+    }
+    TopTable table{{{"ID"},
+                    {"NAME", Cut},
+                    {"TENANT", Cut},
+                    {"POOL", Cut},
+                    {"PHASE"},
+                    {"AGE", Number},
+                    {"IDLE", Number},
+                    {"RUNS", Number}}};
+    for (const Json& one : overview.workspaces) {
+        table.rows.push_back(workspaceRow(one, overview, now));
     }
     return table;
 }
 
-TopTable workspaceTop(const Overview& seen, WallTime now) {
-    TopTable table{workspaceColumns(), {}};
-    for (const WorkspaceFacts& one : seen.workspaces) {
-        const auto runs = seen.running.find(one.id);
-        const std::size_t running = runs == seen.running.end() ? 0 : runs->second;
-        table.rows.push_back(
-            {one.id,
-             false,
-             {word(shortId(one.id)), word(one.name), word(one.tenant), word(one.pool),
-              word(one.phase), span(one.created_at, now, 1), span(one.idle_expires_at, now, -1),
-              count(static_cast<std::int64_t>(running))}});
+TopTable runTable(const WorkspaceDetail& detail, WallTime now) {
+    using enum ColumnKind;
+    TopTable table{{{"EXECUTION", Cut},
+                    {"STATUS"},
+                    {"EXIT", Number},
+                    {"LANGUAGE", Cut},
+                    {"TOOK", Number},
+                    {"STARTED", Number}}};
+    for (const Json& run : detail.runs) {
+        const std::string language = textAt(run, "language");
+        const Json& code = valueAt(run, "/exitCode");
+        const auto took = numberAt(run, "/durationMs");
+        const std::string started = age(textAt(run, "startedAt"), now);
+        table.rows.push_back({"",
+                              false,
+                              {{cellAt(run, "id")},
+                               {cellAt(run, "status")},
+                               {code.is_number() ? dumpJson(code) : "-"},
+                               {language.empty() ? "command" : cellText(language)},
+                               {took ? numberText(*took, "%.1fms") : "-"},
+                               {started == "-" ? started : started + " ago"}}});
     }
     return table;
+}
+
+std::string cellAt(const Json& object, const char* key) {
+    return cellText(textAt(object, key));
 }
 
 std::string shortId(const std::string& id) {

@@ -1,16 +1,20 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/cli/top/Overview.h"
+#include "api/cli/top/ScreenText.h"
 
 namespace hearth::cli {
 
+/// How a column is drawn: text in full, text that is cut if the screen is too narrow, or a number
+/// at the right.
+enum class ColumnKind : std::uint8_t { Text, Cut, Number };
 struct TopColumn {
-    std::string name;      ///< for the heading and for --sort, in any case
-    bool right = false;    ///< for numbers
-    bool shrinks = false;  ///< may be cut if the screen is too narrow
+    std::string name;  ///< for the heading and for --sort, in any case
+    ColumnKind kind = ColumnKind::Text;
 };
 
 /// A text and its sort order within the column: by number, then by text.
@@ -25,21 +29,22 @@ struct TopRow {
     std::vector<TopCell> cells;
 };
 
-/// A list of the overview as rows, before it is drawn. A value type.
+/// A list as rows. A value type.
 struct TopTable {
     std::vector<TopColumn> columns;
-    std::vector<TopRow> rows;
+    std::vector<TopRow> rows = {};
 
-    /// Keeps the rows whose key or any cell contains the text, in any ASCII case.
-    void filter(const std::string& text);
-    void sort(std::size_t column, bool reverse);
+    /// A heading and the page of `page` rows with the chosen one, if one is chosen.
+    Screen lines(std::size_t page, std::optional<std::size_t> chosen, std::size_t columns) const;
 };
 
-const std::vector<TopColumn>& poolColumns();
-const std::vector<TopColumn>& workspaceColumns();
-TopTable poolTop(const Overview& seen);
+enum class TopList : std::uint8_t { Pools, Workspaces };
 /// Ages and countdowns are relative to `now`.
-TopTable workspaceTop(const Overview& seen, WallTime now);
+TopTable topTable(TopList which, const Overview& overview, WallTime now);
+TopTable runTable(const WorkspaceDetail& detail, WallTime now);
+
+/// The text of a field as cellText().
+std::string cellAt(const Json& object, const char* key);
 /// The beginning of an id, which distinguishes it from others on a screen.
 std::string shortId(const std::string& id);
 

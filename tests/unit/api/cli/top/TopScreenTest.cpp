@@ -2,9 +2,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "api/cli/top/ListLines.h"
 #include "api/cli/top/Screen.h"
-#include "api/cli/top/ScreenText.h"
 
 using namespace hearth;
 using namespace hearth::cli;
@@ -40,10 +38,9 @@ Json workspaceDocument(const std::string& id, const std::string& name, int age) 
 }
 
 Overview overviewOf(const std::vector<Json>& pools, const std::vector<Json>& workspaces) {
-    const Utf8Locale utf8;
     Overview seen{.url = "http://127.0.0.1:8080", .version = "hearth 0.1.0, fake"};
-    seen.pools = poolFacts({{"items", pools}});
-    seen.workspaces = workspaceFacts({{"items", workspaces}});
+    seen.pools = pools;
+    seen.workspaces = workspaces;
     seen.loaded = true;
     return seen;
 }
@@ -59,10 +56,7 @@ Overview usual() {
 
 std::vector<std::string> texts(const Screen& screen) {
     std::vector<std::string> lines;
-    for (const ScreenLine& line : screen) {
-        lines.emplace_back();
-        for (const StyledText& part : line) lines.back() += part.text;
-    }
+    for (const ScreenLine& line : screen) lines.push_back(line.text);
     return lines;
 }
 
@@ -87,28 +81,17 @@ bool shows(const Screen& screen, const std::string& text) {
 /// A user in front of a screen, with the data that the screen shows.
 struct User {
     Overview seen = usual();
-    TopState state{std::chrono::seconds(2)};
-    Connection connection = {};
+    TopState state = {};
     ScreenSize size = {};
-    WorkspaceDetail detail = {};
 
-    TopAction press(Key key) {
-        const Utf8Locale utf8;
-        return state.press({key}, seen, 5, kNow);
+    void press(char32_t key) { state.press(key, seen, 5, kNow); }
+    void type(std::u32string_view keys) {
+        for (const char32_t one : keys) press(one);
     }
-    TopAction type(std::u32string_view keys) {
-        const Utf8Locale utf8;
-        TopAction last;
-        for (const char32_t one : keys) {
-            last = state.press({Key::Character, one}, seen, 5, kNow);
-        }
-        return last;
-    }
-    Screen screen() const { return composeScreen(seen, detail, state, connection, size, kNow); }
+    Screen screen() const { return composeFrame(seen, state, size, kNow).lines; }
     std::string chosen() const {
-        const Utf8Locale utf8;
-        const TopTable rows = state.table(state.focus(), seen, kNow);
-        return rows.rows.at(state.placeIn(state.focus(), rows)).key;
+        const TopTable rows = state.table(state.focus, seen, kNow);
+        return rows.rows.at(state.placeIn(state.focus, rows)).key;
     }
 };
 
@@ -120,16 +103,15 @@ TEST_CASE("every screen fits its terminal, whatever its size", "[unit][cli][top]
         overviewOf({poolDocument("shell", 3, "its image cannot be unpacked: no space"),
                     poolDocument("a-name-that-is-much-longer-than-any-column", 1)},
                    {workspaceDocument("ws_1111222233334444", "日本語の名前です日本語", 30)});
-    user.connection.failure = "nobody listens";
+    user.seen.failure = "nobody listens";
     for (const std::size_t columns : {1U, 2U, 5U, 20U, 80U, 300U}) {
         for (const std::size_t rows : {1U, 2U, 5U, 10U, 14U, 24U, 100U}) {
             for (const char32_t mode : {U' ', U'?', U'/', U'd'}) {
                 user.size = {columns, rows};
-                user.state = TopState(std::chrono::seconds(2));
+                user.state = {};
                 user.type(std::u32string(1, mode));
                 const Screen screen = user.screen();
                 REQUIRE(screen.size() == rows);
-                const Utf8Locale utf8;
                 for (const std::string& line : texts(screen)) REQUIRE(columnsOf(line) <= columns);
             }
         }
@@ -138,14 +120,19 @@ TEST_CASE("every screen fits its terminal, whatever its size", "[unit][cli][top]
 
 TEST_CASE("a screen of 80 by 24 has sums, both lists and the keys", "[unit][cli][top]") {
     User user;
-    user.seen.claims = {.per_second = 0.5, .measured = 7, .median_ms = 1.25, .worst_ms = 40};
-    user.seen.pressure = HostPressure{12, 0, 3};
+    std::vector<Json> claimed;
+    for (int i = 0; i < 30; ++i) {
+        claimed.push_back(workspaceDocument("ws_" + std::to_string(i), "", i));
+        if (i < 7) claimed.back()["claim"] = {{"totalMs", i == 6 ? 40 : i}};
+    }
+    user.seen.claims.add(claimed, kNow);
+    user.seen.pressure = {{"cpu", 12}, {"memory", 0}, {"io", 3}};
     const Screen screen = user.screen();
     CHECK(shows(screen, "http://127.0.0.1:8080  hearth 0.1.0, fake"));
     CHECK(shows(screen, "every 2s"));
     CHECK(shows(screen, "sandboxes: 15 ready, 2 claimed, 4 creating; waiting claims: 6"));
-    CHECK(shows(screen, "claims seen in the last minute: 0.50/s, median"));
-    CHECK(shows(screen, "worst 40.0 ms (7)"));
+    CHECK(
+        shows(screen, "claims seen in the last minute: 0.50/s, median 3.0 ms, worst 40.0 ms (7)"));
     CHECK_FALSE(shows(screen, "…"));
     CHECK(shows(screen, "cpu 12%, memory 0%, disk 3%"));
     CHECK(shows(screen, "[ ] pools 2 of 2, by NAME"));
@@ -172,7 +159,6 @@ TEST_CASE("a degraded pool is told in words", "[unit][cli][top]") {
 }
 
 TEST_CASE("nothing that a tenant names moves the cursor or shifts a column", "[unit][cli][top]") {
-    const Utf8Locale utf8;
     const std::string hostile = "a\x1b[2J\r\n\t\x07\u009b31m\u202e\u200b\u2028\ufeffz";
     const std::string shown = cellText(hostile);
     CHECK(shown == "a?[2J?????31m????z");
@@ -203,10 +189,10 @@ TEST_CASE("rows sort by number or text, either way, and keep the rest stable", "
     user.type(U"r");
     CHECK(user.chosen() == "python");  // 12 before 3: numbers, not texts
     CHECK(shows(user.screen(), "[*] pools 2 of 2, by READY reversed"));
-    CHECK(user.state.sortBy("runs"));
-    CHECK_FALSE(user.state.sortBy("colour"));
+    user.state.sortBy("runs");
+    CHECK_THROWS_WITH(user.state.sortBy("colour"), "there is no column \"colour\"");
     user.press(Key::Tab);
-    CHECK(user.state.list(TopList::Workspaces).sort == 7);
+    CHECK(user.state.lists.at(TopList::Workspaces).sort == 7);
 }
 
 TEST_CASE("the cursor stays on its row when others come, and on its place when it goes",
@@ -214,16 +200,11 @@ TEST_CASE("the cursor stays on its row when others come, and on its place when i
     User user;
     user.press(Key::Down);
     CHECK(user.chosen() == "ws_1111222233334444");
-    const Utf8Locale utf8;
-    for (const WorkspaceFacts& one :
-         workspaceFacts({{"items", {workspaceDocument("ws_new", "new", 1)}}})) {
-        user.seen.workspaces.push_back(one);
-    }
+    user.seen.workspaces.push_back(workspaceDocument("ws_new", "new", 1));
     CHECK(user.chosen() == "ws_1111222233334444");
     user.press(Key::End);
     CHECK(user.chosen() == "ws_5555666677778888");
-    std::erase_if(user.seen.workspaces,
-                  [](const WorkspaceFacts& one) { return one.id == "ws_5555666677778888"; });
+    user.seen.workspaces.erase(2);
     CHECK(user.chosen() == "ws_1111222233334444");
     user.press(Key::PageUp);
     CHECK(user.chosen() == "ws_new");
@@ -234,7 +215,7 @@ TEST_CASE("the cursor stays on its row when others come, and on its place when i
 TEST_CASE("a filter shows rows with a text in any column until Esc", "[unit][cli][top]") {
     User user;
     user.type(U"/THREq");
-    CHECK(user.state.mode() == TopMode::Filter);
+    CHECK(user.state.mode == TopMode::Filter);
     CHECK(shows(user.screen(), "filter: THREq_"));
     user.press(Key::Backspace);
     user.press(Key::Enter);
@@ -246,83 +227,86 @@ TEST_CASE("a filter shows rows with a text in any column until Esc", "[unit][cli
     CHECK(shows(user.screen(), "workspaces 1 of 3"));
     user.press(Key::Backspace);
     user.press(Key::Escape);
-    CHECK(user.state.filter().empty());
+    CHECK(user.state.filter.empty());
 }
 
 TEST_CASE("a workspace ends after a yes to the question, which names it", "[unit][cli][top]") {
     User user;
-    CHECK(user.type(U"d").kind == TopAction::Kind::None);
+    user.type(U"d");
+    CHECK(user.state.endings.empty());
     CHECK(shows(user.screen(), "end workspace ws_aaaabbbb (two) and all that runs in it? y/N"));
-    user.seen.workspaces.erase(user.seen.workspaces.begin() + 1);
-    const TopAction action = user.type(U"y");
-    CHECK(action.kind == TopAction::Kind::End);
-    CHECK(action.id == "ws_aaaabbbbccccdddd");  // the one that the question named
+    user.seen.workspaces.erase(1);
+    user.type(U"y");
+    // The one that the question named.
+    CHECK(user.state.endings == std::vector<std::string>{"ws_aaaabbbbccccdddd"});
+    CHECK(shows(user.screen(), "ending ws_aaaabbbb …"));
     user.press(Key::Delete);
-    CHECK(user.press(Key::Enter).kind == TopAction::Kind::None);
+    user.press(Key::Enter);
+    CHECK(user.state.endings.size() == 1);
     CHECK(shows(user.screen(), "not ended"));
     user.press(Key::Tab);
     user.type(U"d");
-    CHECK(user.state.mode() == TopMode::Browse);
+    CHECK(user.state.mode == TopMode::Browse);
     CHECK(shows(user.screen(), "Tab chooses the workspaces"));
 }
 
 TEST_CASE("an opened workspace shows its runs, its use and its sentence", "[unit][cli][top]") {
     User user;
-    const TopAction action = user.press(Key::Enter);
-    CHECK(action.kind == TopAction::Kind::Open);
+    user.press(Key::Enter);
+    CHECK(user.state.mode == TopMode::Detail);
     CHECK(shows(user.screen(), "asking"));
-    const Utf8Locale utf8;
-    user.detail = {.id = action.id,
-                   .sentence = "Its 12 ms were spent mostly on bind.",
-                   .usage = usageFacts({{"cpuMs", 1500},
-                                        {"memoryBytes", 1024 * 1024},
-                                        {"memoryPeakBytes", 20 * 1024 * 1024},
-                                        {"diskBytes", 512},
-                                        {"diskLimitBytes", 67108864},
-                                        {"processes", 3}}),
-                   .runs = runFacts({{"items",
-                                      {{{"id", "ex_1"},
-                                        {"status", "ok"},
-                                        {"language", nullptr},
-                                        {"exitCode", 0},
-                                        {"durationMs", 12.34},
-                                        {"startedAt", formatRfc3339(kNow)}}}}}),
-                   .loaded = true};
+    user.seen.opened = {.id = user.state.target,
+                        .sentence = "Its 12 ms were spent mostly on bind.",
+                        .usage = {{"cpuMs", 1500},
+                                  {"memoryBytes", 1024 * 1024},
+                                  {"memoryPeakBytes", 20 * 1024 * 1024},
+                                  {"diskBytes", 512},
+                                  {"diskLimitBytes", 67108864},
+                                  {"processes", 3}},
+                        .runs = {{{"id", "ex_1"},
+                                  {"status", "ok"},
+                                  {"language", nullptr},
+                                  {"exitCode", 0},
+                                  {"durationMs", 12.34},
+                                  {"startedAt", formatRfc3339(kNow)}}},
+                        .loaded = true};
     const Screen screen = user.screen();
     for (const char* text :
          {"ws_aaaabbbbccccdddd", "two", "1.5 s", "1 MiB (at most 20 MiB)", "512 B of 64 MiB",
           "Its 12 ms", "ex_1", "12.3ms", "command", "0s ago", "Esc back"}) {
         CHECK(shows(screen, text));
     }
-    CHECK(user.type(U"d").kind == TopAction::Kind::None);
+    user.type(U"d");
     CHECK(shows(user.screen(), "Its 12 ms"));  // still shown under the question
     user.type(U"n");
-    CHECK(user.state.mode() == TopMode::Detail);
-    CHECK(user.press(Key::Escape).kind == TopAction::Kind::Back);
-    CHECK(user.state.mode() == TopMode::Browse);
+    CHECK(user.state.mode == TopMode::Detail);
+    user.press(Key::Escape);
+    CHECK(user.state.mode == TopMode::Browse);
 }
 
 TEST_CASE("a lost server is told at the top, and the last numbers stay in grey",
           "[unit][cli][top]") {
     User user;
-    user.connection = {"connection refused", std::chrono::seconds(4)};
+    user.seen.failure = "connection refused";
+    user.seen.retry_in = std::chrono::seconds(4);
     const Screen screen = user.screen();
     CHECK(texts(screen)[0].starts_with("LOST THE SERVER, asks again in 4 s: connection refused"));
-    const StyledText& sums = screen[lineWith(screen, "sandboxes: 15 ready")][0];
-    CHECK(sums.style == CellStyle::Dim);
+    CHECK(screen[lineWith(screen, "sandboxes: 15 ready")].style == LineStyle::Dim);
 }
 
 TEST_CASE("keys change the interval within its bounds, and pause", "[unit][cli][top]") {
     User user;
-    CHECK(user.type(U"+").kind == TopAction::Kind::Refresh);
-    CHECK(user.state.interval() == std::chrono::seconds(4));
+    user.type(U"+");
+    CHECK(user.state.interval == std::chrono::seconds(4));
     user.type(U"---------");
-    CHECK(user.state.interval() == kShortestInterval);
+    CHECK(user.state.interval == kShortestInterval);
     user.type(U"+++++++++++");
-    CHECK(user.state.interval() == kLongestInterval);
-    CHECK(user.type(U"p").kind == TopAction::Kind::Refresh);
+    CHECK(user.state.interval == kLongestInterval);
+    user.type(U"p");
+    CHECK(user.state.paused);
     CHECK(shows(user.screen(), "PAUSED"));
-    CHECK(user.type(U"q").kind == TopAction::Kind::Quit);
+    user.type(U"q");
+    CHECK(user.state.quit);
 }
 
 TEST_CASE("text for a pipe has every row, in full", "[unit][cli][top]") {
@@ -331,7 +315,7 @@ TEST_CASE("text for a pipe has every row, in full", "[unit][cli][top]") {
         workspaces.push_back(workspaceDocument("ws_" + std::to_string(i), std::string(40, 'n'), i));
     }
     const Overview seen = overviewOf({poolDocument("shell", 3)}, workspaces);
-    const std::string text = composeText(seen, TopState(std::chrono::seconds(2)), kNow);
+    const std::string text = composeText(seen, {}, kNow);
     CHECK(std::ranges::count(text, '\n') > 64);
     CHECK(text.find("ws_59 ") != std::string::npos);
     CHECK(text.find(std::string(40, 'n') + " ") != std::string::npos);
@@ -339,37 +323,37 @@ TEST_CASE("text for a pipe has every row, in full", "[unit][cli][top]") {
 }
 
 TEST_CASE("answers with holes make rows with zeros and dashes", "[unit][cli][top]") {
-    const Utf8Locale utf8;
-    CHECK(poolFacts(nullptr).empty());
-    CHECK(workspaceFacts(Json::array()).empty());
-    const auto pools = poolFacts({{"items", {nullptr, {{"status", "odd"}}, 7}}});
-    REQUIRE(pools.size() == 3);
-    CHECK(pools[1].ready == 0);
-    CHECK(workspaceFacts({{"items", {1, Json::object()}}}).size() == 2);
-    CHECK_FALSE(pressureOf({{"pressureThen", nullptr}}));
     User user;
-    user.seen.workspaces = workspaceFacts({{"items", {Json::object()}}});
+    user.seen.pools = nullptr;
+    user.seen.workspaces = Json::array();
+    CHECK(shows(user.screen(), "pools 0 of 0"));
+    CHECK(shows(user.screen(), "workspaces 0 of 0"));
+    user.seen.pools = {nullptr, {{"status", "odd"}}, 7};
+    user.seen.workspaces = {1, Json::object()};
+    CHECK(shows(user.screen(), "sandboxes: 0 ready"));
+    CHECK(shows(user.screen(), "pools 3 of 3"));
+    CHECK(shows(user.screen(), "workspaces 2 of 2"));
     CHECK(shows(user.screen(), "> -"));
 }
 
-TEST_CASE("claims of the last minute have a rate, a median and a worst", "[unit][cli][top]") {
+TEST_CASE("claims of the last minute have a rate and times", "[unit][cli][top]") {
     ClaimWindow window;
-    const auto at = [](int age) { return formatRfc3339(kNow - std::chrono::seconds(age)); };
-    window.begin(kNow);
-    window.saw("old", at(61), 500.0);
-    window.saw("a", at(50), 1.0);
-    window.saw("b", at(40), std::nullopt);
-    window.saw("c", at(30), std::nullopt);
-    CHECK(window.figures().per_second == Approx(3.0 / 60));
+    const auto claim = [](const char* id, int age, const Json& ms) {
+        Json one = workspaceDocument(id, "", age);
+        one["claim"] = {{"totalMs", ms}};
+        return one;
+    };
+    window.add({claim("old", 61, 500), claim("a", 50, 1), claim("b", 40, nullptr),
+                claim("c", 30, nullptr)},
+               kNow);
+    CHECK(window.perSecond() == Approx(3.0 / 60));
     CHECK(window.unmeasured() == "c");
     window.measured("c", 9.0);
     CHECK(window.unmeasured() == "b");
     window.measured("b", std::nullopt);  // it ended before its figures were fetched
     CHECK(window.unmeasured().empty());
-    window.saw("d", at(20), 2.0);
-    CHECK(window.figures().measured == 3);
-    CHECK(window.figures().median_ms == 2.0);
-    CHECK(window.figures().worst_ms == 9.0);
-    window.begin(kNow + std::chrono::seconds(35));
-    CHECK(window.figures().worst_ms == 2.0);
+    window.add(Json::array({claim("d", 20, 2)}), kNow);
+    CHECK(window.milliseconds() == std::vector<double>{1, 2, 9});
+    window.add(nullptr, kNow + std::chrono::seconds(35));
+    CHECK(window.milliseconds() == std::vector<double>{2});
 }
