@@ -114,25 +114,14 @@ Recovery::Outcome Recovery::run(std::vector<pool::SandboxInfo> found,
     }
     takeTurns(found, open);
     auto answers = askAll(found, patience);
-    // Above every epoch that an agent has seen: a lost data file must not fence out this server.
-    std::uint64_t highest = agents_.epoch().get();
-    bool any = false;
-    for (const auto& [id, answer] : answers) {
-        if (!answer.agent) continue;
-        any = true;
-        highest = std::max(highest, answer.agent->hello().highest_epoch);
-    }
-    // This server's hello hides whether an agent had already met this number before.
-    if (any) ++highest;
-    agents_.epoch().set(highest);
-    storeEpoch(highest);
+    raiseEpoch(answers);
 
     // A claim whose bind was not answered in time may hold two sandboxes: the client knows the
     // later attempt, so the earlier one is given up.
     const auto attempt = [&](const pool::SandboxInfo& info) {
-        const auto answer = answers.find(info.id);
-        if (answer == answers.end() || !answer->second.agent) return 0U;
-        const std::optional<agent::Binding>& binding = answer->second.agent->hello().binding;
+        const std::shared_ptr<agent::AgentClient>& agent = answers[info.id].agent;
+        if (!agent) return 0U;
+        const std::optional<agent::Binding>& binding = agent->hello().binding;
         return binding ? binding->attempt : 0U;
     };
     std::stable_sort(found.begin(), found.end(),
@@ -141,36 +130,7 @@ Recovery::Outcome Recovery::run(std::vector<pool::SandboxInfo> found,
                      });
 
     Outcome outcome;
-    for (const pool::SandboxInfo& info : found) {
-        const auto answer = answers.find(info.id);
-        if (answer != answers.end() && answer->second.later && expect(info, open)) {
-            outcome.silent.push_back(info.id);
-            continue;
-        }
-        Verdict verdict = Verdict::Swept;
-        try {
-            if (answer != answers.end() && answer->second.agent) {
-                verdict = place(info, answer->second.agent);
-            }
-        } catch (const std::exception& e) {
-            // The fault is the server's, not the sandbox's: the sandbox is asked again.
-            history_.log.warn("recovery.put_off", {{"sandbox", info.id}, {"error", e.what()}});
-            if (expect(info, open)) {
-                outcome.silent.push_back(info.id);
-                continue;
-            }
-        }
-        switch (verdict) {
-            case Verdict::Claimed:
-                ++outcome.workspaces;
-                break;
-            case Verdict::Warm:
-                ++outcome.warm;
-                break;
-            case Verdict::Swept:
-                ++outcome.swept;
-        }
-    }
+    for (const pool::SandboxInfo& info : found) settle(info, answers[info.id], open, outcome);
     answers.clear();
     try {
         closeHistory();
@@ -184,6 +144,49 @@ Recovery::Outcome Recovery::run(std::vector<pool::SandboxInfo> found,
                                         {"swept", outcome.swept},
                                         {"seconds", toSeconds(history_.clock.now() - begin)}});
     return outcome;
+}
+
+void Recovery::raiseEpoch(const std::map<pool::SandboxId, Answer>& answers) {
+    std::uint64_t highest = agents_.epoch().get();
+    bool any = false;
+    for (const auto& [id, answer] : answers) {
+        if (!answer.agent) continue;
+        any = true;
+        highest = std::max(highest, answer.agent->hello().highest_epoch);
+    }
+    // This server's hello hides whether an agent had already met this number before.
+    if (any) ++highest;
+    agents_.epoch().set(highest);
+    storeEpoch(highest);
+}
+
+void Recovery::settle(const pool::SandboxInfo& info, const Answer& answer,
+                      const std::map<pool::SandboxId, WorkspaceRecord>& open, Outcome& outcome) {
+    if (answer.later && expect(info, open)) {
+        outcome.silent.push_back(info.id);
+        return;
+    }
+    Verdict verdict = Verdict::Swept;
+    try {
+        if (answer.agent) verdict = place(info, answer.agent);
+    } catch (const std::exception& e) {
+        // The fault is the server's, not the sandbox's: the sandbox is asked again.
+        history_.log.warn("recovery.put_off", {{"sandbox", info.id}, {"error", e.what()}});
+        if (expect(info, open)) {
+            outcome.silent.push_back(info.id);
+            return;
+        }
+    }
+    switch (verdict) {
+        case Verdict::Claimed:
+            ++outcome.workspaces;
+            break;
+        case Verdict::Warm:
+            ++outcome.warm;
+            break;
+        case Verdict::Swept:
+            ++outcome.swept;
+    }
 }
 
 std::uint64_t Recovery::storedEpoch() const {
@@ -442,6 +445,11 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
                                                 facts.claim_id, facts.fingerprint, facts.name,
                                                 toUnixMillis(facts.created), std::nullopt, ""});
     }
+    adoptWork(workspace, hello);
+}
+
+void Recovery::adoptWork(const std::shared_ptr<Workspace>& workspace, const agent::Hello& hello) {
+    const WorkspaceFacts& facts = workspace->facts();
     try {
         adoptContexts(workspace, hello);
         for (const agent::KnownExecution& known : hello.executions) {

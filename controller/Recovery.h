@@ -67,6 +67,14 @@ private:
     std::map<pool::SandboxId, WorkspaceRecord> openWorkspaces();
     void adoptWorkspace(pool::Member member, const std::shared_ptr<agent::AgentClient>& agent,
                         bool on_disk);
+    /// Adopts the contexts and executions that the agent has.
+    void adoptWork(const std::shared_ptr<Workspace>& workspace, const agent::Hello& hello);
+    /// Raises the epoch above every one that an agent has seen, and stores it: a lost data file
+    /// must not fence out this server.
+    void raiseEpoch(const std::map<pool::SandboxId, Answer>& answers);
+    /// Places a sandbox, or keeps it to be asked again.
+    void settle(const pool::SandboxInfo& info, const Answer& answer,
+                const std::map<pool::SandboxId, WorkspaceRecord>& open, Outcome& outcome);
     /// Returns 0 if history does not know.
     std::uint64_t storedEpoch() const;
     void storeEpoch(std::uint64_t epoch);

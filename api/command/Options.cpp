@@ -188,6 +188,18 @@ std::string withoutTrailingSpaces(const std::string& text) {
     return out;
 }
 
+/// Throws UsageError for too few or too many arguments.
+void requireCount(const CommandSpec& spec, const std::vector<std::string>& positional) {
+    const std::string usage = "usage: " + spec.called() + " " + usageOf(spec);
+    if (positional.size() < spec.least) {
+        throw UsageError("`" + spec.called() + "` needs " + spec.arguments,
+                         usage + "; see `" + spec.called() + " --help`");
+    }
+    if (positional.size() > spec.most) {
+        throw UsageError("unexpected argument \"" + positional[spec.most] + "\"", usage);
+    }
+}
+
 }  // namespace
 
 Flag ownFlag(std::string name, char letter, std::string value, std::string help, bool repeats) {
@@ -292,15 +304,7 @@ Options Options::parse(const CommandSpec& spec, const std::vector<std::string>& 
             options.takeEnvironment(flag, *text);
         }
     }
-    if (options.positional_.size() < spec.least) {
-        throw UsageError("`" + spec.called() + "` needs " + spec.arguments,
-                         "usage: " + spec.called() + " " + usageOf(spec) + "; see `" +
-                             spec.called() + " --help`");
-    }
-    if (options.positional_.size() > spec.most) {
-        throw UsageError("unexpected argument \"" + options.positional_[spec.most] + "\"",
-                         "usage: " + spec.called() + " " + usageOf(spec));
-    }
+    requireCount(spec, options.positional_);
     return options;
 }
 

@@ -59,7 +59,7 @@ Task<std::vector<Claimer::Claimed>> Claimer::claim(std::vector<Wanted> all) {
     const Pool& pool = *first.pool;
     order.begin =
         first.request->started_at == TimePoint{} ? history_.clock.now() : first.request->started_at;
-    order.network = check(first);
+    order.network = BindingMaker::check(first);
     std::vector<std::string> ids;
     for (const Wanted& wanted : order.all) ids.push_back(wanted.workspace_id);
     for (; order.attempt <= kMostAttempts; ++order.attempt) {
@@ -68,7 +68,7 @@ Task<std::vector<Claimer::Claimed>> Claimer::claim(std::vector<Wanted> all) {
             table_.quotas().admit(first.tenant, static_cast<std::uint32_t>(ids.size()),
                                   history_.clock.now());
             for (const Wanted& wanted : order.all) {
-                order.bindings.push_back(prepare(wanted, order.network));
+                order.bindings.push_back(bindings_.make(wanted, order.network));
             }
         }
         ask(order);
@@ -280,7 +280,7 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const ClaimBin
     facts.created_at = history_.clock.now();
 
     agent::BindRequest bind = binding.bind;
-    addValues(request, bind);
+    BindingMaker::addValues(request, bind);
     bind.epoch = epoch_.get();
     bind.attempt = attempt.number;
     // An agent of an earlier version would end its sandbox when it is thawed.

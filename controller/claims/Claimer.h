@@ -7,23 +7,16 @@
 #include <vector>
 
 #include "base/task/Task.h"
+#include "controller/claims/BindingMaker.h"
 #include "controller/claims/Supply.h"
 #include "controller/contract/Timeline.h"
-#include "controller/egress/EgressGateway.h"
 #include "controller/store/Epoch.h"
 #include "controller/store/History.h"
 #include "controller/workspaces/WorkspaceTable.h"
 #include "controller/workspaces/WorkspaceTerminator.h"
-#include "pool/runtime/ImageRuntime.h"
 #include "pool/warm/Fleet.h"
 
 namespace hearth::controller {
-
-/// The facts of a bind that are known before its sandbox is.
-struct ClaimBinding {
-    WorkspaceFacts facts;
-    agent::BindRequest bind;
-};
 
 /// Turns a request into a bound workspace: a place in the quota, a ready sandbox, the mark, the
 /// bind (ARCHITECTURE.md). Nothing is written to disk before it answers. Thread-safe.
@@ -33,17 +26,7 @@ public:
             const pool::Fleet& fleet, WorkspaceTerminator& terminator, const History& history,
             egress::EgressGateway& gateway);
 
-    struct Wanted {
-        PoolPtr pool;
-        std::string workspace_id;
-        std::string claim_id;
-        const WorkspaceRequest* request = nullptr;
-        pool::ImageStages image;  ///< the time that its image took
-        std::string tenant;
-        TraceContext trace;
-        bool one_shot = false;
-        bool tell_why = false;  ///< the caller may see why a pool is degraded
-    };
+    using Wanted = BindingMaker::Wanted;
 
     struct Claimed {
         std::shared_ptr<Workspace> workspace;
@@ -57,35 +40,12 @@ public:
     Task<std::vector<Claimed>> claim(std::vector<Wanted> all);
 
 private:
-    /// The part of its pool's network that a workspace gets.
-    struct Network {
-        egress::NetworkMode mode = egress::NetworkMode::None;
-        std::vector<std::vector<std::string>> allow;  ///< WorkspaceFacts::allow
-        std::vector<egress::Credential> credentials;  ///< the claim's own
-        std::shared_ptr<const egress::Keyring> keyring;
-        std::string sealed;  ///< all of it, sealed for its claim
-    };
-    static Network networkFor(const PoolSpec& spec, const WorkspaceRequest& request);
-    /// Returns the claim's credentials; all are for destinations that the workspace may reach.
-    static std::vector<egress::Credential> credentialsFor(const Wanted& wanted,
-                                                          const Network& network);
-    /// Checks all of it that costs little, before the claim takes anything. Makes no keys.
-    static Network check(const Wanted& wanted);
-    /// Adds the keyring, and seals the claim's owner and the network facts that the agent keeps.
-    void close(const Wanted& wanted, Network& network) const;
-    /// Throws Error(PayloadTooLarge) if the claim is too large for any sandbox.
-    ClaimBinding prepare(const Wanted& wanted, Network network) const;
-    /// Throws Error(PayloadTooLarge) unless a sandbox can take the binding with the request's
-    /// values.
-    void requireFits(const ClaimBinding& binding, const WorkspaceRequest& request) const;
-    /// Adds the request's labels, variables and secrets; a waiting claim's binding is without them.
-    static void addValues(const WorkspaceRequest& request, agent::BindRequest& bind);
     /// Throws NoLanguage and gives the member back: only an agent knows its languages.
     void requireLanguage(const WorkspaceRequest& request, const pool::Member& member);
     /// A claim on its way.
     struct Order {
         std::vector<Wanted> all;
-        Network network;
+        BindingMaker::Network network;
         std::vector<WorkspaceTable::Place> places;  ///< in the quota, held while it stands in line
         std::vector<ClaimBinding> bindings;
         ClaimScene scene;  ///< the state when it asked for its sandboxes
@@ -148,6 +108,7 @@ private:
     WorkspaceTerminator& terminator_;
     const History history_;
     egress::EgressGateway& gateway_;
+    const BindingMaker bindings_{gateway_};
 };
 
 }  // namespace hearth::controller

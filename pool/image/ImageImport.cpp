@@ -343,6 +343,25 @@ void settle(const std::string& path) {
     }
 }
 
+/// Has skopeo copy the image from `from` into a layout; calls `watch` meanwhile.
+void copyTo(const std::string& layout, const ImageSource& source, const std::string& from,
+            const ImportRequest& request, const std::function<void()>& watch) {
+    if (request.on_demand &&
+        ::lchown(layout.c_str(), strangerOf(::getpid()), strangerOf(::getpid())) != 0) {
+        throwErrno("chown", layout);
+    }
+    // umoci supports no other compression.
+    std::vector<std::string> words{"copy", "--quiet", "--dest-compress-format", "gzip"};
+    if (request.insecure) words.emplace_back("--src-tls-verify=false");
+    if (source.kind == Kind::Daemon && !request.docker_host.empty()) {
+        words.insert(words.end(), {"--src-daemon-host", request.docker_host});
+    }
+    words.insert(words.end(), {from, "oci:" + layout + ":latest"});
+    const sys::Outcome outcome = skopeo(request, words, request.limit, watch);
+    if (outcome.status != 0 || outcome.late) explain(source, outcome);
+    settle(layout);
+}
+
 }  // namespace
 
 ImageSource parseSource(const std::string& text) {
@@ -431,25 +450,12 @@ ImportResult importImage(const std::string& data_dir, const ImportRequest& reque
     requireFree(images, request.limits.disk_reserve);
     const std::string step = "copying " + name;
     progress(step, 0);
-    if (request.on_demand &&
-        ::lchown(beside.path().c_str(), strangerOf(::getpid()), strangerOf(::getpid())) != 0) {
-        throwErrno("chown", beside.path());
-    }
-    // umoci supports no other compression.
-    std::vector<std::string> words{"copy", "--quiet", "--dest-compress-format", "gzip"};
-    if (request.insecure) words.emplace_back("--src-tls-verify=false");
-    if (source.kind == Kind::Daemon && !request.docker_host.empty()) {
-        words.insert(words.end(), {"--src-daemon-host", request.docker_host});
-    }
-    words.insert(words.end(), {copy.from, "oci:" + beside.path() + ":latest"});
-    const sys::Outcome outcome = skopeo(request, words, request.limit, [&] {
+    copyTo(beside.path(), source, copy.from, request, [&] {
         requireFree(images, request.limits.disk_reserve);
         const std::uint64_t bytes = storedBytes(beside.path());
         if (bytes > request.limits.bytes) throw invalid("the image is too large");
         progress(step, bytes);
     });
-    if (outcome.status != 0 || outcome.late) explain(source, outcome);
-    settle(beside.path());
     const Layout layout = readLayout(beside.path(), name);
     const auto copied = std::chrono::steady_clock::now();
     result.copied = copied - begin;

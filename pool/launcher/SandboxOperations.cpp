@@ -73,6 +73,18 @@ void mountView(const char* source, const std::string& tree, const std::string& e
     if (::chdir("/") != 0) throwErrno("chdir", "/");
 }
 
+/// The launcher's own facts about a sandbox.
+void writeMeta(const std::string& bundle, const SandboxSpec& spec, const std::string& rootfs,
+               const std::string& inside) {
+    Json labels = Json::object();
+    for (const auto& [key, value] : spec.labels) labels[key] = value;
+    const Json meta{{"rootfs", rootfs},
+                    {"labels", labels},
+                    {"createdMs", toUnixMillis(SystemClock().wall())},
+                    {"inside", inside}};
+    sys::writeFile(bundle + "/meta.json", dumpJson(meta), 0600);
+}
+
 /// Lets only hooks that run as this sandbox's root read its bundle.
 void openBundle(const std::string& bundle, std::uint32_t uid_first) {
     if (::chown(bundle.c_str(), 0, uid_first) != 0) throwErrno("chown", bundle);
@@ -119,13 +131,7 @@ void SandboxOperations::create(const CreateRequest& request, int listen) {
         throw Error(ErrorCode::Conflict, "the sandbox exists already");
     }
     try {
-        Json labels = Json::object();
-        for (const auto& [key, value] : spec.labels) labels[key] = value;
-        const Json meta{{"rootfs", rootfs},
-                        {"labels", labels},
-                        {"createdMs", toUnixMillis(SystemClock().wall())},
-                        {"inside", inside_}};
-        sys::writeFile(bundle + "/meta.json", dumpJson(meta), 0600);
+        writeMeta(bundle, spec, rootfs, inside_);
         rootfsOf(spec.image,
                  digest);  // from now on nobody removes it; just before, a collector might
 
@@ -167,12 +173,7 @@ void SandboxOperations::create(const CreateRequest& request, int listen) {
             sealMount(names_.devices(), MS_NOSUID | MS_NOEXEC);
         }
         sys::writeUserLimits(pid, userLimits());
-        sys::boundSocketMemory(cgroups_, names_.cgroup(id),
-                               spec.limits.memory_bytes / kSocketShare);
-        // The server itself changes the weight: an operation here would cost more than it gains.
-        sys::CpuWeightFile(cgroups_, names_.cgroup(id)).handTo(options_.server_uid);
-        sys::Freezer(cgroups_, names_.cgroup(id)).handTo(options_.server_uid);
-        sys::MemoryPeak(cgroups_, names_.cgroup(id)).handTo(options_.server_uid);
+        handGroup(id, spec);
         runtime_.start(id);
         if (!runtime_.alive(id)) throw std::runtime_error("the agent ended at once");
     } catch (...) {
@@ -180,6 +181,15 @@ void SandboxOperations::create(const CreateRequest& request, int listen) {
         destroy(id);
         throw;
     }
+}
+
+void SandboxOperations::handGroup(const SandboxId& id, const SandboxSpec& spec) const {
+    const std::string group = names_.cgroup(id);
+    sys::boundSocketMemory(cgroups_, group, spec.limits.memory_bytes / kSocketShare);
+    // The server itself changes the weight: an operation here would cost more than it gains.
+    sys::CpuWeightFile(cgroups_, group).handTo(options_.server_uid);
+    sys::Freezer(cgroups_, group).handTo(options_.server_uid);
+    sys::MemoryPeak(cgroups_, group).handTo(options_.server_uid);
 }
 
 void SandboxOperations::killAll(const SandboxId& id, const ClaimPatience& patience) {

@@ -68,6 +68,8 @@ private:
     };
     void destroy(const SandboxId& id, const ClaimPatience& patience);
     void killAll(const SandboxId& id, const ClaimPatience& patience);
+    /// Bounds the group's socket memory, and lets the server change the rest of its files.
+    void handGroup(const SandboxId& id, const SandboxSpec& spec) const;
     void runLastHooks(const SandboxId& id) const;
 
     LauncherOptions options_;

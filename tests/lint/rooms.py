@@ -5,7 +5,7 @@ import re
 import sys
 
 TABLE = "ROOMS"
-MOST_FILES = 28
+MOST_FILES = 40
 LINE = re.compile(r"^([a-z/]+):(.*) -- (.+)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 

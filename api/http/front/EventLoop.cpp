@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <system_error>
+#include <utility>
 
 #include "base/Error.h"
 
@@ -36,6 +38,16 @@ constexpr milliseconds kCloseTime{30'000};
 constexpr std::size_t kDiscardAtOnce = 1U << 20U;
 constexpr std::size_t kCopied = 64U << 10U;
 constexpr int kDiscardsInTurn = 16;
+
+constexpr milliseconds kAcceptPause{100};
+constexpr int kAcceptsAtOnce = 64;
+/// Lines per second in the access log for clients that were refused before their request.
+constexpr int kToldRefusals = 50;
+
+/// At the stop, producers have this long to send a last message before their streams are finished.
+constexpr milliseconds kStreamGrace{250};
+/// How often connections that come back from workers are cut after the drain time.
+constexpr milliseconds kCutAgain{50};
 
 }  // namespace
 
@@ -112,7 +124,7 @@ void EventLoop::join() {
 
 void EventLoop::run() {
     std::array<epoll_event, 256> events;
-    while (!(quitting_ && connections_.empty())) {
+    while (!quitting_ || connections_.size() > 0) {
         const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), waitTime());
         // Returned connections come first: an event may concern a stream that has just come back.
         takePosted();
@@ -121,10 +133,9 @@ void EventLoop::run() {
             if (event.data.u64 == kListenerId) {
                 acceptAll();
             } else if (event.data.u64 != kWakeId) {
-                const auto found = connections_.find(event.data.u64);
-                if (found == connections_.end()) continue;  // closed earlier in this round
-                Connection& connection = *found->second;
-                guard(connection, [&] { handle(connection, event.events); });
+                Connection* const connection = connections_.find(event.data.u64);
+                if (connection == nullptr) continue;  // closed earlier in this round
+                guard(*connection, [&] { handle(*connection, event.events); });
             }
         }
         fireTimers();
@@ -132,8 +143,7 @@ void EventLoop::run() {
 }
 
 int EventLoop::waitTime() {
-    TimePoint next = std::min(accept_again_, cut_at_);
-    if (!timers_.empty()) next = std::min(next, timers_.top().first);
+    const TimePoint next = std::min({accept_again_, cut_at_, timers_.next()});
     if (next == TimePoint::max()) return -1;
     const auto wait = std::chrono::ceil<milliseconds>(next - core_.clock.now()).count();
     return static_cast<int>(std::clamp<std::int64_t>(wait, 0, 60'000));
@@ -162,30 +172,28 @@ void EventLoop::takePosted() {
         guard(*connection, [&] { takeBack(*connection); });
     }
     for (const std::uint64_t id : done) {
-        const auto found = connections_.find(id);
-        if (found == connections_.end() || found->second->place != Place::Streaming) continue;
-        guard(*found->second, [&] { writeStream(*found->second); });
+        Connection* const connection = connections_.find(id);
+        if (connection == nullptr || connection->place != Place::Streaming) continue;
+        guard(*connection, [&] { writeStream(*connection); });
     }
     for (const std::uint64_t id : woken) {
-        const auto found = connections_.find(id);
-        if (found == connections_.end() || found->second->place != Place::Suspended) continue;
-        Connection& connection = *found->second;
-        guard(connection, [&] {
-            if (connection.suspension.ready()) resume(connection);
+        Connection* const connection = connections_.find(id);
+        if (connection == nullptr || connection->place != Place::Suspended) continue;
+        guard(*connection, [&] {
+            if (connection->suspension.ready()) resume(*connection);
         });
     }
     for (const std::uint64_t id : to_end) {
-        const auto found = connections_.find(id);
-        if (found == connections_.end() || found->second->place != Place::Streaming) continue;
-        Connection& connection = *found->second;
-        guard(connection, [&] { giveUp(connection); });
+        Connection* const connection = connections_.find(id);
+        if (connection == nullptr || connection->place != Place::Streaming) continue;
+        guard(*connection, [&] { giveUp(*connection); });
     }
     for (const std::uint64_t id : lapsed) {
-        const auto found = connections_.find(id);
-        if (found == connections_.end()) continue;
-        Connection& connection = *found->second;
-        if (connection.place != Place::Streaming && connection.place != Place::Suspended) continue;
-        guard(connection, [&] { timeout(connection, core_.clock.now()); });
+        Connection* const connection = connections_.find(id);
+        if (connection == nullptr) continue;
+        const Place place = connection->place;
+        if (place != Place::Streaming && place != Place::Suspended) continue;
+        guard(*connection, [&] { timeout(*connection, core_.clock.now()); });
     }
     if (stop && !stopping_) stopReading();
 }
@@ -201,11 +209,11 @@ void EventLoop::takeBack(Connection& connection) {
             return;
         case Connection::Next::Stream:
             connection.place = Place::Streaming;
-            uncount(connection);
+            connections_.uncount(connection);
             arm(connection, EPOLLOUT | EPOLLRDHUP | EPOLLET);
             watchRight(connection);
             if (connection.news_place && connection.news_place->given_up) {  // already
-                setDeadline(connection, core_.clock.now() + core_.options.write_stall);
+                timers_.set(connection, core_.clock.now() + core_.options.write_stall);
                 giveUp(connection);
             } else {
                 timeout(connection, core_.clock.now());
@@ -249,17 +257,112 @@ void EventLoop::handle(Connection& connection, std::uint32_t events) {
     }
 }
 
+void EventLoop::acceptAll() {
+    for (int i = 0; i < kAcceptsAtOnce && accepting_; ++i) {
+        sockaddr_storage address{};
+        socklen_t size = sizeof(address);
+        Fd fd(::accept4(listener_, reinterpret_cast<sockaddr*>(&address), &size,
+                        SOCK_NONBLOCK | SOCK_CLOEXEC));
+        if (!fd) {
+            if (errno == EAGAIN) return;
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+                pauseAccepting();
+                return;
+            }
+            continue;  // that client has left again
+        }
+        try {
+            admit(std::move(fd), peerOf(address));
+        } catch (const std::system_error& e) {
+            core_.log.error("http.accept_failed", {{"error", e.what()}});
+            return pauseAccepting();  // there is no descriptor, or no memory, for it
+        } catch (const std::exception& e) {
+            core_.log.error("http.accept_failed", {{"error", e.what()}});
+        }
+    }
+}
+
+void EventLoop::admit(Fd fd, Peer peer) {
+    if (connections_.size() >= core_.options.connections && !shed(connections_.leastOfAll())) {
+        return refuse(std::move(fd), peer, "connections");
+    }
+    if (connections_.countOf(peer.counted_as) >= core_.options.connections_per_address &&
+        !core_.proxies.trusts(peer.text) && !shed(connections_.leastOf(peer.counted_as))) {
+        return refuse(std::move(fd), peer, "connections_per_address");
+    }
+    auto connection = std::make_unique<Connection>();
+    connection->id = next_id_++;
+    connection->fd = core_.tls ? core_.tls->take(std::move(fd)) : std::move(fd);
+    connection->peer = std::move(peer.text);
+    connection->counted_as = std::move(peer.counted_as);
+    connection->loopback = peer.loopback;
+    connection->accepted_at = core_.clock.now();
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLONESHOT;
+    event.data.u64 = connection->id;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection->fd.get(), &event) != 0) {
+        throwErrno("epoll_ctl");
+    }
+    Connection& added = connections_.add(std::move(connection));
+    core_.connections.store(connections_.size());
+    timers_.set(added, core_.clock.now() + core_.options.first_byte);
+}
+
+bool EventLoop::shed(Connection* connection) {
+    if (connection == nullptr) return false;
+    core_.metrics.httpRefused("shed_idle");
+    close(*connection);
+    return true;
+}
+
+void EventLoop::refuse(Fd fd, const Peer& peer, std::string_view reason) {
+    core_.metrics.httpRefused(reason);
+    AccessEntry entry;
+    entry.client = peer.text;
+    entry.started_at = core_.clock.now();
+    // A TLS client would not understand it.
+    if (!core_.tls) {
+        constexpr std::string_view kBusy =
+            "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
+            "Connection: close\r\n\r\n";
+        // Only a courtesy: it may get lost.
+        const ssize_t sent =
+            ::send(fd.get(), kBusy.data(), kBusy.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        ::shutdown(fd.get(), SHUT_WR);
+        entry.status = 503;
+        entry.bytes_out = sent > 0 ? static_cast<std::uint64_t>(sent) : 0;
+    }
+    entry.whole = entry.bytes_out > 0;
+    if (core_.options.access != nullptr && mayTellRefusal()) core_.options.access->record(entry);
+}
+
+bool EventLoop::mayTellRefusal() {
+    const TimePoint now = core_.clock.now();
+    if (now - refusals_since_ >= std::chrono::seconds(1)) {
+        refusals_since_ = now;
+        refusals_ = 0;
+    }
+    return ++refusals_ <= kToldRefusals;
+}
+
+void EventLoop::pauseAccepting() {
+    core_.metrics.httpRefused("descriptors");
+    core_.log.warn("http.accept_paused", {{"listener", core_.options.name}});
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_, nullptr);
+    accept_again_ = core_.clock.now() + kAcceptPause;
+}
+
 void EventLoop::park(Connection& connection) {
     connection.place = Place::Reading;
     connection.receiving = false;
-    count(connection);
+    connections_.count(connection);
     const bool crowded = *connection.among > core_.options.connections_per_address &&
                          !core_.proxies.trusts(connection.peer);
     if (stopping_ || crowded) {
         close(connection);
         return;
     }
-    setDeadline(connection, core_.clock.now() + core_.options.keep_alive);
+    timers_.set(connection, core_.clock.now() + core_.options.keep_alive);
     advance(connection);
 }
 
@@ -297,19 +400,19 @@ void EventLoop::advance(Connection& connection) {
     if (partial && !connection.receiving) {
         connection.receiving = true;
         connection.receiving_since = core_.clock.now();
-        setDeadline(connection, connection.receiving_since + core_.options.head_time);
+        timers_.set(connection, connection.receiving_since + core_.options.head_time);
     }
     if (connection.head_done) {
         const std::uint64_t allowance =
             connection.head.content_length * 1'000 / core_.options.body_rate;
-        setDeadline(connection,
+        timers_.set(connection,
                     connection.head_at + core_.options.body_time + milliseconds(allowance));
     }
     arm(connection, EPOLLIN | EPOLLONESHOT);
 }
 
 void EventLoop::dispatch(Connection& connection) {
-    setDeadline(connection, TimePoint::max());
+    timers_.set(connection, TimePoint::max());
     connection.place = Place::AtWorker;
     if (queue_.push(&connection)) return;  // from here on it is the worker's
     connection.place = Place::Reading;
@@ -365,7 +468,7 @@ void EventLoop::startFlush(Connection& connection) {
     connection.flush_until =
         now + core_.options.write_stall +
         milliseconds(connection.output.size() * 1'000 / core_.options.body_rate);
-    setDeadline(connection, now + core_.options.write_stall);
+    timers_.set(connection, now + core_.options.write_stall);
     flush(connection);
 }
 
@@ -379,7 +482,7 @@ void EventLoop::flush(Connection& connection) {
         if (sent < 0 && errno == EAGAIN) {
             if (connection.output_at > before) {
                 connection.moved_at = core_.clock.now();
-                setDeadline(connection, std::min(connection.flush_until,
+                timers_.set(connection, std::min(connection.flush_until,
                                                  core_.clock.now() + core_.options.write_stall));
             }
             arm(connection, EPOLLOUT | EPOLLONESHOT);
@@ -405,8 +508,8 @@ void EventLoop::flush(Connection& connection) {
 
 void EventLoop::suspend(Connection& connection) {
     connection.place = Place::Suspended;
-    uncount(connection);
-    setDeadline(connection,
+    connections_.uncount(connection);
+    timers_.set(connection,
                 std::min(connection.suspension.until, connection.right.until(core_.clock)));
     watchRight(connection);
     const auto awaken = [line = lifeline_.line(), id = connection.id] {
@@ -429,7 +532,7 @@ void EventLoop::suspend(Connection& connection) {
 void EventLoop::resume(Connection& connection) {
     connection.subscription.reset();
     connection.on_withdrawn.reset();
-    count(connection);
+    connections_.count(connection);
     dispatch(connection);
 }
 
@@ -453,6 +556,30 @@ void EventLoop::endStream(Connection& connection, bool clean) {
         park(connection);
     } else {
         sayGoodbye(connection);
+    }
+}
+
+void EventLoop::watchRight(Connection& connection) {
+    connection.on_withdrawn.emplace(connection.right.withdrawn,
+                                    [line = lifeline_.line(), id = connection.id] {
+                                        line.reach([&](EventLoop& loop) {
+                                            {
+                                                const MutexLock lock(loop.mutex_);
+                                                loop.lapsed_.push_back(id);
+                                            }
+                                            loop.wake();
+                                        });
+                                    });
+}
+
+void EventLoop::endLapsed(Connection& connection) {
+    connection.stream->lapse();
+    // News end complete. Any other answer is incomplete, and its client must see that.
+    if (connection.news_place && connection.stream->pending() == 0) {
+        timers_.set(connection, core_.clock.now() + core_.options.write_stall);
+        connection.stream->finish();
+    } else {
+        endStream(connection, false);
     }
 }
 
@@ -498,16 +625,13 @@ void EventLoop::discard(Connection& connection) {
     }
     const TimePoint now = core_.clock.now();
     if (now >= connection.flush_until) return close(connection);
-    setDeadline(connection, std::min(connection.flush_until, now + kClosePause));
+    timers_.set(connection, std::min(connection.flush_until, now + kClosePause));
     arm(connection, EPOLLIN | EPOLLONESHOT);
 }
 
 void EventLoop::close(Connection& connection) {
-    const auto found = connections_.find(connection.id);
-    if (found == connections_.end()) return;
-    std::unique_ptr<Connection> owned = std::move(found->second);
-    connections_.erase(found);
-    uncount(*owned);
+    std::unique_ptr<Connection> owned = connections_.take(connection);
+    if (!owned) return;
     const bool asked = owned->exchange || (owned->place == Place::Reading && owned->head_done);
     if (core_.options.access != nullptr && asked) {
         owned->access = std::make_unique<AccessEntry>(unanswered(*owned));
@@ -517,6 +641,115 @@ void EventLoop::close(Connection& connection) {
     if (owned->stream) cutOff(owned->stream);
     owned.reset();  // before the count falls, so that whoever sees that finds it closed
     core_.connections.store(connections_.size());
+}
+
+void EventLoop::fireTimers() {
+    const TimePoint now = core_.clock.now();
+    while (Connection* const connection = timers_.due(now, connections_)) {
+        guard(*connection, [&] { timeout(*connection, now); });
+    }
+    if (now >= accept_again_) {
+        accept_again_ = TimePoint::max();
+        epoll_event event{};
+        event.events = EPOLLIN;
+        event.data.u64 = kListenerId;
+        if (accepting_) ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_, &event);
+    }
+    if (now >= cut_at_) cutAll();
+}
+
+void EventLoop::timeout(Connection& connection, TimePoint now) {
+    if (connection.place == Place::Streaming) {
+        if (!connection.right.holds(core_.clock)) {
+            endLapsed(connection);
+            return;
+        }
+        if (stopping_) connection.stream->finish();
+        TimePoint again = now;
+        if (connection.stream->tick(now, again) == DetachedStream::State::Broken) {
+            endStream(connection, false);
+        } else {
+            if (stopping_) again = std::min(again, now + kStreamGrace);
+            again = std::min(again, connection.right.until(core_.clock));
+            timers_.set(connection, again);
+        }
+        return;
+    }
+    if (connection.place == Place::Suspended) {
+        if (now < connection.suspension.until && connection.right.holds(core_.clock)) {
+            timers_.set(connection,
+                        std::min(connection.suspension.until, connection.right.until(core_.clock)));
+        } else {
+            resume(connection);  // is refused if its right has ended
+        }
+        return;
+    }
+    if (connection.place != Place::Reading || !connection.receiving) {
+        if (connection.place == Place::Reading && !connection.served) {
+            core_.metrics.httpRefused("first_byte_timeout");
+        }
+        close(connection);
+        return;
+    }
+    HttpProblem why;
+    why.status = 408;
+    why.error_code = "REQUEST_TIMEOUT";
+    why.title = "The request came too slowly";
+    why.message = connection.head_done ? "the request body came too slowly"
+                                       : "the request head came too slowly";
+    why.retryable = true;
+    reject(connection, why, connection.head_done ? "body_timeout" : "head_timeout");
+}
+
+void EventLoop::arm(Connection& connection, std::uint32_t events) {
+    epoll_event event{};
+    event.events = events;
+    event.data.u64 = connection.id;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.fd.get(), &event) != 0) {
+        throwErrno("epoll_ctl");
+    }
+}
+
+void EventLoop::stopReading() {
+    stopping_ = true;
+    const TimePoint now = core_.clock.now();
+    cut_at_ = now + core_.options.drain;
+    if (accepting_ && accept_again_ == TimePoint::max()) {
+        ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_, nullptr);
+    }
+    accepting_ = false;
+    std::vector<Connection*> idle;
+    std::vector<Connection*> suspended;
+    for (const auto& [id, connection] : connections_) {
+        if (connection->place == Place::Reading) idle.push_back(connection.get());
+        if (connection->place == Place::Suspended) suspended.push_back(connection.get());
+        if (connection->place == Place::Streaming) {
+            timers_.set(*connection, std::min(now + kStreamGrace, cut_at_));
+        }
+    }
+    for (Connection* connection : idle) close(*connection);
+    // They are answered with the present state.
+    for (Connection* connection : suspended) {
+        guard(*connection, [&] { resume(*connection); });
+    }
+    const MutexLock lock(mutex_);
+    stop_begun_ = true;
+    stop_began_.notifyAll();
+}
+
+void EventLoop::cutAll() {
+    cut_at_ = TimePoint::max();
+    std::vector<Connection*> rest;
+    for (const auto& [id, connection] : connections_) {
+        if (connection->place == Place::AtWorker) {
+            ::shutdown(connection->fd.get(), SHUT_RDWR);  // its worker then gives it back
+        } else {
+            rest.push_back(connection.get());
+        }
+    }
+    for (Connection* connection : rest) close(*connection);
+    // A connection that a worker still returns is cut soon.
+    if (connections_.size() > 0) cut_at_ = core_.clock.now() + kCutAgain;
 }
 
 }  // namespace hearth::api

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <map>
-#include <queue>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "api/http/Problem.h"
 #include "api/http/front/Connection.h"
+#include "api/http/front/ConnectionTimers.h"
 #include "api/http/front/Exchange.h"
 #include "api/http/front/FrontContext.h"
 #include "api/http/front/Peer.h"
@@ -54,23 +52,7 @@ private:
 
     void acceptAll();
     void admit(Fd fd, Peer peer);
-    /// Adds a connection to the count of its address, or removes it: while an answer holds it, it
-    /// counts for its tenant instead.
-    void count(Connection& connection);
-    void uncount(Connection& connection);
-    /// The order in which connections are closed to make room. A newly accepted one comes last:
-    /// otherwise clients that take no answers would cause each newcomer to be closed.
-    enum class Worth { Unread, Silent, Idle, Closing, Answered, Fresh, Kept };
-    Worth worthOf(const Connection& connection, TimePoint now) const;
-    /// Among the connections for which `candidate(connection, worth)` is true: the oldest of those
-    /// that are worth least. Null if all are kept: at work, suspended or streaming.
-    template <typename Candidate>
-    Connection* leastWorth(const Candidate& candidate) const;
-    /// Makes room among the connections of an address. False if none can be closed.
-    bool shedOf(const std::string& address);
-    /// Makes room among all: an address that has the most connections loses one. A newly accepted
-    /// one stays if another address has an idle one.
-    bool shedOfAll();
+    /// Closes it to make room; false if it is null.
     bool shed(Connection* connection);
     void refuse(Fd fd, const Peer& peer, std::string_view reason);
     void pauseAccepting();
@@ -108,7 +90,6 @@ private:
 
     void fireTimers();
     void timeout(Connection& connection, TimePoint now);
-    void setDeadline(Connection& connection, TimePoint deadline);
     void arm(Connection& connection, std::uint32_t events);
     void stopReading();
     void cutAll();
@@ -123,10 +104,8 @@ private:
     TimePoint refusals_since_;  ///< start of the second in which refusals are counted
     int refusals_ = 0;
     std::uint64_t next_id_ = 2;  ///< 0 is the listener, 1 the wake-up
-    std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;
-    std::map<std::string, std::size_t, std::less<>> per_address_;
-    using Timer = std::pair<TimePoint, std::uint64_t>;
-    std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
+    ConnectionTable connections_{core_.options, core_.clock};
+    ConnectionTimers timers_;
     IdSource ids_;
     DateText date_;
     bool stopping_ = false;

@@ -164,9 +164,9 @@ Schema executionErrorSchema() {
         .named("ExecutionError");
 }
 
-Schema executionSchema() {
-    Schema artifact = Schema::object();
-    artifact.required("path", text())
+Schema artifactSchema() {
+    return Schema::object()
+        .required("path", text())
         .required("size", Schema::integer())
         .required("mime", text())
         .required("sha256", textOrNull().describe("null if it was not read"))
@@ -178,6 +178,9 @@ Schema executionSchema() {
                 .describe("Why no copy is kept. changed: while it was copied; lost: its sandbox "
                           "ended; gone: the copy had to make room or has expired"))
         .named("Artifact");
+}
+
+Schema executionSchema() {
     return Schema::object()
         .required("id", text().example("ex_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
         .required("workspaceId", text())
@@ -201,7 +204,7 @@ Schema executionSchema() {
                   Schema::integer().describe(
                       "Results that were too many, too large or malformed to keep"))
         .required("error", executionErrorSchema().nullable())
-        .required("artifacts", Schema::array(artifact))
+        .required("artifacts", Schema::array(artifactSchema()))
         .required("artifactsTruncated",
                   Schema::boolean().describe("The run may have made or changed more files than "
                                              "are listed: at most 256, of a tree of at most "

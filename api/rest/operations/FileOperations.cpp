@@ -66,6 +66,31 @@ api::Response readResponse(const Services& services, const Call& call) {
         api::workspaceFile(services, call.who, call.param("workspace"), pathParam(call)));
 }
 
+api::Response writeResponse(const Services& services, const Call& call) {
+    const std::string path = pathParam(call);
+    // The file would contain the multipart boundaries, which nobody wants.
+    if (api::mediaTypeOf(call.request) == "multipart/form-data") {
+        return wrongMedia(call.request, "Not the bytes of a file",
+                          "a file comes as its raw bytes, not as multipart/form-data",
+                          "Send the bytes as the body: curl -T FILE …/files/{path}");
+    }
+    std::optional<unsigned> mode;
+    if (const std::optional<std::string> text = call.request.header("X-File-Mode")) {
+        mode = parseFileMode(trim(*text));
+        if (!mode) {
+            throw Error(ErrorCode::InvalidArgument, "X-File-Mode is not a file mode")
+                .hint("Send octal permission bits, for example 0644");
+        }
+    }
+    requireCondition(services, call, path);
+    const agent::FileStat stat = services.workspaces.writeFile(
+        call.who, call.param("workspace"), path, mode,
+        [&call](char* out, std::size_t size) { return call.request.readSome(out, size); });
+    api::Response response = jsonResponse(fileJson(stat));
+    if (!stat.etag.empty()) response.headers.add("ETag", api::quotedEtag(stat));
+    return response;
+}
+
 Operations contentOperations(const Services& services) {
     Operations all;
     const std::vector<Parameter> conditions{
@@ -105,30 +130,7 @@ Operations contentOperations(const Services& services) {
                    {415, "A form", {}, "application/problem+json"}};
     put.problems.insert(put.problems.end(), {ErrorCode::PayloadTooLarge, ErrorCode::DiskFull,
                                              ErrorCode::PreconditionFailed});
-    put.handle = [&services](Call& call) {
-        const std::string path = pathParam(call);
-        // The file would contain the multipart boundaries, which nobody wants.
-        if (api::mediaTypeOf(call.request) == "multipart/form-data") {
-            return wrongMedia(call.request, "Not the bytes of a file",
-                              "a file comes as its raw bytes, not as multipart/form-data",
-                              "Send the bytes as the body: curl -T FILE …/files/{path}");
-        }
-        std::optional<unsigned> mode;
-        if (const std::optional<std::string> text = call.request.header("X-File-Mode")) {
-            mode = parseFileMode(trim(*text));
-            if (!mode) {
-                throw Error(ErrorCode::InvalidArgument, "X-File-Mode is not a file mode")
-                    .hint("Send octal permission bits, for example 0644");
-            }
-        }
-        requireCondition(services, call, path);
-        const agent::FileStat stat = services.workspaces.writeFile(
-            call.who, call.param("workspace"), path, mode,
-            [&call](char* out, std::size_t size) { return call.request.readSome(out, size); });
-        api::Response response = jsonResponse(fileJson(stat));
-        if (!stat.etag.empty()) response.headers.add("ETag", api::quotedEtag(stat));
-        return response;
-    };
+    put.handle = [&services](Call& call) { return writeResponse(services, call); };
     all.push_back(std::move(put));
 
     Operation remove =

@@ -192,6 +192,60 @@ Operations drainOperations(const Services& services) {
     return all;
 }
 
+Operation createPoolOperation(const Services& services) {
+    Operation op("POST", "/v1/pools", "createPool", "Declare a pool", "Pools");
+    op.role = Role::Operator;
+    op.idempotent = op.replayed = true;
+    op.parameters = {idempotencyKeyParameter()};
+    op.body_kind = Body::Json;
+    op.body = manifestSchema();
+    op.answers = {{201, "The pool", poolSchema(), {}}};
+    op.problems = {ErrorCode::Conflict, ErrorCode::InvalidSpec, ErrorCode::Unsupported,
+                   ErrorCode::IdempotencyInFlight, ErrorCode::IdempotencyMismatch};
+    op.handle = [&services](Call& call) {
+        takeServerFields(call.body, call.request);
+        return poolResponse(services.pools.create(call.who, call.body), 201);
+    };
+    return op;
+}
+
+Operation putPoolOperation(const Services& services) {
+    Operation op("PUT", "/v1/pools/{pool}", "putPool", "Declare or replace a pool", "Pools");
+    op.description = "What `hearth apply` does. A pool that was read may be sent back as it is.";
+    op.role = Role::Operator;
+    op.body_kind = Body::Json;
+    op.body = manifestSchema();
+    op.parameters = {ifMatchParameter()};
+    op.answers = {{200, "Replaced", poolSchema(), {}}, {201, "Declared", poolSchema(), {}}};
+    // With If-Match, or a resourceVersion in the body, a pool that no longer exists gives 404.
+    op.problems = {ErrorCode::NotFound, ErrorCode::PreconditionFailed, ErrorCode::InvalidSpec,
+                   ErrorCode::Unsupported};
+    op.handle = [&services](Call& call) {
+        const std::optional<std::int64_t> version = takeServerFields(call.body, call.request);
+        bool created = false;
+        const controller::PoolView view =
+            services.pools.put(call.who, call.param("pool"), call.body, version, created);
+        return poolResponse(view, created ? 201 : 200);
+    };
+    return op;
+}
+
+Operation patchPoolOperation(const Services& services) {
+    Operation op("PATCH", "/v1/pools/{pool}", "patchPool", "Change a pool", "Pools");
+    op.role = Role::Operator;
+    op.body_kind = Body::Json;
+    op.body = mergeSchema();
+    op.parameters = {ifMatchParameter()};
+    op.answers = {{200, "The pool as it is now", poolSchema(), {}}};
+    op.problems = {ErrorCode::NotFound, ErrorCode::PreconditionFailed, ErrorCode::InvalidSpec,
+                   ErrorCode::Unsupported};
+    op.handle = [&services](Call& call) {
+        const std::optional<std::int64_t> version = takeServerFields(call.body, call.request);
+        return poolResponse(services.pools.patch(call.who, call.param("pool"), call.body, version));
+    };
+    return op;
+}
+
 }  // namespace
 
 Operations poolOperations(const Services& services) {
@@ -208,21 +262,7 @@ Operations poolOperations(const Services& services) {
         return jsonResponse(listJson(std::move(items), page.next_cursor));
     };
     all.push_back(std::move(list));
-
-    Operation create("POST", "/v1/pools", "createPool", "Declare a pool", "Pools");
-    create.role = Role::Operator;
-    create.idempotent = create.replayed = true;
-    create.parameters = {idempotencyKeyParameter()};
-    create.body_kind = Body::Json;
-    create.body = manifestSchema();
-    create.answers = {{201, "The pool", poolSchema(), {}}};
-    create.problems = {ErrorCode::Conflict, ErrorCode::InvalidSpec, ErrorCode::Unsupported,
-                       ErrorCode::IdempotencyInFlight, ErrorCode::IdempotencyMismatch};
-    create.handle = [&services](Call& call) {
-        takeServerFields(call.body, call.request);
-        return poolResponse(services.pools.create(call.who, call.body), 201);
-    };
-    all.push_back(std::move(create));
+    all.push_back(createPoolOperation(services));
 
     Operation get("GET", "/v1/pools/{pool}", "getPool", "One pool", "Pools");
     get.parameters = {headerParameter(
@@ -240,39 +280,8 @@ Operations poolOperations(const Services& services) {
         return response;
     };
     all.push_back(std::move(get));
-
-    Operation put("PUT", "/v1/pools/{pool}", "putPool", "Declare or replace a pool", "Pools");
-    put.description = "What `hearth apply` does. A pool that was read may be sent back as it is.";
-    put.role = Role::Operator;
-    put.body_kind = Body::Json;
-    put.body = manifestSchema();
-    put.parameters = {ifMatchParameter()};
-    put.answers = {{200, "Replaced", poolSchema(), {}}, {201, "Declared", poolSchema(), {}}};
-    // With If-Match, or a resourceVersion in the body, a pool that no longer exists gives 404.
-    put.problems = {ErrorCode::NotFound, ErrorCode::PreconditionFailed, ErrorCode::InvalidSpec,
-                    ErrorCode::Unsupported};
-    put.handle = [&services](Call& call) {
-        const std::optional<std::int64_t> version = takeServerFields(call.body, call.request);
-        bool created = false;
-        const controller::PoolView view =
-            services.pools.put(call.who, call.param("pool"), call.body, version, created);
-        return poolResponse(view, created ? 201 : 200);
-    };
-    all.push_back(std::move(put));
-
-    Operation patch("PATCH", "/v1/pools/{pool}", "patchPool", "Change a pool", "Pools");
-    patch.role = Role::Operator;
-    patch.body_kind = Body::Json;
-    patch.body = mergeSchema();
-    patch.parameters = {ifMatchParameter()};
-    patch.answers = {{200, "The pool as it is now", poolSchema(), {}}};
-    patch.problems = {ErrorCode::NotFound, ErrorCode::PreconditionFailed, ErrorCode::InvalidSpec,
-                      ErrorCode::Unsupported};
-    patch.handle = [&services](Call& call) {
-        const std::optional<std::int64_t> version = takeServerFields(call.body, call.request);
-        return poolResponse(services.pools.patch(call.who, call.param("pool"), call.body, version));
-    };
-    all.push_back(std::move(patch));
+    all.push_back(putPoolOperation(services));
+    all.push_back(patchPoolOperation(services));
 
     Operation remove("DELETE", "/v1/pools/{pool}", "deletePool", "Delete a pool", "Pools");
     remove.description =

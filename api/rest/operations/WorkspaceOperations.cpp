@@ -9,6 +9,8 @@ namespace {
 
 using controller::Services;
 
+const std::string kOne = "/v1/workspaces/{workspace}";
+
 Operation workspaceOperation(std::string method, std::string pattern, std::string id,
                              std::string summary) {
     Operation op(std::move(method), std::move(pattern), std::move(id), std::move(summary),
@@ -116,23 +118,18 @@ Operation createWorkspacesOperation(const Services& services) {
     return op;
 }
 
-}  // namespace
-
-Operations workspaceOperations(const Services& services) {
-    Operations all;
-
-    Operation list =
-        workspaceOperation("GET", "/v1/workspaces", "listWorkspaces", "Your workspaces");
-    list.description =
+Operation listWorkspacesOperation(const Services& services) {
+    Operation op = workspaceOperation("GET", "/v1/workspaces", "listWorkspaces", "Your workspaces");
+    op.description =
         "Operators also get other tenants' workspaces, without name and labels; admins get all of "
         "them.";
-    list.parameters = pageParameters();
-    list.parameters.push_back(
+    op.parameters = pageParameters();
+    op.parameters.push_back(
         queryParameter("label", Schema::array(Schema::string(kLabelSelector)).sizes(0, 16),
                        "key=value; may stand several times, all must fit"));
-    list.answers = {{200, "A page of workspaces", workspaceListSchema(), {}}};
-    list.problems = {};
-    list.handle = [&services](Call& call) {
+    op.answers = {{200, "A page of workspaces", workspaceListSchema(), {}}};
+    op.problems = {};
+    op.handle = [&services](Call& call) {
         const auto page = services.workspaces.list(call.who, listQuery(call));
         Json items = Json::array();
         for (const auto& view : page.items) items.push_back(workspaceJson(view));
@@ -140,12 +137,33 @@ Operations workspaceOperations(const Services& services) {
         answer["unanswered"] = page.unanswered;
         return jsonResponse(answer);
     };
-    all.push_back(std::move(list));
+    return op;
+}
+
+Operation patchWorkspaceOperation(const Services& services) {
+    Operation op =
+        workspaceOperation("PATCH", kOne, "patchWorkspace", "Change labels and deadlines");
+    op.body_kind = Body::Json;
+    op.body = workspacePatchSchema();
+    op.answers = {{200, "The workspace; its agent has taken the deadlines", workspaceSchema(), {}}};
+    op.problems.push_back(ErrorCode::SandboxLost);
+    op.problems.push_back(ErrorCode::Deadline);
+    op.handle = [&services](Call& call) {
+        return jsonResponse(workspaceJson(services.workspaces.patch(
+            call.who, call.param("workspace"), readWorkspacePatch(call.body))));
+    };
+    return op;
+}
+
+}  // namespace
+
+Operations workspaceOperations(const Services& services) {
+    Operations all;
+    all.push_back(listWorkspacesOperation(services));
     all.push_back(createWorkspaceOperation(services));
     all.push_back(createWorkspacesOperation(services));
 
-    const std::string one = "/v1/workspaces/{workspace}";
-    Operation get = workspaceOperation("GET", one, "getWorkspace", "One workspace");
+    Operation get = workspaceOperation("GET", kOne, "getWorkspace", "One workspace");
     get.description =
         "Does not count as activity. An operator sees another tenant's workspace without name and "
         "labels, and why it ended.";
@@ -155,22 +173,9 @@ Operations workspaceOperations(const Services& services) {
             workspaceJson(services.workspaces.get(call.who, call.param("workspace"))));
     };
     all.push_back(std::move(get));
+    all.push_back(patchWorkspaceOperation(services));
 
-    Operation patch =
-        workspaceOperation("PATCH", one, "patchWorkspace", "Change labels and deadlines");
-    patch.body_kind = Body::Json;
-    patch.body = workspacePatchSchema();
-    patch.answers = {
-        {200, "The workspace; its agent has taken the deadlines", workspaceSchema(), {}}};
-    patch.problems.push_back(ErrorCode::SandboxLost);
-    patch.problems.push_back(ErrorCode::Deadline);
-    patch.handle = [&services](Call& call) {
-        return jsonResponse(workspaceJson(services.workspaces.patch(
-            call.who, call.param("workspace"), readWorkspacePatch(call.body))));
-    };
-    all.push_back(std::move(patch));
-
-    Operation remove = workspaceOperation("DELETE", one, "deleteWorkspace", "End a workspace");
+    Operation remove = workspaceOperation("DELETE", kOne, "deleteWorkspace", "End a workspace");
     remove.description =
         "Idempotent. After the answer the workspace takes no more calls. Operators may end other "
         "tenants', "
@@ -184,7 +189,7 @@ Operations workspaceOperations(const Services& services) {
     all.push_back(std::move(remove));
 
     Operation touch =
-        workspaceOperation("POST", one + "/touch", "touchWorkspace", "Count as activity");
+        workspaceOperation("POST", kOne + "/touch", "touchWorkspace", "Count as activity");
     touch.answers = {{200, "The workspace with its new idle deadline", workspaceSchema(), {}}};
     touch.problems.push_back(ErrorCode::SandboxLost);
     touch.problems.push_back(ErrorCode::Deadline);
@@ -195,7 +200,7 @@ Operations workspaceOperations(const Services& services) {
     all.push_back(std::move(touch));
 
     Operation usage =
-        workspaceOperation("GET", one + "/usage", "getWorkspaceUsage", "Its current usage");
+        workspaceOperation("GET", kOne + "/usage", "getWorkspaceUsage", "Its current usage");
     usage.answers = {{200, "CPU, memory now and peak, processes, disk", usageSchema(), {}}};
     usage.handle = [&services](Call& call) {
         return jsonResponse(
@@ -203,7 +208,7 @@ Operations workspaceOperations(const Services& services) {
     };
     all.push_back(std::move(usage));
 
-    Operation egress = workspaceOperation("GET", one + "/egress", "getWorkspaceEgress",
+    Operation egress = workspaceOperation("GET", kOne + "/egress", "getWorkspaceEgress",
                                           "Its requests to the outside");
     egress.answers = {
         {200, "Requests by destination and decision, never their content", egressSchema(), {}}};

@@ -55,6 +55,41 @@ bool isOneOf(const std::array<std::string_view, N>& names, std::string_view name
                       "ask for UTF-8");
 }
 
+/// Adds the request's header to `headers`: what may be forwarded, and the grant's own fields.
+/// Returns the bytes of the client that are sent.
+std::uint64_t addHeader(const AuthorizedCall::Request& request, CurlList& headers) {
+    const RequestHead& head = request.head;
+    const auto replaced = [&](std::string_view name) {
+        return std::any_of(request.grant.headers.begin(), request.grant.headers.end(),
+                           [&](const auto& ours) { return isSameName(ours.first, name); });
+    };
+    std::uint64_t sent = head.method.size() + head.target.size();
+    bool accepts = false;
+    for (const RequestHead::Field& field : head.fields) {
+        if (!isForwarded(head, field.name) || replaced(field.name) ||
+            isOneOf(kNotAsked, field.name)) {
+            continue;
+        }
+        const std::string name(field.name);
+        std::string value(field.value);
+        if (isSameName(name, kAccept)) {
+            value = withoutCharset(value);
+            if (value.empty()) continue;
+            accepts = accepts || equalsIgnoreCase(name, kAccept);
+        }
+        sent += name.size() + value.size() + 4;
+        headers.add(value.empty() ? name + ";" : name + ": " + value);
+    }
+    for (const auto& [name, value] : request.grant.headers) headers.add(name + ": " + value);
+    headers.add("Accept-Encoding: identity");
+    headers.add("Expect:");                // removes libcurl's own
+    if (!accepts) headers.add("Accept:");  // removes libcurl's own
+    if (head.content_length == 0 && head.count("Content-Length") > 0) {
+        headers.add("Content-Length: 0");
+    }
+    return sent;
+}
+
 }  // namespace
 
 /// One request in progress; libcurl's callbacks run in the calling thread. Exceptions must not
@@ -279,34 +314,8 @@ struct AuthorizedCall::Transfer {
 void AuthorizedCall::prepare(const Request& request, Transfer& transfer, CurlList& headers,
                              CurlList& names) {
     const RequestHead& head = request.head;
-    const auto replaced = [&](std::string_view name) {
-        return std::any_of(request.grant.headers.begin(), request.grant.headers.end(),
-                           [&](const auto& ours) { return isSameName(ours.first, name); });
-    };
-    std::uint64_t sent = head.method.size() + head.target.size();
-    bool accepts = false;
-    for (const RequestHead::Field& field : head.fields) {
-        if (!isForwarded(head, field.name) || replaced(field.name) ||
-            isOneOf(kNotAsked, field.name)) {
-            continue;
-        }
-        const std::string name(field.name);
-        std::string value(field.value);
-        if (isSameName(name, kAccept)) {
-            value = withoutCharset(value);
-            if (value.empty()) continue;
-            accepts = accepts || equalsIgnoreCase(name, kAccept);
-        }
-        sent += name.size() + value.size() + 4;
-        headers.add(value.empty() ? name + ";" : name + ": " + value);
-    }
-    for (const auto& [name, value] : request.grant.headers) headers.add(name + ": " + value);
-    headers.add("Accept-Encoding: identity");
-    headers.add("Expect:");                // removes libcurl's own
-    if (!accepts) headers.add("Accept:");  // removes libcurl's own
+    const std::uint64_t sent = addHeader(request, headers);
     const bool body = head.content_length > 0;
-    if (!body && head.count("Content-Length") > 0) headers.add("Content-Length: 0");
-
     transfer.entry.sent += sent;
     if (!egress_.book(sent, 0)) throw StreamBroken("no more may be carried");
 

@@ -104,10 +104,8 @@ std::vector<std::string> inheritedEnvironment() {
     return all;
 }
 
-}  // namespace
-
-int readSettings(int argc, char** argv, Settings& s) {
-    s.init = getpid() == 1;
+/// Returns the program's exit status, or -1 to go on.
+int readArguments(int argc, char** argv, Settings& s) {
     for (int i = 1; i < argc; ++i) {
         const std::string_view flag = argv[i];
         if (flag == "--version" || flag == "--help") {
@@ -148,6 +146,11 @@ int readSettings(int argc, char** argv, Settings& s) {
                    stderr);
         return 2;
     }
+    return -1;
+}
+
+/// Returns true if the agent may run without a filter.
+bool readEnvironment(Settings& s) {
     if (s.server) s.inherited = inheritedEnvironment();
     s.sandbox = env("HEARTH_SANDBOX");
     s.image = env("HEARTH_IMAGE");
@@ -155,22 +158,29 @@ int readSettings(int argc, char** argv, Settings& s) {
     s.gpu = env("HEARTH_GPU");
     std::int64_t n = 0;
     if (number(env("HEARTH_CPUS"), n) && n > 0) s.cpus = std::to_string(n);
-    bool unconfined = false;
     if (s.init) {
         s.listen.clear();
         // The server itself reads the group of any other sandbox.
         if (s.server) s.group = kOwnGroup;
-    } else {
-        if (*env("HEARTH_AGENT_ROOT") != '\0') s.root = env("HEARTH_AGENT_ROOT");
-        if (*env("HEARTH_AGENT_RUN") != '\0') s.run = env("HEARTH_AGENT_RUN");
-        if (*env("HEARTH_AGENT_LANGUAGES") != '\0') s.languages = env("HEARTH_AGENT_LANGUAGES");
-        if (number(env("HEARTH_AGENT_ORPHAN_MS"), n) && n > 0) s.orphan_ms = n;
-        if (number(env("HEARTH_AGENT_PROOF_MS"), n) && n > 0) s.proof_ms = n;
-        s.outside = env("HEARTH_AGENT_OUTSIDE");
-        s.group = env("HEARTH_AGENT_GROUP");
-        s.keep_identity = std::string_view(env("HEARTH_AGENT_KEEP_IDENTITY")) == "1";
-        unconfined = std::string_view(env("HEARTH_AGENT_UNCONFINED")) == "1";
+        return false;
     }
+    if (*env("HEARTH_AGENT_ROOT") != '\0') s.root = env("HEARTH_AGENT_ROOT");
+    if (*env("HEARTH_AGENT_RUN") != '\0') s.run = env("HEARTH_AGENT_RUN");
+    if (*env("HEARTH_AGENT_LANGUAGES") != '\0') s.languages = env("HEARTH_AGENT_LANGUAGES");
+    if (number(env("HEARTH_AGENT_ORPHAN_MS"), n) && n > 0) s.orphan_ms = n;
+    if (number(env("HEARTH_AGENT_PROOF_MS"), n) && n > 0) s.proof_ms = n;
+    s.outside = env("HEARTH_AGENT_OUTSIDE");
+    s.group = env("HEARTH_AGENT_GROUP");
+    s.keep_identity = std::string_view(env("HEARTH_AGENT_KEEP_IDENTITY")) == "1";
+    return std::string_view(env("HEARTH_AGENT_UNCONFINED")) == "1";
+}
+
+}  // namespace
+
+int readSettings(int argc, char** argv, Settings& s) {
+    s.init = getpid() == 1;
+    if (const int status = readArguments(argc, argv, s); status >= 0) return status;
+    const bool unconfined = readEnvironment(s);
     if (geteuid() != 0) s.keep_identity = true;  // one uid for both, as under docker
     if (s.keep_identity) {
         s.uid = geteuid();

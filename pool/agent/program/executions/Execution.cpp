@@ -26,6 +26,7 @@ constexpr std::int64_t kHoldNs = kMs / 2;
 constexpr std::size_t kMaxHeld = 4'096;
 /// The room that a paced execution leaves in its log: two full pipes and one read.
 constexpr std::uint64_t kPacedRoom = 192U << 10U;
+constexpr std::size_t kMaxLeftInput = 1U << 20U;
 char pipe_buffer[65'536];  // the loop's thread only
 
 const char* nameOf(Execution::Interpreter interpreter) {
@@ -74,9 +75,7 @@ Execution::Execution(EventLoop& loop, const Settings& settings, ExecutionOwner& 
 
 Execution::~Execution() {
     while (!streams_.empty()) {
-        OutputStream& s = *streams_.back();
-        s.connection_.fail(s.id_, "NOT_FOUND", "the execution has been forgotten");
-        s.connection_.flush();
+        streams_.back()->fail("NOT_FOUND", "the execution has been forgotten");
     }
     wroteOff(input_);
     wroteOff(output_);
@@ -341,7 +340,7 @@ void Execution::letGo() {
 bool Execution::ahead() const {
     if (!request_.paced || streams_.empty() || reaped_) return false;
     std::uint64_t sent = 0;
-    for (const OutputStream* s : streams_) sent = std::max(sent, s->cursor_);
+    for (const OutputStream* s : streams_) sent = std::max(sent, s->cursor());
     return log_.total() - std::min(sent, log_.total()) + kPacedRoom > log_.limit() / 2;
 }
 
@@ -370,12 +369,18 @@ void Execution::readable(Pipe& pipe) {
     finishIfDone();
 }
 
+void Execution::closed(OutputStream& stream) {
+    streams_.erase(std::find(streams_.begin(), streams_.end(), &stream));
+    if (paused_) pace();  // maybe no stream is left to wait for
+    if (left_input_.size() + stream.input().size() <= kMaxLeftInput) left_input_ += stream.input();
+}
+
 void Execution::pumpStreams() {
     const std::vector<OutputStream*> all = streams_;
     for (OutputStream* s : all) {
         if (std::find(streams_.begin(), streams_.end(), s) == streams_.end()) continue;
         s->pump();
-        s->connection_.flush();
+        s->flush();
     }
 }
 
@@ -402,9 +407,9 @@ void Execution::feed() {
     bool ended = false;
     for (OutputStream* s : std::vector<OutputStream*>(streams_)) {
         if (full) break;
-        const std::size_t done = give(s->input_);
-        if (done > 0) s->connection_.grant(s->id_, static_cast<std::uint32_t>(done));
-        ended = ended || (s->input_ended_ && s->input_.empty());
+        const std::size_t done = give(s->input());
+        if (done > 0) s->grant(done);
+        ended = ended || s->inputEnded();
     }
     if (input_ && input_->waiting != full) {
         input_->waiting = full;
@@ -414,22 +419,20 @@ void Execution::feed() {
         if (request_.spawn.pty) {
             const char end_of_file = 4;
             if (write(input_->fd.get(), &end_of_file, 1) == 1) {
-                for (OutputStream* s : streams_) s->input_ended_ = false;
+                for (OutputStream* s : streams_) s->reopenInput();
             }
         } else {
             closeInput();
         }
     }
-    for (OutputStream* s : std::vector<OutputStream*>(streams_)) s->connection_.flush();
+    for (OutputStream* s : std::vector<OutputStream*>(streams_)) s->flush();
 }
 
 void Execution::closeInput() {
     wroteOff(input_);
     for (OutputStream* s : streams_) {
-        if (!s->input_.empty()) {
-            s->connection_.grant(s->id_, static_cast<std::uint32_t>(s->input_.size()));
-            s->input_.clear();
-        }
+        if (!s->input().empty()) s->grant(s->input().size());
+        s->input().clear();
     }
 }
 

@@ -73,7 +73,7 @@ protected:
 /// without listeners, and ends when its first process does, not when the pipes close. Code runs in
 /// a process of its own, in a zygote's child, or in a context's process; a command runs in a
 /// process of its own or in a parked shell.
-class Execution final : private DriverListener {
+class Execution final : public StreamOwner, private DriverListener {
 public:
     /// The kinds of process in which code runs.
     enum class Interpreter : std::uint8_t { None, Cold, Zygote, Context, Parked };
@@ -128,7 +128,7 @@ public:
     /// Its process is a zygote's child, so the zygote reports its end.
     bool ofZygote() const noexcept { return interpreter_ == Interpreter::Zygote; }
     std::int64_t startedAtNs() const noexcept { return started_ns_; }
-    bool finished() const noexcept { return finished_; }
+    bool finished() const noexcept override { return finished_; }
     bool watched() const noexcept { return !streams_.empty(); }
     std::size_t streams() const noexcept { return streams_.size(); }
     /// Set by `forget` while it runs: it is removed when it ends.
@@ -151,12 +151,21 @@ public:
     void tick(std::int64_t now_ns);
 
     JsonValue startedNote(bool repeated) const;
-    JsonValue result() const;
+    JsonValue result() const override;
 
 private:
-    friend class OutputStream;
     class Pipe;
 
+    const OutputLog& log() const noexcept override { return log_; }
+    const ResultLog& results() const noexcept override { return results_; }
+    bool holds() const noexcept override { return held_until_ns_ != INT64_MAX; }
+    void opened(OutputStream& stream) override { streams_.push_back(&stream); }
+    void closed(OutputStream& stream) override;
+    void sent() override {
+        if (paused_) pace();
+    }
+    void active() override { owner_.active(); }
+    void feed() override;
     void driverSaid(DriverChannel& channel, std::string_view kind,
                     std::string_view payload) override;
     void driverClosed(DriverChannel& channel) override;
@@ -178,13 +187,11 @@ private:
     /// both.
     void hold();
     void letGo();
-    bool holds() const noexcept { return held_until_ns_ != INT64_MAX; }
     void wroteOff(std::unique_ptr<Pipe>& pipe);
     /// Reads the available bytes; true at end of file.
     bool drainPipe(Pipe& pipe, int rounds);
     /// Reads the output that precedes a driver's result.
     void drainBeforeResult();
-    void feed();
     void closeInput();
     void pumpStreams();
     void finishIfDone();
