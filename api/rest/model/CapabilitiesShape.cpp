@@ -1,7 +1,7 @@
 #include "api/rest/model/CapabilitiesShape.h"
 
+#include "api/rest/model/Answers.h"
 #include "api/rest/model/Examples.h"
-#include "api/rest/model/GpuShapes.h"
 
 namespace hearth::rest {
 namespace {
@@ -48,8 +48,8 @@ Schema capabilitiesSchema() {
                                   .describe("Images that a claim may use without a pool"))
         .required("networks", words())
         .required("mirrors", words().describe("The package indexes that are mirrored"))
-        .required("gpus",
-                  Schema::array(gpuProductSchema()).describe("The GPUs that pools may have"))
+        .required("gpus", Schema::array(schemaOf<controller::GpuProduct>())
+                              .describe("The GPUs that pools may have"))
         .required("protocols", Schema::object()
                                    .required("rest", Schema::string())
                                    .required("mcp", words().describe("Revisions"))

@@ -55,13 +55,13 @@ EventShapes executionEvents() {
              eventOf("StderrEvent", kindOf("stderr"), outputSchema()),
              eventOf("ResultEvent", kindOf("result"), resultSchema()),
              eventOf("ErrorEvent", kindOf("error"), executionErrorSchema()),
-             eventOf("ExitEvent", kindOf("exit"), executionSchema())}};
+             eventOf("ExitEvent", kindOf("exit"), schemaOf<controller::ExecutionView>())}};
 }
 
 EventShapes systemEvents() {
     return {"EventMessage",
             {eventOf("EventMessage", Schema::string().describe("The type of the event"),
-                     eventSchema())}};
+                     schemaOf<controller::Event>())}};
 }
 
 EventShapes logEvents() {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "api/rest/schema/Schema.h"
+#include "api/rest/model/Shape.h"
 #include "controller/contract/Usage.h"
 
 namespace hearth::rest {

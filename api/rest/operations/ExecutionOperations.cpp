@@ -6,9 +6,7 @@
 #include "api/http/TaskAnswer.h"
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Examples.h"
-#include "api/rest/model/ExecutionSummary.h"
 #include "api/rest/model/Requests.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Pages.h"
 #include "api/rest/operations/Tables.h"
 #include "api/rest/streams/ExecutionAnswer.h"
@@ -21,6 +19,7 @@ namespace hearth::rest {
 namespace {
 
 using controller::Execution;
+using controller::ExecutionView;
 using controller::Services;
 
 constexpr std::int64_t kLongestWait = 24L * 3600;
@@ -79,7 +78,7 @@ std::optional<std::chrono::seconds> preferredWait(const api::Request& request) {
     return std::nullopt;
 }
 
-PieceSource piecesOf(const std::shared_ptr<Execution>& execution, controller::ExecutionView view,
+PieceSource piecesOf(const std::shared_ptr<Execution>& execution, ExecutionView view,
                      const std::string& trace_id, const std::string& origin) {
     const auto pieces =
         std::make_shared<ExecutionPieces>(execution, std::move(view), trace_id, origin);
@@ -93,7 +92,7 @@ struct Telling {
     std::string origin;
 
     api::Response operator()(const std::shared_ptr<Execution>& execution, int status = 200) const {
-        controller::ExecutionView view = execution->viewUpTo(kLongOutput);
+        ExecutionView view = execution->viewUpTo(kLongOutput);
         const bool replayed = view.replayed;
         const std::optional<controller::ClaimLedger> claim = view.claim;
         api::Response response =
@@ -219,8 +218,7 @@ public:
             out.append(dumpJson(executionSummaryJson(execution->viewUpTo(0), origin_)));
             return true;
         }
-        controller::ExecutionView view =
-            execution->viewUpTo(std::min<std::uint64_t>(kLongOutput, room_));
+        ExecutionView view = execution->viewUpTo(std::min<std::uint64_t>(kLongOutput, room_));
         const std::uint64_t size = view.kept_bytes + view.result_bytes;
         if (view.withheld && size <= room_) {
             current_ = std::make_unique<ExecutionPieces>(execution, std::move(view), "", origin_);
@@ -272,9 +270,10 @@ Operation startOperation(std::string pattern, std::string id, std::string summar
     op.idempotent = true;
     op.body_kind = Body::Json;
     op.parameters = {idempotencyKeyParameter(), preferParameter("wait=N: 202 after N seconds")};
-    op.answers = {{200, "It has ended", executionSchema(), {}, {}, std::move(ended)},
-                  {200, "The stream", {}, "text/event-stream", executionEvents()},
-                  {202, "It runs; Location names it", executionSchema(), {}, {}, runningExample()}};
+    op.answers = {
+        {200, "It has ended", schemaOf<ExecutionView>(), {}, {}, std::move(ended)},
+        {200, "The stream", {}, "text/event-stream", executionEvents()},
+        {202, "It runs; Location names it", schemaOf<ExecutionView>(), {}, {}, runningExample()}};
     op.problems = {
         ErrorCode::NotFound,    ErrorCode::IdempotencyInFlight, ErrorCode::Gone,
         ErrorCode::Conflict,    ErrorCode::PayloadTooLarge,     ErrorCode::IdempotencyMismatch,
@@ -427,10 +426,8 @@ Operations executionOperations(const Services& services, StreamedJson& answers,
     list.parameters = wholeListParameters();
     list.parameters.push_back(queryParameter("output", Schema::boolean().fallback(false),
                                              "Also stdout, stderr and results of each"));
-    list.answers = {{200,
-                     "Every execution that is kept",
-                     listSchema(executionSummarySchema(), "ExecutionList"),
-                     {}}};
+    list.answers = {{200, "Every execution that is kept",
+                     listSchema(executionSummarySchema(), "ExecutionList")}};
     list.description =
         "Without output and results, which GET of one execution brings. With `output=true` the "
         "list has at most 4 MiB of them; later executions are `truncated` and have none.";
@@ -450,7 +447,7 @@ Operations executionOperations(const Services& services, StreamedJson& answers,
         executionOperation("GET", "/v1/executions/{execution}", "getExecution", "One execution");
     get.description = "Kept for an hour after its workspace's end, also across restarts.";
     get.parameters = {preferParameter("wait=N: answers at its end, or after N seconds")};
-    get.answers = {{200, "The execution", executionSchema(), {}}};
+    get.answers = {{200, "The execution", schemaOf<ExecutionView>()}};
     get.handle = [&services, &answers](Call& call) {
         const Telling tell{answers, "", api::originOf(call.request)};
         const auto execution = services.executions.find(call.who, call.param("execution"));

@@ -8,7 +8,6 @@
 #include "api/http/RequestFacts.h"
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Examples.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
 #include "base/Units.h"
 #include "controller/executions/MediaType.h"

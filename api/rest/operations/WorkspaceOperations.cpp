@@ -1,13 +1,13 @@
 #include "api/http/TaskAnswer.h"
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Requests.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
 
 namespace hearth::rest {
 namespace {
 
 using controller::Services;
+using controller::WorkspaceView;
 
 Operation workspaceOperation(std::string method, std::string pattern, std::string id,
                              std::string summary) {
@@ -39,8 +39,8 @@ controller::WorkspaceRequest requestOf(const Call& call, const Json& body) {
     return request;
 }
 
-Task<api::Response> createdAnswer(Task<controller::WorkspaceView> creating, std::string trace_id) {
-    const controller::WorkspaceView view = co_await creating;
+Task<api::Response> createdAnswer(Task<WorkspaceView> creating, std::string trace_id) {
+    const WorkspaceView view = co_await creating;
     api::Response response = jsonResponse(workspaceJson(view, trace_id), 201);
     response.headers.add("Location", "/v1/workspaces/" + view.id);
     if (view.claim) sayTimed(response, *view.claim);
@@ -48,12 +48,12 @@ Task<api::Response> createdAnswer(Task<controller::WorkspaceView> creating, std:
     co_return response;
 }
 
-Task<api::Response> createdAllAnswer(Task<std::vector<controller::WorkspaceView>> creating,
+Task<api::Response> createdAllAnswer(Task<std::vector<WorkspaceView>> creating,
                                      std::string trace_id) {
-    const std::vector<controller::WorkspaceView> views = co_await creating;
+    const std::vector<WorkspaceView> views = co_await creating;
     Json items = Json::array();
     bool replayed = false;
-    for (const controller::WorkspaceView& view : views) {
+    for (const WorkspaceView& view : views) {
         items.push_back(workspaceJson(view, trace_id));
         replayed = replayed || view.replayed;
     }
@@ -74,7 +74,7 @@ Operation createWorkspaceOperation(const Services& services) {
     op.body_kind = Body::OptionalJson;
     op.body = workspaceRequestSchema();
     op.parameters = {idempotencyKeyParameter()};
-    op.answers = {{201, "The workspace; Location names it", workspaceSchema(), {}}};
+    op.answers = {{201, "The workspace; Location names it", schemaOf<WorkspaceView>()}};
     op.problems = {ErrorCode::NotFound,      ErrorCode::IdempotencyInFlight,
                    ErrorCode::Gone,  // an Idempotency-Key whose workspace has ended
                    ErrorCode::InvalidSpec,   ErrorCode::IdempotencyMismatch,
@@ -102,7 +102,7 @@ Operation createWorkspacesOperation(const Services& services) {
     op.body_kind = Body::Json;
     op.body = workspacesRequestSchema();
     op.parameters = {idempotencyKeyParameter()};
-    op.answers = {{201, "All of them", listSchema(workspaceSchema(), "WorkspaceBatch"), {}}};
+    op.answers = {{201, "All of them", listSchema<WorkspaceView>("WorkspaceBatch")}};
     op.problems = createWorkspaceOperation(services).problems;
     op.handle = [&services](Call& call) {
         const auto count = call.body.at("count").get<std::size_t>();
@@ -130,7 +130,7 @@ Operations workspaceOperations(const Services& services) {
     list.parameters.push_back(
         queryParameter("label", Schema::array(Schema::string(kLabelSelector)).sizes(0, 16),
                        "key=value; may stand several times, all must fit"));
-    list.answers = {{200, "A page of workspaces", workspaceListSchema(), {}}};
+    list.answers = {{200, "A page of workspaces", workspaceListSchema()}};
     list.problems = {};
     list.handle = [&services](Call& call) {
         const auto page = services.workspaces.list(call.who, listQuery(call));
@@ -149,7 +149,7 @@ Operations workspaceOperations(const Services& services) {
     get.description =
         "Does not count as activity. An operator sees another tenant's workspace without name and "
         "labels, and why it ended.";
-    get.answers = {{200, "The workspace", workspaceSchema(), {}}};
+    get.answers = {{200, "The workspace", schemaOf<WorkspaceView>()}};
     get.handle = [&services](Call& call) {
         return jsonResponse(
             workspaceJson(services.workspaces.get(call.who, call.param("workspace"))));
@@ -161,7 +161,7 @@ Operations workspaceOperations(const Services& services) {
     patch.body_kind = Body::Json;
     patch.body = workspacePatchSchema();
     patch.answers = {
-        {200, "The workspace; its agent has taken the deadlines", workspaceSchema(), {}}};
+        {200, "The workspace; its agent has taken the deadlines", schemaOf<WorkspaceView>()}};
     patch.problems.push_back(ErrorCode::SandboxLost);
     patch.problems.push_back(ErrorCode::Deadline);
     patch.handle = [&services](Call& call) {
@@ -185,7 +185,7 @@ Operations workspaceOperations(const Services& services) {
 
     Operation touch =
         workspaceOperation("POST", one + "/touch", "touchWorkspace", "Count as activity");
-    touch.answers = {{200, "The workspace with its new idle deadline", workspaceSchema(), {}}};
+    touch.answers = {{200, "The workspace with its new idle deadline", schemaOf<WorkspaceView>()}};
     touch.problems.push_back(ErrorCode::SandboxLost);
     touch.problems.push_back(ErrorCode::Deadline);
     touch.handle = [&services](Call& call) {
@@ -196,20 +196,19 @@ Operations workspaceOperations(const Services& services) {
 
     Operation usage =
         workspaceOperation("GET", one + "/usage", "getWorkspaceUsage", "Its current usage");
-    usage.answers = {{200, "CPU, memory now and peak, processes, disk", usageSchema(), {}}};
+    usage.answers = {
+        {200, "CPU, memory now and peak, processes, disk", schemaOf<controller::WorkspaceUsage>()}};
     usage.handle = [&services](Call& call) {
-        return jsonResponse(
-            usageJson(services.workspaces.usage(call.who, call.param("workspace"))));
+        return jsonResponse(jsonOf(services.workspaces.usage(call.who, call.param("workspace"))));
     };
     all.push_back(std::move(usage));
 
     Operation egress = workspaceOperation("GET", one + "/egress", "getWorkspaceEgress",
                                           "Its requests to the outside");
-    egress.answers = {
-        {200, "Requests by destination and decision, never their content", egressSchema(), {}}};
+    egress.answers = {{200, "Requests by destination and decision, never their content",
+                       schemaOf<egress::EgressReport>()}};
     egress.handle = [&services](Call& call) {
-        return jsonResponse(
-            egressJson(services.workspaces.egress(call.who, call.param("workspace"))));
+        return jsonResponse(jsonOf(services.workspaces.egress(call.who, call.param("workspace"))));
     };
     all.push_back(std::move(egress));
     return all;
