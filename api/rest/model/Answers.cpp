@@ -64,7 +64,16 @@ static void listFields(Shape<pool::SandboxLimits>& shape) {
 
 void listFields(Shape<controller::WorkspaceView>& shape) {
     using View = controller::WorkspaceView;
-    shape.schema().named("Workspace").example(workspaceExample());
+    Json example = {
+        {"id", kExampleWorkspace}, {"pool", kExamplePool}, {"sandboxId", kExampleSandbox}};
+    example.update(parseJson(R"({"phase":"Active","tenant":"default","name":null,"labels":{},
+        "root":"/workspace","createdAt":"2026-11-21T03:04:05.678Z",
+        "lastActiveAt":"2026-11-21T03:04:06.120Z","idleExpiresAt":"2026-11-21T03:14:06.120Z",
+        "expiresAt":"2026-11-21T05:04:05.678Z","gpus":[],"network":"None",
+        "limits":{"cpu":1.0,"memoryBytes":536870912,"pids":128,"workspaceBytes":1073741824,
+                  "tmpBytes":67108864},
+        "claim":{"source":"warm","queueMs":0,"pickMs":0.01,"bindMs":0.2,"totalMs":0.3}})"));
+    shape.schema().named("Workspace").example(example);
     shape.field("id", &View::id, Schema::string().example("ws_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
         .field("pool", &View::pool)
         .field("sandboxId", &View::sandbox_id)
@@ -144,7 +153,14 @@ static void listFields(Shape<controller::Artifact>& shape) {
 
 void listFields(Shape<controller::ExecutionView>& shape) {
     using View = controller::ExecutionView;
-    shape.schema().named("Execution").example(executionExample());
+    Json example = {{"id", kExampleExecution}, {"workspaceId", kExampleWorkspace}};
+    example.update(parseJson(R"({"language":null,"status":"ok","exitCode":0,"signal":null,
+        "stdout":"3\n","stderr":"","truncated":false,"droppedBytes":0,"results":[],
+        "droppedResults":0,"error":null,"artifacts":[],"artifactsTruncated":false,
+        "background":false,"startedAt":"2026-11-21T03:04:06.100Z","durationMs":3.1,
+        "usage":{"cpuMs":2,"peakMemoryBytes":1454080},"interpreter":null,"context":null,
+        "contextKept":null})"));
+    shape.schema().named("Execution").example(example);
     Shape<View> usage;
     usage.schema().named("ExecutionUsage");
     usage.field("cpuMs", &View::cpu_ms).field("peakMemoryBytes", &View::peak_memory_bytes);
@@ -228,7 +244,8 @@ Json executionSummaryJson(const controller::ExecutionView& view, const std::stri
 }
 
 Schema executionSummarySchema() {
-    Json example = executionExample();
+    const auto execution = schemaOf<controller::ExecutionView>();
+    Json example = execution.examples().front();
     for (const char* large : {"stdout", "stderr", "results"}) example.erase(large);
     example["outputBytes"] = 2;
     example["resultCount"] = 0;
@@ -239,7 +256,7 @@ Schema executionSummarySchema() {
         .optional("outputBytes",
                   Schema::integer().describe("Kept output, over both channels; without `output`"))
         .optional("resultCount", Schema::integer().describe("Without `output`"))
-        .mergeFields(schemaOf<controller::ExecutionView>())
+        .mergeFields(execution)
         .describe("An execution as lists show it")
         .example(example)
         .named("ExecutionSummary");
@@ -247,7 +264,13 @@ Schema executionSummarySchema() {
 
 void listFields(Shape<controller::ContextView>& shape) {
     using View = controller::ContextView;
-    shape.schema().named("Context").example(contextExample());
+    shape.schema().named("Context").example({{"id", kExampleContext},
+                                             {"workspaceId", kExampleWorkspace},
+                                             {"language", "python"},
+                                             {"name", nullptr},
+                                             {"cwd", nullptr},
+                                             {"createdAt", "2026-11-21T03:04:07.000Z"},
+                                             {"executionId", nullptr}});
     shape.field("id", &View::id, Schema::string().example("cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
         .field("workspaceId", &View::workspace_id)
         .field("language", &View::language, Schema::string().example("python"))
@@ -259,7 +282,16 @@ void listFields(Shape<controller::ContextView>& shape) {
 
 void listFields(Shape<controller::SandboxView>& shape) {
     using View = controller::SandboxView;
-    shape.schema().named("Sandbox").example(sandboxExample());
+    shape.schema().named("Sandbox").example({{"id", kExampleSandbox},
+                                             {"pool", kExamplePool},
+                                             {"phase", "Claimed"},
+                                             {"generation", 1},
+                                             {"workspaceId", kExampleWorkspace},
+                                             {"tenant", "default"},
+                                             {"createdAt", "2026-11-21T03:00:01.000Z"},
+                                             {"readyAt", "2026-11-21T03:00:02.000Z"},
+                                             {"image", "python"},
+                                             {"runtime", "oci"}});
     shape.field("id", &View::id)
         .field("pool", &View::pool)
         .field("phase", &View::phase,
@@ -276,7 +308,15 @@ void listFields(Shape<controller::SandboxView>& shape) {
 
 void listFields(Shape<controller::Event>& shape) {
     using View = controller::Event;
-    shape.schema().named("Event").example(eventExample());
+    shape.schema().named("Event").example({{"id", 42},
+                                           {"time", "2026-11-21T03:14:06.500Z"},
+                                           {"type", "workspace.reclaimed"},
+                                           {"resource", kExampleWorkspace},
+                                           {"pool", kExamplePool},
+                                           {"tenant", "default"},
+                                           {"reason", "idle"},
+                                           {"message", "a workspace ended"},
+                                           {"traceId", nullptr}});
     shape.field("id", &View::id)
         .field("time", &View::time, Schema::string(kDateTime))
         .field("type", &View::type, Schema::string().example("workspace.reclaimed"))
@@ -288,8 +328,15 @@ void listFields(Shape<controller::Event>& shape) {
         .orNull("traceId", &View::trace_id, "The trace of the request that caused it");
 }
 
-static void tokenFields(Shape<controller::TokenView>& shape) {
+void listFields(Shape<controller::TokenView>& shape) {
     using View = controller::TokenView;
+    shape.schema().named("Token").example({{"id", kExampleToken},
+                                           {"name", "ci"},
+                                           {"tenant", "default"},
+                                           {"role", "user"},
+                                           {"createdAt", "2026-11-21T03:00:00.000Z"},
+                                           {"expiresAt", nullptr},
+                                           {"source", "store"}});
     shape.field("id", &View::id)
         .field("name", &View::name)
         .field("tenant", &View::tenant)
@@ -299,24 +346,23 @@ static void tokenFields(Shape<controller::TokenView>& shape) {
         .field("source", &View::source, controller::kTokenSources);
 }
 
-void listFields(Shape<controller::TokenView>& shape) {
-    tokenFields(shape);
-    shape.schema().named("Token").example(tokenExample());
-}
-
 // Not "NewToken": a generator for Go makes a function of that name for "Token".
 Schema newTokenSchema() {
-    Shape<controller::TokenView> shape;
-    tokenFields(shape);
-    return shape.schema()
+    const Schema token = schemaOf<controller::TokenView>();
+    Json example = token.examples().front();
+    example["token"] = "hearth_0123456789abcdef";
+    return Schema::object()
+        .mergeFields(token)
         .required("token", Schema::string().describe("Shown this once; only its hash is kept"))
-        .example(newTokenExample())
+        .example(example)
         .named("IssuedToken");
 }
 
 void listFields(Shape<controller::WorkspaceUsage>& shape) {
     using View = controller::WorkspaceUsage;
-    shape.schema().named("Usage").example(usageExample());
+    shape.schema().named("Usage").example(
+        parseJson(R"({"cpuMs":184,"memoryBytes":23068672,"memoryPeakBytes":41943040,
+        "processes":2,"diskBytes":4096,"diskLimitBytes":1073741824,"gpus":[]})"));
     shape.field("cpuMs", &View::cpu_ms)
         .field("memoryBytes", &View::memory_bytes)
         .field("memoryPeakBytes", &View::memory_peak_bytes)
@@ -341,7 +387,11 @@ static void listFields(Shape<egress::EgressEntry>& shape) {
 
 void listFields(Shape<egress::EgressReport>& shape) {
     using View = egress::EgressReport;
-    shape.schema().named("Egress").example(egressExample());
+    shape.schema().named("Egress").example(
+        parseJson(R"({"requests":1,"refused":0,"sentBytes":210,"receivedBytes":5120,
+        "latest":[{"at":"2026-11-21T03:04:08.000Z","kind":"https",
+                   "destination":"api.example.com:443","decision":"allowed","status":200,
+                   "sentBytes":210,"receivedBytes":5120,"durationMs":82.5}]})"));
     shape.field("requests", &View::requests)
         .field("refused", &View::refused)
         .field("sentBytes", &View::sent)
@@ -358,7 +408,13 @@ static void listFields(Shape<controller::PackageState>& shape) {
 
 void listFields(Shape<controller::PackagesView>& shape) {
     using View = controller::PackagesView;
-    shape.schema().named("Packages").example(packagesExample());
+    shape.schema()
+        .named("Packages")
+        .example({{"status", "done"},
+                  {"packages",
+                   {{"six", {{"state", "installed"}, {"version", "1.17.0"}, {"error", nullptr}}}}},
+                  {"error", nullptr},
+                  {"executionId", kExampleExecution}});
     shape.field("status", &View::status, controller::kPackagesStatuses)
         .field("packages", &View::packages)
         .orNull("error", &View::error, "Why nothing could be done at all")
@@ -368,7 +424,13 @@ void listFields(Shape<controller::PackagesView>& shape) {
 
 void listFields(Shape<agent::FileStat>& shape) {
     using View = agent::FileStat;
-    shape.schema().named("FileEntry").example(fileExample());
+    shape.schema()
+        .named("FileEntry")
+        .example({{"path", "out/plot.png"},
+                  {"type", "file"},
+                  {"size", 5120},
+                  {"mode", "0644"},
+                  {"modifiedAt", "2026-11-21T03:04:09.000Z"}});
     shape.field("path", &View::path, {toUtf8})
         .field("type", &View::type, agent::kFileTypes)
         .field("size", &View::size)
@@ -379,7 +441,9 @@ void listFields(Shape<agent::FileStat>& shape) {
 
 void listFields(Shape<agent::ArchiveCount>& shape) {
     using View = agent::ArchiveCount;
-    shape.schema().named("ArchiveCount").example(archiveExample());
+    shape.schema()
+        .named("ArchiveCount")
+        .example({{"files", 3}, {"directories", 1}, {"links", 0}, {"bytes", 10240}});
     shape.field("files", &View::files)
         .field("directories", &View::directories)
         .field("links", &View::links)
@@ -407,7 +471,10 @@ Schema problemSchema() {
                                               .required("pointer", Schema::string())
                                               .required("reason", Schema::string())))
         .describe("RFC 9457 problem details")
-        .example(problemExample())
+        .example(parseJson(R"({"type":"urn:hearth:pool-exhausted","title":"No warm sandbox free",
+        "status":429,"detail":"pool python has no free sandbox","instance":"/v1/workspaces",
+        "errorCode":"POOL_EXHAUSTED","code":429,"message":"pool python has no free sandbox",
+        "retryable":true,"retryAfterSeconds":3,"requestId":"req_0123456789abcdef"})"))
         .named("Problem");
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "api/rest/model/Shape.h"
 #include "controller/contract/Contexts.h"
@@ -12,6 +13,7 @@
 #include "controller/contract/RoleName.h"
 #include "controller/contract/Timeline.h"
 #include "controller/contract/Tokens.h"
+#include "controller/contract/Usage.h"
 #include "controller/contract/Workspaces.h"
 #include "controller/services/PackageService.h"
 
@@ -55,8 +57,17 @@ Schema resultSchema();
 Schema executionErrorSchema();
 /// A token in the one answer that also has the token itself.
 Schema newTokenSchema();
+/// GET /v1/capabilities. Open: a later version may have more fields.
+Schema capabilitiesSchema();
 /// The limits of a quota, as a PUT sends them.
 Schema quotaLimitsSchema();
+/// A report on use: tenants and the amounts they used.
+Schema usageReportSchema();
+Json usageReportJson(const controller::UsageQuery& query,
+                     const std::vector<controller::UsageRow>& rows, WallTime now);
+/// The same as CSV (RFC 4180), with a line of names. A cell that a spreadsheet would take for a
+/// formula begins with an apostrophe.
+std::string usageReportCsv(const std::vector<controller::UsageRow>& rows);
 Schema problemSchema();
 /// `{"ended": 3}`.
 Schema endedSchema();

@@ -1,7 +1,4 @@
-#include "api/rest/model/CapabilitiesShape.h"
-
 #include "api/rest/model/Answers.h"
-#include "api/rest/model/Examples.h"
 
 namespace hearth::rest {
 namespace {
@@ -55,7 +52,14 @@ Schema capabilitiesSchema() {
                                    .required("mcp", words().describe("Revisions"))
                                    .open())
         .open()
-        .example(capabilitiesExample())
+        .example(
+            parseJson(R"({"version":"0.1.0","runtime":"oci","runtimeVersion":"runc version 1.1.5",
+        "isolation":{"userNamespaces":true,"seccomp":true,"cgroup":"v2","network":"None",
+                     "knownHoles":[]},
+        "images":[{"name":"python","digest":"sha256:0000","reference":"",
+                   "languages":["bash","javascript","python","sh"]}],
+        "onDemand":{"allow":[],"maxSandboxes":20},"networks":["None","Mirror","Egress"],
+        "mirrors":["pypi"],"gpus":[],"protocols":{"rest":"v1","mcp":["2025-11-25"]}})"))
         .named("Capabilities");
 }
 

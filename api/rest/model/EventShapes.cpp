@@ -64,15 +64,8 @@ EventShapes systemEvents() {
                      schemaOf<controller::Event>())}};
 }
 
-EventShapes logEvents() {
-    return {"LogMessage", {eventOf("LogMessage", kindOf("line"), logLineSchema())}};
-}
-
-Schema logLineSchema() {
-    return Schema::object()
-        .required("id", Schema::integer())
-        .required("text", Schema::string().describe("In the format of --log-format"))
-        .named("LogLine");
+EventShapes logEvents(Schema line) {
+    return {"LogMessage", {eventOf("LogMessage", kindOf("line"), std::move(line))}};
 }
 
 }  // namespace hearth::rest

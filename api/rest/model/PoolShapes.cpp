@@ -1,5 +1,4 @@
 #include "api/rest/model/Answers.h"
-#include "api/rest/model/Examples.h"
 #include "api/rest/model/PoolSpecShape.h"
 #include "base/Units.h"
 
@@ -93,7 +92,28 @@ static void listFields(Shape<controller::PoolStatus>& shape) {
 
 void listFields(Shape<controller::PoolView>& shape) {
     using View = controller::PoolView;
-    shape.schema().named("Pool").example(poolExample());
+    shape.schema().named("Pool").example(
+        parseJson(R"({"apiVersion":"hearth.dev/v1alpha1","kind":"SandboxPool",
+        "metadata":{"name":"python","generation":1,"resourceVersion":"7",
+                    "createdAt":"2026-11-21T03:00:00.000Z","deleting":false},
+        "spec":{"template":{"image":"python","allowTags":false,
+                    "resources":{"cpu":"1","memory":"512Mi","pids":128,"workspace":"1Gi",
+                                 "tmp":"64Mi"},
+                    "storage":"Disk","network":{"mode":"None","allow":[],"credentials":[]},
+                    "prewarm":{"languages":["python"],"imports":["numpy"],"packages":[],
+                               "command":[],"timeout":"1m"}},
+                "warm":{"min":2,"max":20,"parallelCreates":2,"maxAge":"24h"},
+                "sizing":{"mode":"Static","missRate":0.001},
+                "onEmpty":{"action":"Queue","maxWait":"20s","maxQueue":64},
+                "lifecycle":{"idleTimeout":"10m","maxLifetime":"2h","silenceTimeout":"5m",
+                             "onIdle":"Reclaim","countRunningWork":true,"warnBefore":"30s"},
+                "limits":{"members":60,"perTenant":50}},
+        "status":{"observedGeneration":1,"ready":2,"claimed":1,"creating":0,"draining":0,
+                  "failed":0,"desired":2,"waiting":0,"missRate":0.0,
+                  "forecast":{"claimsPerSecond":0.2,"startSeconds":0.5,"target":2},
+                  "conditions":[{"type":"Ready","status":"True","reason":"Filled",
+                                 "message":"2 of 2 warm",
+                                 "lastTransitionTime":"2026-11-21T03:00:02.000Z"}]}})"));
     shape.field("apiVersion", [](const View&) { return controller::kPoolApiVersion; })
         .field("kind", [](const View&) { return controller::kPoolKind; })
         .field("metadata", [](const View& view) -> const controller::Pool& { return *view.pool; })

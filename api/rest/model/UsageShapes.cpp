@@ -1,7 +1,6 @@
-#include "api/rest/model/UsageShapes.h"
-
 #include <string_view>
 
+#include "api/rest/model/Answers.h"
 #include "base/Units.h"
 
 namespace hearth::rest {

@@ -5,7 +5,6 @@
 #include "api/http/RequestFacts.h"
 #include "api/http/TaskAnswer.h"
 #include "api/rest/model/Answers.h"
-#include "api/rest/model/Examples.h"
 #include "api/rest/model/Requests.h"
 #include "api/rest/operations/Pages.h"
 #include "api/rest/operations/Tables.h"
@@ -257,6 +256,13 @@ controller::ExecutionRequest readRequest(const Call& call) {
     return request;
 }
 
+/// The example of an execution, with other values in some fields.
+Json exampleWith(const char* values) {
+    Json out = schemaOf<ExecutionView>().examples().front();
+    out.update(parseJson(values));
+    return out;
+}
+
 /// The declarations shared by both ways to start an execution; `ended`: an example of its end.
 Operation startOperation(std::string pattern, std::string id, std::string summary, Json ended) {
     Operation op =
@@ -270,10 +276,16 @@ Operation startOperation(std::string pattern, std::string id, std::string summar
     op.idempotent = true;
     op.body_kind = Body::Json;
     op.parameters = {idempotencyKeyParameter(), preferParameter("wait=N: 202 after N seconds")};
-    op.answers = {
-        {200, "It has ended", schemaOf<ExecutionView>(), {}, {}, std::move(ended)},
-        {200, "The stream", {}, "text/event-stream", executionEvents()},
-        {202, "It runs; Location names it", schemaOf<ExecutionView>(), {}, {}, runningExample()}};
+    op.answers = {{200, "It has ended", schemaOf<ExecutionView>(), {}, {}, std::move(ended)},
+                  {200, "The stream", {}, "text/event-stream", executionEvents()},
+                  {202,
+                   "It runs; Location names it",
+                   schemaOf<ExecutionView>(),
+                   {},
+                   {},
+                   exampleWith(
+                       R"({"status":"running","exitCode":null,"stdout":"","durationMs":null,
+                 "usage":{"cpuMs":0,"peakMemoryBytes":0}})")}};
     op.problems = {
         ErrorCode::NotFound,    ErrorCode::IdempotencyInFlight, ErrorCode::Gone,
         ErrorCode::Conflict,    ErrorCode::PayloadTooLarge,     ErrorCode::IdempotencyMismatch,
@@ -285,7 +297,7 @@ Operations startOperations(const Services& services, StreamedJson& answers, Clai
     Operations all;
     Operation in_workspace =
         startOperation("/v1/workspaces/{workspace}/executions", "execute",
-                       "Run a command or code in a workspace", executionExample());
+                       "Run a command or code in a workspace", exampleWith("{}"));
     in_workspace.body = executionRequestSchema();
     in_workspace.handle = [&services, &answers](Call& call) {
         const controller::ExecutionRequest request = readRequest(call);
@@ -299,9 +311,10 @@ Operations startOperations(const Services& services, StreamedJson& answers, Clai
     };
     all.push_back(std::move(in_workspace));
 
-    Operation one_shot =
-        startOperation("/v1/executions", "executeOnce",
-                       "Run in a workspace of its own, which ends with it", oneShotExample());
+    Operation one_shot = startOperation(
+        "/v1/executions", "executeOnce", "Run in a workspace of its own, which ends with it",
+        exampleWith(R"({"claim":{"source":"warm","queueMs":0,"pickMs":0.01,"bindMs":0.2,
+                                        "totalMs":0.3}})"));
     one_shot.body = oneShotRequestSchema();
     one_shot.problems.insert(
         one_shot.problems.end(),

@@ -44,8 +44,9 @@ Operation linesOperation(const Services& services) {
         queryParameter("limit", Schema::integer(0, 1000).fallback(100),
                        "How many lines, the last ones; of a stream, to begin with"),
         headerParameter("Last-Event-ID", Schema::string(kDecimal), "The last id received")};
-    op.answers = {{200, "Lines", listSchema(logLineSchema(), "LogLines")},
-                  {200, "The stream", {}, "text/event-stream", logEvents()}};
+    op.answers = {
+        {200, "Lines", listSchema<LogTail::Line>("LogLines")},
+        {200, "The stream", {}, "text/event-stream", logEvents(schemaOf<LogTail::Line>())}};
     op.handle = [&services](Call& call) {
         LogTail& tail = tailOf(services);
         const auto most = call.queryOr<std::size_t>("limit", 100);
@@ -60,11 +61,7 @@ Operation linesOperation(const Services& services) {
             response.news = true;
             return response;
         }
-        Json items = Json::array();
-        for (const LogTail::Line& line : tail.after(after, most)) {
-            items.push_back({{"id", line.id}, {"text", toUtf8(line.text)}});
-        }
-        return jsonResponse(listJson(std::move(items), ""));
+        return jsonResponse(listJson(jsonOf(tail.after(after, most))));
     };
     return op;
 }

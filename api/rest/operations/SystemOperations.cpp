@@ -2,7 +2,6 @@
 #include <charconv>
 
 #include "api/rest/model/Answers.h"
-#include "api/rest/model/CapabilitiesShape.h"
 #include "api/rest/operations/Pages.h"
 #include "api/rest/operations/Tables.h"
 #include "api/rest/streams/EventStream.h"

@@ -1,7 +1,7 @@
 #include <sstream>
 
 #include "api/http/RequestFacts.h"
-#include "api/rest/model/UsageShapes.h"
+#include "api/rest/model/Answers.h"
 #include "api/rest/operations/Tables.h"
 #include "base/Units.h"
 #include "controller/schedule/ParseTime.h"
