@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,7 +17,8 @@ namespace hearth::rest {
 template <typename View>
 class Shape;
 
-/// Returns the shape that a function `void listFields(Shape<View>&)` of this namespace lists.
+/// The shape of a view. A function `void listFields(Shape<View>&)` of this namespace lists its
+/// fields.
 template <typename View>
 const Shape<View>& shapeOf() {
     static const Shape<View> shape([](Shape<View>& fields) { listFields(fields); });
@@ -67,29 +69,30 @@ Json jsonOf(const Value& value) {
 /// How a value is shown: its schema, and the function that makes its JSON.
 template <typename Value>
 struct Form {
-    Form(const char* description = "") : schema(schemaOf<Value>()) { describe(description); }
+    Form() : schema(schemaOf<Value>()) {}
+    Form(const char* description) : schema(schemaOf<Value>().describe(description)) {}
     Form(Schema its) : schema(std::move(its)) {}
     Form(const Shape<Value>& shape)
         : schema(shape.schema()), json([shape](const Value& view) { return shape.json(view); }) {}
     template <std::size_t Count>
     Form(const Texts<Value, Count>& texts, const char* description = "")
-        : schema(Schema::oneOf(texts.all())),
-          json([texts](Value value) { return texts.of(value); }) {
-        describe(description);
-    }
+        : schema(Schema::oneOf(texts.all()).describe(description)),
+          json([texts](Value value) { return texts.of(value); }) {}
     /// Shown is the result of `convert`.
-    template <typename Convert>
-    requires std::is_invocable_v<Convert, const Value&> Form(
-        Convert convert, Form<std::invoke_result_t<Convert, const Value&>> result = {})
+    template <std::invocable<const Value&> Convert>
+    Form(Convert convert, Form<std::invoke_result_t<Convert, const Value&>> result = {})
         : schema(std::move(result.schema)), json(std::move(convert)) {}
-
-    void describe(const char* description) {
-        if (*description != '\0') schema.describe(description);
-    }
 
     Schema schema;
     std::function<Json(const Value&)> json = jsonOf<Value>;
 };
+
+template <typename Value>
+inline constexpr bool kCanBeEmpty = requires(const Value& value) {
+    value.empty();
+};
+template <typename Value>
+inline constexpr bool kCanBeEmpty<std::optional<Value>> = true;
 
 /// The value itself, or the value inside; null for an empty optional, text, list or map.
 template <typename Value>
@@ -98,7 +101,7 @@ const Value* inside(const std::optional<Value>& value) {
 }
 template <typename Value>
 const Value* inside(const Value& value) {
-    if constexpr (requires { value.empty(); }) {
+    if constexpr (kCanBeEmpty<Value>) {
         if (value.empty()) return nullptr;
     }
     return &value;
@@ -143,12 +146,8 @@ public:
     /// The same; left out if the value is empty, always there if it cannot be empty.
     template <typename Get>
     Shape& optional(const char* name, Get get, Form<Inside<Get>> form = {}) {
-        constexpr bool empties = requires(const Got<Get>& got) {
-            got.empty();
-        };
-        constexpr bool always = !empties && std::is_same_v<Got<Get>, Inside<Get>>;
         schema_.optional(name, std::move(form.schema));
-        (always ? first_ : last_)
+        (kCanBeEmpty<Got<Get>> ? last_ : first_)
             .push_back([name, get, json = std::move(form.json)](const View& view, Json& out) {
                 const auto& value = std::invoke(get, view);
                 if (inside(value)) out[name] = json(*inside(value));
