@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "api/kubernetes/DefinitionCheck.h"
-#include "api/rest/model/Views.h"
+#include "api/rest/model/Answers.h"
 #include "controller/spec/PoolSpec.h"
 #include "pool/runtime/kubernetes/client/ObjectCache.h"
 
@@ -39,7 +39,7 @@ Json manifestOf(const Json& object) {
 Json poolStatusOf(const Json& object, const std::optional<controller::PoolView>& view,
                   const std::optional<Refusal>& refusal, const std::string& now,
                   const std::string& definition_trouble) {
-    const Json pool = view ? rest::poolJson(*view)["status"] : Json::object();
+    const Json pool = view ? rest::jsonOf(*view)["status"] : Json::object();
     Json status = Json::object();
     for (const char* count : kCounts) status[count] = pool.value(count, 0);
     status["replicas"] = status["ready"];

@@ -1,7 +1,7 @@
 #include "api/serve/Capabilities.h"
 
 #include "api/mcp/protocol/Era.h"
-#include "api/rest/model/GpuShapes.h"
+#include "api/rest/model/Answers.h"
 #include "base/Version.h"
 
 namespace hearth::program {
@@ -65,7 +65,7 @@ Json capabilities(const cli::ServeConfig& config, const pool::RuntimeFacts& fact
          {{"allow", *config.on_demand_allow}, {"maxSandboxes", *config.on_demand_max_sandboxes}}},
         {"networks", egress::kNetworkModes.all()},
         {"mirrors", std::move(mirrors)},
-        {"gpus", rest::gpuProductsJson(gpus.products())},
+        {"gpus", rest::jsonOf(gpus.products())},
         {"protocols", {{"rest", "v1"}, {"mcp", revisions()}}}};
 }
 

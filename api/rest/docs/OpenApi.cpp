@@ -6,7 +6,6 @@
 
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Examples.h"
-#include "api/rest/model/Views.h"
 #include "base/Version.h"
 #include "base/http/RequestHead.h"
 

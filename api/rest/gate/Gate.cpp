@@ -5,7 +5,7 @@
 
 #include "api/auth/Audited.h"
 #include "api/http/RequestFacts.h"
-#include "api/rest/model/Views.h"
+#include "api/rest/model/Answers.h"
 #include "base/http/Url.h"
 #include "controller/contract/Fingerprint.h"
 

@@ -48,7 +48,7 @@ struct Answer {
     int status = 200;
     std::string description;
     std::optional<Schema> schema;  ///< if it is JSON
-    std::string media;             ///< if it is not JSON: "text/event-stream"
+    std::string media = {};        ///< if it is not JSON: "text/event-stream"
     EventShapes events = {};       ///< if it is a stream
     Json example = nullptr;        ///< used instead of the schema's own
 };

@@ -1,30 +1,34 @@
 #include "api/rest/model/Answers.h"
 
 #include "api/rest/model/Examples.h"
-#include "api/rest/model/PoolSpecShape.h"
-#include "controller/contract/Executions.h"
-#include "controller/contract/Pools.h"
-#include "controller/contract/RoleName.h"
-#include "controller/contract/Tokens.h"
-#include "controller/services/PackageService.h"
+#include "base/Clock.h"
+#include "base/Units.h"
+#include "controller/contract/ResultForms.h"
 
 namespace hearth::rest {
 namespace {
 
-Schema text() {
-    return Schema::string();
-}
-Schema textOrNull() {
-    return Schema::string().nullable();
-}
-Schema time() {
-    return Schema::string(kDateTime);
-}
-Schema timeOrNull() {
-    return Schema::string(kDateTime).nullable();
+/// Text from inside a sandbox may hold any bytes; a JSON document may not.
+Json clean(const Json& untrusted) {
+    if (untrusted.is_string()) return toUtf8(untrusted.get_ref<const std::string&>());
+    if (untrusted.is_array()) {
+        Json out = Json::array();
+        for (const Json& item : untrusted) out.push_back(clean(item));
+        return out;
+    }
+    if (!untrusted.is_object()) return untrusted;
+    Json out = Json::object();
+    for (const auto& [key, value] : untrusted.items()) out[toUtf8(key)] = clean(value);
+    return out;
 }
 
-Schema ledgerSchema() {
+Json resultsJson(const std::vector<controller::ResultPtr>& results) {
+    Json out = Json::array();
+    for (const controller::ResultPtr& result : results) out.push_back(documentOf(*result));
+    return out;
+}
+
+Schema claimSchema() {
     return Schema::object()
         .required(
             "source",
@@ -44,97 +48,60 @@ Schema ledgerSchema() {
         .named("ClaimLedger");
 }
 
-Schema limitsSchema() {
-    return Schema::object()
-        .required("cpu", Schema::number().describe("Cores"))
-        .required("memoryBytes", Schema::integer())
-        .required("pids", Schema::integer())
-        .required("workspaceBytes", Schema::integer())
-        .required("tmpBytes", Schema::integer())
-        .named("Limits");
-}
-
-Schema forecastSchema() {
-    return Schema::object()
-        .required("claimsPerSecond", Schema::number().describe("Expected"))
-        .required("startSeconds", Schema::number().describe("The mean time of a start"))
-        .required("target",
-                  Schema::integer().describe("Warm sandboxes that spec.sizing.missRate needs"))
-        .named("PoolForecast");
-}
-
-Schema poolScheduleSchema() {
-    return Schema::object()
-        .required("entry", textOrNull().describe("In force now; null: the pool's own numbers"))
-        .required("min", Schema::integer())
-        .required("max", Schema::integer())
-        .required("since", textOrNull())
-        .required("nextChange", textOrNull().describe("null: none is near"))
-        .required("nextEntry", textOrNull().describe("null: the pool's own numbers"))
-        .describe("The schedule state of a pool that has schedules")
-        .named("PoolScheduleStatus");
-}
-
-Schema poolPackagesSchema() {
-    Schema installed = Schema::object();
-    installed.open().describe("Version by name");
-    return Schema::object()
-        .required("digest",
-                  Schema::string().describe("The digest of the layer that all its sandboxes share"))
-        .required("lock", Schema::string().describe(
-                              "The file in state/layers of the data directory; once removed, the "
-                              "packages are resolved again"))
-        .required("installed", installed)
-        .named("PoolPackages");
-}
-
-Schema conditionSchema() {
-    return Schema::object()
-        .required("type", Schema::oneOf(controller::kConditionTypes.all()))
-        .required("status", Schema::oneOf({"True", "False"}))
-        .required("reason", text())
-        .required("message", text())
-        .required("lastTransitionTime", timeOrNull())
-        .named("Condition");
-}
-
-Schema tokenFields() {
-    return Schema::object()
-        .required("id", text())
-        .required("name", text())
-        .required("tenant", text())
-        .required("role", Schema::oneOf(controller::kRoles.all()))
-        .required("createdAt", textOrNull())
-        .required("expiresAt", textOrNull())
-        .required("source", Schema::oneOf(controller::kTokenSources.all()));
-}
-
 }  // namespace
 
-Schema workspaceSchema() {
-    return Schema::object()
-        .required("id", text().example("ws_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
-        .required("pool", text())
-        .required("sandboxId", text())
-        .required("phase", Schema::oneOf(controller::kWorkspacePhases.all()))
-        .required("tenant", text())
-        .required("name", textOrNull())
-        .required("labels", Schema::map(kLabelKey, text()))
-        .required("root", text())
-        .required("createdAt", time())
-        .required("lastActiveAt", time())
-        .required("idleExpiresAt", timeOrNull().describe("null while something runs"))
-        .required("expiresAt", timeOrNull())
-        .required("gpus", Schema::array(text()))
-        .required("network", text())
-        .optional("credentials",
+static void listFields(Shape<pool::SandboxLimits>& shape) {
+    using View = pool::SandboxLimits;
+    shape.schema().named("Limits");
+    shape
+        .field("cpu", &View::milli_cpu,
+               {[](std::uint32_t milli) { return milli / 1000.0; }, "Cores"})
+        .field("memoryBytes", &View::memory_bytes)
+        .field("pids", &View::pids)
+        .field("workspaceBytes", &View::workspace_bytes)
+        .field("tmpBytes", &View::tmp_bytes);
+}
+
+void listFields(Shape<controller::WorkspaceView>& shape) {
+    using View = controller::WorkspaceView;
+    Json example = {
+        {"id", kExampleWorkspace}, {"pool", kExamplePool}, {"sandboxId", kExampleSandbox}};
+    example.update(parseJson(R"({"phase":"Active","tenant":"default","name":null,"labels":{},
+        "root":"/workspace","createdAt":"2026-11-21T03:04:05.678Z",
+        "lastActiveAt":"2026-11-21T03:04:06.120Z","idleExpiresAt":"2026-11-21T03:14:06.120Z",
+        "expiresAt":"2026-11-21T05:04:05.678Z","gpus":[],"network":"None",
+        "limits":{"cpu":1.0,"memoryBytes":536870912,"pids":128,"workspaceBytes":1073741824,
+                  "tmpBytes":67108864},
+        "claim":{"source":"warm","queueMs":0,"pickMs":0.01,"bindMs":0.2,"totalMs":0.3}})"));
+    shape.schema().named("Workspace").example(example);
+    shape.field("id", &View::id, Schema::string().example("ws_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
+        .field("pool", &View::pool)
+        .field("sandboxId", &View::sandbox_id)
+        .field("phase", &View::phase, controller::kWorkspacePhases)
+        .field("tenant", &View::tenant)
+        .orNull("name", &View::name)
+        .field("labels", &View::labels, Schema::map(kLabelKey, Schema::string()))
+        .field("root", &View::root)
+        .field("createdAt", &View::created_at, Schema::string(kDateTime))
+        .field("lastActiveAt", &View::last_active_at, Schema::string(kDateTime))
+        .orNull("idleExpiresAt", &View::idle_expires_at,
+                Schema::string(kDateTime).describe("null while something runs"))
+        .orNull("expiresAt", &View::expires_at, Schema::string(kDateTime))
+        .field("gpus", &View::gpus)
+        .field("network", &View::network,
+               {[](egress::NetworkMode mode) { return egress::kNetworkModes.of(mode); }})
+        .optional("credentials", &View::credentials,
                   Schema::array(Schema::object().open())
                       .describe("What is added to requests to the outside, without the secrets"))
-        .required("limits", limitsSchema())
-        .optional("claim", ledgerSchema())
-        .optional("traceId", text())
-        .example(workspaceExample())
-        .named("Workspace");
+        .field("limits", &View::limits)
+        .optional("claim", &View::claim, {controller::ledgerJson, claimSchema()});
+    shape.schema().optional("traceId", Schema::string());
+}
+
+Json workspaceJson(const controller::WorkspaceView& view, const std::string& trace_id) {
+    Json out = jsonOf(view);
+    if (!trace_id.empty()) out["traceId"] = trace_id;
+    return out;
 }
 
 Schema resultSchema() {
@@ -145,8 +112,8 @@ Schema resultSchema() {
                                         "webp; JSON for application/json and …+json"))
         .optional("leftOut",
                   Schema::array(Schema::object()
-                                    .required("type", text())
-                                    .required("reason", text())
+                                    .required("type", Schema::string())
+                                    .required("reason", Schema::string())
                                     .named("LeftOutForm"))
                       .describe("Forms that do not fit: too large, too deep, an integer of more "
                                 "than 64 bits, not of their type"))
@@ -156,269 +123,358 @@ Schema resultSchema() {
 
 Schema executionErrorSchema() {
     return Schema::object()
-        .optional("name", text())
-        .optional("message", text())
-        .optional("traceback", text())
+        .optional("name", Schema::string())
+        .optional("message", Schema::string())
+        .optional("traceback", Schema::string())
         .open()
         .describe("An uncaught exception of the code; untrusted text")
         .named("ExecutionError");
 }
 
-Schema artifactSchema() {
-    return Schema::object()
-        .required("path", text())
-        .required("size", Schema::integer())
-        .required("mime", text())
-        .required("sha256", textOrNull().describe("null if it was not read"))
-        .required("url", textOrNull().describe("Works without a token; null: no copy is kept"))
-        .required("urlExpiresAt", timeOrNull())
+static void listFields(Shape<controller::Artifact>& shape) {
+    using View = controller::Artifact;
+    shape.schema().named("Artifact");
+    shape.field("path", &View::path, {toUtf8})
+        .field("size", &View::size)
+        .field("mime", &View::mime)
+        .orNull("sha256", &View::sha256, "null if it was not read")
+        .orNull("url", &View::url, "Works without a token; null: no copy is kept")
+        .orNull(
+            "urlExpiresAt",
+            [](const View& view) {
+                return view.url.empty() ? "" : formatUnixMillis(view.expires_ms);
+            },
+            Schema::string(kDateTime))
+        .optional("reason", &View::not_kept,
+                  {controller::kNotKept,
+                   "Why no copy is kept. changed: while it was copied; lost: its sandbox ended; "
+                   "gone: the copy had to make room or has expired"});
+}
+
+void listFields(Shape<controller::ExecutionView>& shape) {
+    using View = controller::ExecutionView;
+    Json example = {{"id", kExampleExecution}, {"workspaceId", kExampleWorkspace}};
+    example.update(parseJson(R"({"language":null,"status":"ok","exitCode":0,"signal":null,
+        "stdout":"3\n","stderr":"","truncated":false,"droppedBytes":0,"results":[],
+        "droppedResults":0,"error":null,"artifacts":[],"artifactsTruncated":false,
+        "background":false,"startedAt":"2026-11-21T03:04:06.100Z","durationMs":3.1,
+        "usage":{"cpuMs":2,"peakMemoryBytes":1454080},"interpreter":null,"context":null,
+        "contextKept":null})"));
+    shape.schema().named("Execution").example(example);
+    Shape<View> usage;
+    usage.schema().named("ExecutionUsage");
+    usage.field("cpuMs", &View::cpu_ms).field("peakMemoryBytes", &View::peak_memory_bytes);
+    const auto packages = [](auto member) {
+        return [member](const View& view) {
+            return view.packages ? std::optional(std::invoke(member, *view.packages))
+                                 : std::nullopt;
+        };
+    };
+    shape.field("id", &View::id, Schema::string().example("ex_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
+        .field("workspaceId", &View::workspace_id)
+        .orNull("language", &View::language, "null for a command")
+        .field("status", &View::status,
+               {controller::kExecutionStatuses, "A program that fails is still HTTP 200"})
+        .orNull("exitCode", &View::exit_code)
+        .orNull("signal", &View::signal)
+        .field("stdout", &View::stdout_bytes,
+               {toUtf8,
+                "Bytes that are not UTF-8 are U+FFFD; a line `[… N bytes were not kept …]` stands "
+                "between head and tail of output that is cut"})
+        .field("stderr", &View::stderr_bytes, {toUtf8})
+        .field("truncated", &View::truncated)
+        .field("droppedBytes", &View::dropped_bytes)
+        .field(
+            "results", &View::results,
+            {resultsJson,
+             Schema::array(resultSchema())
+                 .describe("The results of the code, in order: its last value, figures, tables")})
+        .field("droppedResults", &View::dropped_results,
+               "Results that were too many, too large or malformed to keep")
+        .orNull("error", &View::error, {clean, executionErrorSchema()})
+        .field("artifacts", &View::artifacts)
+        .field("artifactsTruncated", &View::artifacts_truncated,
+               "The run may have made or changed more files than are listed: at most 256, of a "
+               "tree of at most 200,000 entries and 64 levels")
+        .field("background", &View::background)
+        .field("startedAt", &View::started_at, Schema::string(kDateTime))
+        .orNull("durationMs", &View::duration_ms)
+        .field("usage", std::identity(), usage)
+        .orNull("interpreter", &View::interpreter,
+                "How code was run: zygote (a fresh interpreter that was forked ahead), cold (a "
+                "process of its own), context; of a command: parked (a shell that was started "
+                "ahead), else null")
+        .orNull("context", &View::context, "The context it ran in")
+        .orNull("contextKept", &View::context_kept,
+                "After its end: whether its context is still alive")
+        .optional("installed", packages(&controller::RunPackages::installed),
+                  "The requested packages that are installed, with their versions. `error` is a "
+                  "PackageError if the execution did not start because of them")
+        .optional("installMs", packages(&controller::RunPackages::duration_ms),
+                  "The part of `durationMs` that installing took")
         .optional(
-            "reason",
-            Schema::oneOf(controller::kNotKept.all())
-                .describe("Why no copy is kept. changed: while it was copied; lost: its sandbox "
-                          "ended; gone: the copy had to make room or has expired"))
-        .named("Artifact");
+            "notInstalled",
+            [](const View& view) {
+                return view.packages ? view.packages->not_installed
+                                     : std::map<std::string, std::string>();
+            },
+            "With `autoPackages`: missing imports of the code without a known distribution, and "
+            "what to do")
+        .optional("claim", &View::claim, {controller::ledgerJson, claimSchema()});
+    shape.schema().optional("traceId", Schema::string());
 }
 
-Schema executionSchema() {
+Json executionJson(const controller::ExecutionView& view, const std::string& trace_id,
+                   const std::string& origin) {
+    Json out = jsonOf(view);
+    for (Json& artifact : out["artifacts"]) {
+        Json& url = artifact["url"];
+        if (url.is_string()) url = origin + url.get<std::string>();
+    }
+    if (!trace_id.empty()) out["traceId"] = trace_id;
+    return out;
+}
+
+Json executionSummaryJson(const controller::ExecutionView& view, const std::string& origin) {
+    Json out = executionJson(view, "", origin);
+    for (const char* large : {"stdout", "stderr", "results"}) out.erase(large);
+    out["outputBytes"] = view.kept_bytes;
+    out["resultCount"] = view.result_count;
+    return out;
+}
+
+Schema executionSummarySchema() {
+    const auto execution = schemaOf<controller::ExecutionView>();
+    Json example = execution.examples().front();
+    for (const char* large : {"stdout", "stderr", "results"}) example.erase(large);
+    example["outputBytes"] = 2;
+    example["resultCount"] = 0;
     return Schema::object()
-        .required("id", text().example("ex_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
-        .required("workspaceId", text())
-        .required("language", textOrNull().describe("null for a command"))
-        .required("status", Schema::oneOf(controller::kExecutionStatuses.all())
-                                .describe("A program that fails is still HTTP 200"))
-        .required("exitCode", Schema::integer().nullable())
-        .required("signal", textOrNull())
-        .required("stdout",
-                  text().describe("Bytes that are not UTF-8 are U+FFFD; a line `[… N bytes "
-                                  "were not kept …]` stands between head and tail of "
-                                  "output that is cut"))
-        .required("stderr", text())
-        .required("truncated", Schema::boolean())
-        .required("droppedBytes", Schema::integer())
-        .required(
-            "results",
-            Schema::array(resultSchema())
-                .describe("The results of the code, in order: its last value, figures, tables"))
-        .required("droppedResults",
-                  Schema::integer().describe(
-                      "Results that were too many, too large or malformed to keep"))
-        .required("error", executionErrorSchema().nullable())
-        .required("artifacts", Schema::array(artifactSchema()))
-        .required("artifactsTruncated",
-                  Schema::boolean().describe("The run may have made or changed more files than "
-                                             "are listed: at most 256, of a tree of at most "
-                                             "200,000 entries and 64 levels"))
-        .required("background", Schema::boolean())
-        .required("startedAt", time())
-        .required("durationMs", Schema::number().nullable())
-        .required("usage", Schema::object()
-                               .required("cpuMs", Schema::integer())
-                               .required("peakMemoryBytes", Schema::integer())
-                               .named("ExecutionUsage"))
-        .required("interpreter",
-                  textOrNull().describe("How code was run: zygote (a fresh interpreter that was "
-                                        "forked ahead), cold (a process of its own), context; of "
-                                        "a command: parked (a shell that was started ahead), else "
-                                        "null"))
-        .required("context", textOrNull().describe("The context it ran in"))
-        .required("contextKept", Schema::boolean().nullable().describe(
-                                     "After its end: whether its context is still alive"))
-        .optional("installed",
-                  Schema::map(kDisplayName, text())
-                      .describe("The requested packages that are installed, with their "
-                                "versions. `error` is a PackageError if the execution did not "
-                                "start because of them"))
-        .optional("installMs",
-                  Schema::integer().describe("The part of `durationMs` that installing took"))
-        .optional("notInstalled",
-                  Schema::map(kDisplayName, text())
-                      .describe("With `autoPackages`: missing imports of the code without a "
-                                "known distribution, and what to do"))
-        .optional("claim", ledgerSchema())
-        .optional("traceId", text())
-        .example(executionExample())
-        .named("Execution");
+        .optional("stdout", Schema::string().describe("With `output=true`"))
+        .optional("stderr", Schema::string().describe("With `output=true`"))
+        .optional("results", Schema::array(resultSchema()).describe("With `output=true`"))
+        .optional("outputBytes",
+                  Schema::integer().describe("Kept output, over both channels; without `output`"))
+        .optional("resultCount", Schema::integer().describe("Without `output`"))
+        .mergeFields(execution)
+        .describe("An execution as lists show it")
+        .example(example)
+        .named("ExecutionSummary");
 }
 
-Schema contextSchema() {
-    return Schema::object()
-        .required("id", text().example("cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
-        .required("workspaceId", text())
-        .required("language", text().example("python"))
-        .required("name", textOrNull())
-        .required("cwd", textOrNull().describe("null: the workspace's root"))
-        .required("createdAt", time())
-        .required("executionId", textOrNull().describe("The execution it runs now"))
-        .example(contextExample())
-        .named("Context");
+void listFields(Shape<controller::ContextView>& shape) {
+    using View = controller::ContextView;
+    shape.schema().named("Context").example({{"id", kExampleContext},
+                                             {"workspaceId", kExampleWorkspace},
+                                             {"language", "python"},
+                                             {"name", nullptr},
+                                             {"cwd", nullptr},
+                                             {"createdAt", "2026-11-21T03:04:07.000Z"},
+                                             {"executionId", nullptr}});
+    shape.field("id", &View::id, Schema::string().example("cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
+        .field("workspaceId", &View::workspace_id)
+        .field("language", &View::language, Schema::string().example("python"))
+        .orNull("name", &View::name)
+        .orNull("cwd", &View::cwd, "null: the workspace's root")
+        .field("createdAt", &View::created_at, Schema::string(kDateTime))
+        .orNull("executionId", &View::running, "The execution it runs now");
 }
 
-Schema poolSchema() {
-    Schema metadata = Schema::object();
-    metadata.required("name", text())
-        .required("generation", Schema::integer())
-        .required("resourceVersion", text().describe("Also the ETag; for If-Match"))
-        .required("createdAt", time())
-        .required("deleting", Schema::boolean())
-        .optional("onDemand",
-                  text().describe("The image that claims named; only of pools that the server "
-                                  "made for them"))
-        .open();
-    Schema count = Schema::integer();
-    return Schema::object()
-        .required("apiVersion", text())
-        .required("kind", text())
-        .required("metadata", metadata)
-        .required("spec", poolSpecSchema())
-        .required("status", Schema::object()
-                                .required("observedGeneration", count)
-                                .required("ready", count)
-                                .required("claimed", count)
-                                .required("creating", count)
-                                .required("draining", count)
-                                .required("failed", count)
-                                .required("desired", count)
-                                .required("waiting", count)
-                                .optional("missRate", Schema::number().describe(
-                                                          "Of recent claims, the share that found "
-                                                          "no ready sandbox"))
-                                .optional("forecast", forecastSchema())
-                                .required("conditions", Schema::array(conditionSchema()))
-                                .optional("schedule", poolScheduleSchema())
-                                .optional("packages", poolPackagesSchema()))
-        .example(poolExample())
-        .named("Pool");
+void listFields(Shape<controller::SandboxView>& shape) {
+    using View = controller::SandboxView;
+    shape.schema().named("Sandbox").example({{"id", kExampleSandbox},
+                                             {"pool", kExamplePool},
+                                             {"phase", "Claimed"},
+                                             {"generation", 1},
+                                             {"workspaceId", kExampleWorkspace},
+                                             {"tenant", "default"},
+                                             {"createdAt", "2026-11-21T03:00:01.000Z"},
+                                             {"readyAt", "2026-11-21T03:00:02.000Z"},
+                                             {"image", "python"},
+                                             {"runtime", "oci"}});
+    shape.field("id", &View::id)
+        .field("pool", &View::pool)
+        .field("phase", &View::phase,
+               Schema::oneOf({"Creating", "Warming", "Ready", "Claimed", "Suspect", "Draining",
+                              "Failed", "Gone"}))
+        .field("generation", &View::generation)
+        .orNull("workspaceId", &View::workspace_id)
+        .orNull("tenant", &View::tenant)
+        .field("createdAt", &View::created_at, Schema::string(kDateTime))
+        .orNull("readyAt", &View::ready_at, Schema::string(kDateTime))
+        .field("image", &View::image)
+        .field("runtime", &View::runtime);
 }
 
-Schema sandboxSchema() {
-    return Schema::object()
-        .required("id", text())
-        .required("pool", text())
-        .required("phase", Schema::oneOf({"Creating", "Warming", "Ready", "Claimed", "Suspect",
-                                          "Draining", "Failed", "Gone"}))
-        .required("generation", Schema::integer())
-        .required("workspaceId", textOrNull())
-        .required("tenant", textOrNull())
-        .required("createdAt", time())
-        .required("readyAt", timeOrNull())
-        .required("image", text())
-        .required("runtime", text())
-        .example(sandboxExample())
-        .named("Sandbox");
+void listFields(Shape<controller::Event>& shape) {
+    using View = controller::Event;
+    shape.schema().named("Event").example({{"id", 42},
+                                           {"time", "2026-11-21T03:14:06.500Z"},
+                                           {"type", "workspace.reclaimed"},
+                                           {"resource", kExampleWorkspace},
+                                           {"pool", kExamplePool},
+                                           {"tenant", "default"},
+                                           {"reason", "idle"},
+                                           {"message", "a workspace ended"},
+                                           {"traceId", nullptr}});
+    shape.field("id", &View::id)
+        .field("time", &View::time, Schema::string(kDateTime))
+        .field("type", &View::type, Schema::string().example("workspace.reclaimed"))
+        .field("resource", &View::resource)
+        .orNull("pool", &View::pool)
+        .orNull("tenant", &View::tenant)
+        .orNull("reason", &View::reason)
+        .field("message", &View::message, {toUtf8})
+        .orNull("traceId", &View::trace_id, "The trace of the request that caused it");
 }
 
-Schema eventSchema() {
-    return Schema::object()
-        .required("id", Schema::integer())
-        .required("time", time())
-        .required("type", text().example("workspace.reclaimed"))
-        .required("resource", text())
-        .required("pool", textOrNull())
-        .required("tenant", textOrNull())
-        .required("reason", textOrNull())
-        .required("message", text())
-        .required("traceId", textOrNull().describe("The trace of the request that caused it"))
-        .example(eventExample())
-        .named("Event");
-}
-
-Schema tokenSchema() {
-    return tokenFields().example(tokenExample()).named("Token");
+void listFields(Shape<controller::TokenView>& shape) {
+    using View = controller::TokenView;
+    shape.schema().named("Token").example({{"id", kExampleToken},
+                                           {"name", "ci"},
+                                           {"tenant", "default"},
+                                           {"role", "user"},
+                                           {"createdAt", "2026-11-21T03:00:00.000Z"},
+                                           {"expiresAt", nullptr},
+                                           {"source", "store"}});
+    shape.field("id", &View::id)
+        .field("name", &View::name)
+        .field("tenant", &View::tenant)
+        .field("role", &View::role, controller::kRoles)
+        .orNull("createdAt", &View::created_at)
+        .orNull("expiresAt", &View::expires_at)
+        .field("source", &View::source, controller::kTokenSources);
 }
 
 // Not "NewToken": a generator for Go makes a function of that name for "Token".
 Schema newTokenSchema() {
-    return tokenFields()
-        .required("token", text().describe("Shown this once; only its hash is kept"))
-        .example(newTokenExample())
+    const Schema token = schemaOf<controller::TokenView>();
+    Json example = token.examples().front();
+    example["token"] = "hearth_0123456789abcdef";
+    return Schema::object()
+        .mergeFields(token)
+        .required("token", Schema::string().describe("Shown this once; only its hash is kept"))
+        .example(example)
         .named("IssuedToken");
 }
 
-Schema usageSchema() {
-    return Schema::object()
-        .required("cpuMs", Schema::integer())
-        .required("memoryBytes", Schema::integer())
-        .required("memoryPeakBytes", Schema::integer())
-        .required("processes", Schema::integer())
-        .required("diskBytes", Schema::integer())
-        .required("diskLimitBytes", Schema::integer())
-        .required("gpus", Schema::array(text()))
-        .example(usageExample())
-        .named("Usage");
+void listFields(Shape<controller::WorkspaceUsage>& shape) {
+    using View = controller::WorkspaceUsage;
+    shape.schema().named("Usage").example(
+        parseJson(R"({"cpuMs":184,"memoryBytes":23068672,"memoryPeakBytes":41943040,
+        "processes":2,"diskBytes":4096,"diskLimitBytes":1073741824,"gpus":[]})"));
+    shape.field("cpuMs", &View::cpu_ms)
+        .field("memoryBytes", &View::memory_bytes)
+        .field("memoryPeakBytes", &View::memory_peak_bytes)
+        .field("processes", &View::processes)
+        .field("diskBytes", &View::disk_bytes)
+        .field("diskLimitBytes", &View::disk_limit_bytes)
+        .field("gpus", &View::gpus);
 }
 
-Schema egressSchema() {
-    const Schema entry =
-        Schema::object()
-            .required("at", time())
-            .required("kind", Schema::oneOf(egress::kEgressKinds.all())
-                                  .describe("https: a request in a tunnel that got credentials"))
-            .required("destination", text().example("api.example.com:443"))
-            .required("decision", text().describe("allowed, hit, miss, or why it was refused"))
-            .required("status", Schema::integer().describe("0 where the outside answered"))
-            .required("sentBytes", Schema::integer())
-            .required("receivedBytes", Schema::integer())
-            .required("durationMs", Schema::number());
-    return Schema::object()
-        .required("requests", Schema::integer())
-        .required("refused", Schema::integer())
-        .required("sentBytes", Schema::integer())
-        .required("receivedBytes", Schema::integer())
-        .required("latest", Schema::array(entry).describe("Newest first, at most 200"))
-        .example(egressExample())
-        .named("Egress");
+static void listFields(Shape<egress::EgressEntry>& shape) {
+    using View = egress::EgressEntry;
+    shape.field("at", &View::at, {formatRfc3339, Schema::string(kDateTime)})
+        .field("kind", &View::kind,
+               {egress::kEgressKinds, "https: a request in a tunnel that got credentials"})
+        .field("destination", &View::destination, Schema::string().example("api.example.com:443"))
+        .field("decision", &View::decision, "allowed, hit, miss, or why it was refused")
+        .field("status", &View::status, "0 where the outside answered")
+        .field("sentBytes", &View::sent)
+        .field("receivedBytes", &View::received)
+        .field("durationMs", &View::duration_ms);
 }
 
-Schema packagesSchema() {
-    const Schema package = Schema::object()
-                               .required("state", Schema::oneOf(controller::kPackageStages.all()))
-                               .required("version", textOrNull())
-                               .required("error", textOrNull().describe("Why, in words"));
-    return Schema::object()
-        .required("status", Schema::oneOf(controller::kPackagesStatuses.all()))
-        .required("packages", Schema::map(kDisplayName, package))
-        .required("error", textOrNull().describe("Why nothing could be done at all"))
-        .required("executionId",
-                  text().describe("The execution whose output is the package manager's"))
-        .example(packagesExample())
-        .named("Packages");
+void listFields(Shape<egress::EgressReport>& shape) {
+    using View = egress::EgressReport;
+    shape.schema().named("Egress").example(
+        parseJson(R"({"requests":1,"refused":0,"sentBytes":210,"receivedBytes":5120,
+        "latest":[{"at":"2026-11-21T03:04:08.000Z","kind":"https",
+                   "destination":"api.example.com:443","decision":"allowed","status":200,
+                   "sentBytes":210,"receivedBytes":5120,"durationMs":82.5}]})"));
+    shape.field("requests", &View::requests)
+        .field("refused", &View::refused)
+        .field("sentBytes", &View::sent)
+        .field("receivedBytes", &View::received)
+        .field("latest", &View::latest, "Newest first, at most 200");
 }
 
-Schema fileEntrySchema() {
-    return Schema::object()
-        .required("path", text())
-        .required("type", Schema::oneOf(agent::kFileTypes.all()))
-        .required("size", Schema::integer())
-        .required("mode", text().example("0644"))
-        .required("modifiedAt", time())
-        .optional("target", text().describe("The target of a symbolic link"))
-        .example(fileExample())
-        .named("FileEntry");
+static void listFields(Shape<controller::PackageState>& shape) {
+    using View = controller::PackageState;
+    shape.field("state", &View::state, controller::kPackageStages)
+        .orNull("version", &View::version)
+        .orNull("error", &View::error, "Why, in words");
+}
+
+void listFields(Shape<controller::PackagesView>& shape) {
+    using View = controller::PackagesView;
+    shape.schema()
+        .named("Packages")
+        .example({{"status", "done"},
+                  {"packages",
+                   {{"six", {{"state", "installed"}, {"version", "1.17.0"}, {"error", nullptr}}}}},
+                  {"error", nullptr},
+                  {"executionId", kExampleExecution}});
+    shape.field("status", &View::status, controller::kPackagesStatuses)
+        .field("packages", &View::packages)
+        .orNull("error", &View::error, "Why nothing could be done at all")
+        .field("executionId", &View::execution_id,
+               "The execution whose output is the package manager's");
+}
+
+void listFields(Shape<agent::FileStat>& shape) {
+    using View = agent::FileStat;
+    shape.schema()
+        .named("FileEntry")
+        .example({{"path", "out/plot.png"},
+                  {"type", "file"},
+                  {"size", 5120},
+                  {"mode", "0644"},
+                  {"modifiedAt", "2026-11-21T03:04:09.000Z"}});
+    shape.field("path", &View::path, {toUtf8})
+        .field("type", &View::type, agent::kFileTypes)
+        .field("size", &View::size)
+        .field("mode", &View::mode, {formatFileMode, Schema::string().example("0644")})
+        .field("modifiedAt", &View::modified_unix_ms, {formatUnixMillis, Schema::string(kDateTime)})
+        .optional("target", &View::target, {toUtf8, "The target of a symbolic link"});
+}
+
+void listFields(Shape<agent::ArchiveCount>& shape) {
+    using View = agent::ArchiveCount;
+    shape.schema()
+        .named("ArchiveCount")
+        .example({{"files", 3}, {"directories", 1}, {"links", 0}, {"bytes", 10240}});
+    shape.field("files", &View::files)
+        .field("directories", &View::directories)
+        .field("links", &View::links)
+        .field("bytes", &View::bytes);
 }
 
 Schema problemSchema() {
     return Schema::object()
-        .required("type", text().example("urn:hearth:pool-exhausted"))
-        .required("title", text())
+        .required("type", Schema::string().example("urn:hearth:pool-exhausted"))
+        .required("title", Schema::string())
         .required("status", Schema::integer())
-        .required("detail", text())
-        .optional("instance", text())
-        .required("errorCode", text().example("POOL_EXHAUSTED"))
+        .required("detail", Schema::string())
+        .optional("instance", Schema::string())
+        .required("errorCode", Schema::string().example("POOL_EXHAUSTED"))
         .required("code", Schema::integer())
-        .required("message", text())
+        .required("message", Schema::string())
         .required("retryable", Schema::boolean())
         .optional("retryAfterSeconds", Schema::integer())
-        .optional("hint", text())
-        .optional("reason", text().describe("With 410: why it ended"))
-        .optional("endedAt", time())
-        .optional("requestId", text())
-        .optional("traceId", text())
-        .optional(
-            "errors",
-            Schema::array(Schema::object().required("pointer", text()).required("reason", text())))
+        .optional("hint", Schema::string())
+        .optional("reason", Schema::string().describe("With 410: why it ended"))
+        .optional("endedAt", Schema::string(kDateTime))
+        .optional("requestId", Schema::string())
+        .optional("traceId", Schema::string())
+        .optional("errors", Schema::array(Schema::object()
+                                              .required("pointer", Schema::string())
+                                              .required("reason", Schema::string())))
         .describe("RFC 9457 problem details")
-        .example(problemExample())
+        .example(parseJson(R"({"type":"urn:hearth:pool-exhausted","title":"No warm sandbox free",
+        "status":429,"detail":"pool python has no free sandbox","instance":"/v1/workspaces",
+        "errorCode":"POOL_EXHAUSTED","code":429,"message":"pool python has no free sandbox",
+        "retryable":true,"retryAfterSeconds":3,"requestId":"req_0123456789abcdef"})"))
         .named("Problem");
 }
 
@@ -431,12 +487,18 @@ Schema endedSchema() {
 Schema listSchema(Schema item, std::string name) {
     return Schema::object()
         .required("items", Schema::array(std::move(item)))
-        .required("nextCursor", textOrNull().describe("For `cursor`; null at the end"))
+        .required("nextCursor",
+                  Schema::string().nullable().describe("For `cursor`; null at the end"))
         .named(std::move(name));
 }
 
+Json listJson(Json items, const std::string& next_cursor) {
+    const Json next = next_cursor.empty() ? Json() : Json(next_cursor);
+    return {{"items", std::move(items)}, {"nextCursor", next}};
+}
+
 Schema workspaceListSchema() {
-    return listSchema(workspaceSchema(), "WorkspaceList")
+    return listSchema<controller::WorkspaceView>("WorkspaceList")
         .required("unanswered",
                   Schema::integer().describe("How many are left out, because their sandboxes have "
                                              "not answered since the server's start"));

@@ -1,7 +1,4 @@
-#include "api/rest/model/CapabilitiesShape.h"
-
-#include "api/rest/model/Examples.h"
-#include "api/rest/model/GpuShapes.h"
+#include "api/rest/model/Answers.h"
 
 namespace hearth::rest {
 namespace {
@@ -48,14 +45,21 @@ Schema capabilitiesSchema() {
                                   .describe("Images that a claim may use without a pool"))
         .required("networks", words())
         .required("mirrors", words().describe("The package indexes that are mirrored"))
-        .required("gpus",
-                  Schema::array(gpuProductSchema()).describe("The GPUs that pools may have"))
+        .required("gpus", Schema::array(schemaOf<controller::GpuProduct>())
+                              .describe("The GPUs that pools may have"))
         .required("protocols", Schema::object()
                                    .required("rest", Schema::string())
                                    .required("mcp", words().describe("Revisions"))
                                    .open())
         .open()
-        .example(capabilitiesExample())
+        .example(
+            parseJson(R"({"version":"0.1.0","runtime":"oci","runtimeVersion":"runc version 1.1.5",
+        "isolation":{"userNamespaces":true,"seccomp":true,"cgroup":"v2","network":"None",
+                     "knownHoles":[]},
+        "images":[{"name":"python","digest":"sha256:0000","reference":"",
+                   "languages":["bash","javascript","python","sh"]}],
+        "onDemand":{"allow":[],"maxSandboxes":20},"networks":["None","Mirror","Egress"],
+        "mirrors":["pypi"],"gpus":[],"protocols":{"rest":"v1","mcp":["2025-11-25"]}})"))
         .named("Capabilities");
 }
 

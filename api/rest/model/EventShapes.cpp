@@ -55,24 +55,17 @@ EventShapes executionEvents() {
              eventOf("StderrEvent", kindOf("stderr"), outputSchema()),
              eventOf("ResultEvent", kindOf("result"), resultSchema()),
              eventOf("ErrorEvent", kindOf("error"), executionErrorSchema()),
-             eventOf("ExitEvent", kindOf("exit"), executionSchema())}};
+             eventOf("ExitEvent", kindOf("exit"), schemaOf<controller::ExecutionView>())}};
 }
 
 EventShapes systemEvents() {
     return {"EventMessage",
             {eventOf("EventMessage", Schema::string().describe("The type of the event"),
-                     eventSchema())}};
+                     schemaOf<controller::Event>())}};
 }
 
-EventShapes logEvents() {
-    return {"LogMessage", {eventOf("LogMessage", kindOf("line"), logLineSchema())}};
-}
-
-Schema logLineSchema() {
-    return Schema::object()
-        .required("id", Schema::integer())
-        .required("text", Schema::string().describe("In the format of --log-format"))
-        .named("LogLine");
+EventShapes logEvents(Schema line) {
+    return {"LogMessage", {eventOf("LogMessage", kindOf("line"), std::move(line))}};
 }
 
 }  // namespace hearth::rest

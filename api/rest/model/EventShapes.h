@@ -17,9 +17,7 @@ struct EventShapes {
 EventShapes executionEvents();
 /// Events of GET /v1/events.
 EventShapes systemEvents();
-/// Events of GET /v1/logs.
-EventShapes logEvents();
-/// A line of the server's log.
-Schema logLineSchema();
+/// Events of GET /v1/logs; `line` is a line of the server's log.
+EventShapes logEvents(Schema line);
 
 }  // namespace hearth::rest

@@ -1,11 +1,9 @@
 #pragma once
 
-#include "base/Json.h"
-
 namespace hearth::rest {
 
-// The examples of the OpenAPI document. They describe one workspace and its executions, so that
-// ids, states and times of different operations fit together.
+// The examples of the OpenAPI document describe one workspace and its executions, so that ids,
+// states and times of different operations fit together.
 
 inline constexpr const char* kExampleWorkspace = "ws_4f0c2a9d3b1e4c7f8a6b5c4d3e2f1a0b";
 inline constexpr const char* kExampleExecution = "ex_77d1c0a2b3e44f5f8a6b5c4d3e2f1a0b";
@@ -13,27 +11,5 @@ inline constexpr const char* kExampleContext = "cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1
 inline constexpr const char* kExampleSandbox = "sb_0a1b2c3d4e5f60718293a4b5c6d7e8f9";
 inline constexpr const char* kExampleToken = "tk_12ab34cd56ef12ab34cd56ef12ab34cd";
 inline constexpr const char* kExamplePool = "python";
-
-Json workspaceExample();
-/// An ended execution of `echo hi | wc -c`.
-Json executionExample();
-/// The same execution while it runs.
-Json runningExample();
-/// The same execution as a one shot, with the claim of its own workspace.
-Json oneShotExample();
-Json contextExample();
-Json poolExample();
-Json sandboxExample();
-Json eventExample();
-Json tokenExample();
-Json newTokenExample();
-Json usageExample();
-Json egressExample();
-Json packagesExample();
-Json fileExample();
-Json linkExample();
-Json archiveExample();
-Json problemExample();
-Json capabilitiesExample();
 
 }  // namespace hearth::rest

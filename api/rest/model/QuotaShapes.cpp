@@ -1,7 +1,4 @@
-#include "api/rest/model/QuotaShapes.h"
-
-#include <nlohmann/json.hpp>
-
+#include "api/rest/model/Answers.h"
 #include "base/Units.h"
 
 namespace hearth::rest {
@@ -39,41 +36,32 @@ Schema quotaLimitsSchema() {
         .named("QuotaLimits");
 }
 
-Schema quotaSchema() {
-    return Schema::object()
-        .required("tenant",
-                  Schema::string().describe("`*`: the quota of every tenant without its own"))
-        .required("source", Schema::oneOf(controller::kQuotaSources.all()))
-        .required("quota", quotaLimitsSchema())
-        .required("use", Schema::object()
-                             .required("workspaces", Schema::integer())
-                             .required("cpu", Schema::string())
-                             .required("memoryBytes", Schema::integer())
-                             .required("gpus", Schema::integer())
-                             .required("executions", Schema::integer())
-                             .named("QuotaUse"))
-        .example({{"tenant", "shop"},
-                  {"source", "store"},
-                  {"quota", limitsExample()},
-                  {"use",
-                   {{"workspaces", 3},
-                    {"cpu", "3"},
-                    {"memoryBytes", 1610612736},
-                    {"gpus", 0},
-                    {"executions", 1}}}})
-        .named("Quota");
+static void listFields(Shape<controller::QuotaUse>& shape) {
+    using View = controller::QuotaUse;
+    shape.schema().named("QuotaUse");
+    shape.field("workspaces", &View::workspaces)
+        .field("cpu", &View::milli_cpu,
+               {[](std::uint64_t cpu) { return formatMilliCpu(static_cast<std::uint32_t>(cpu)); }})
+        .field("memoryBytes", &View::memory_bytes)
+        .field("gpus", &View::gpus)
+        .field("executions", &View::executions);
 }
 
-Json quotaJson(const controller::QuotaView& view) {
-    return {{"tenant", view.tenant},
-            {"source", controller::kQuotaSources.of(view.source)},
-            {"quota", controller::quotaDocument(view.spec)},
-            {"use",
-             {{"workspaces", view.use.workspaces},
-              {"cpu", formatMilliCpu(static_cast<std::uint32_t>(view.use.milli_cpu))},
-              {"memoryBytes", view.use.memory_bytes},
-              {"gpus", view.use.gpus},
-              {"executions", view.use.executions}}}};
+void listFields(Shape<controller::QuotaView>& shape) {
+    using View = controller::QuotaView;
+    shape.schema().named("Quota").example({{"tenant", "shop"},
+                                           {"source", "store"},
+                                           {"quota", limitsExample()},
+                                           {"use",
+                                            {{"workspaces", 3},
+                                             {"cpu", "3"},
+                                             {"memoryBytes", 1610612736},
+                                             {"gpus", 0},
+                                             {"executions", 1}}}});
+    shape.field("tenant", &View::tenant, "`*`: the quota of every tenant without its own")
+        .field("source", &View::source, controller::kQuotaSources)
+        .field("quota", &View::spec, {controller::quotaDocument, quotaLimitsSchema()})
+        .field("use", &View::use);
 }
 
 }  // namespace hearth::rest

@@ -1,9 +1,6 @@
-#include "api/rest/model/TimelineShapes.h"
-
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "api/rest/model/Views.h"
+#include "api/rest/model/Answers.h"
 
 namespace hearth::rest {
 namespace {
@@ -13,60 +10,40 @@ double rounded(double ms) {
     return std::round(ms * 1000) / 1000;
 }
 
-Schema poolThenSchema() {
-    Schema shape =
-        Schema::object()
-            .required("ready", Schema::integer())
-            .required("claimed", Schema::integer())
-            .required("creating", Schema::integer().describe("Being made"))
-            .required("waiting", Schema::integer().describe("Claims in line, with it"))
-            .required("unpackingImage", Schema::boolean().describe(
-                                            "Its image was unpacked while the claim stood in line"))
-            .describe("The pool when the claim asked for its sandbox")
-            .named("PoolThen");
-    return shape.nullable();
-}
-
-Schema pressureSchema() {
-    Schema shape = Schema::object()
-                       .required("cpu", Schema::number())
-                       .required("memory", Schema::number())
-                       .required("io", Schema::number())
-                       .describe(
-                           "For operators, for claims that waited or took over 50 ms: how busy the "
-                           "machine was, as the percent of ten seconds in which some task waited "
-                           "for the resource (Linux's pressure stall information)")
-                       .named("HostPressure");
-    return shape.nullable();
-}
-
 }  // namespace
 
-Schema timelineSchema() {
-    const Schema stage = Schema::object()
-                             .required("stage", Schema::string())
-                             .required("ms", Schema::number())
-                             .named("TimelineStage");
-    return Schema::object()
-        .required("id", Schema::string())
-        .required("kind", Schema::oneOf({"workspace", "execution"}))
-        .required("pool", Schema::string())
-        .required("traceId", Schema::string().nullable())
-        .required("startedAt", Schema::string(kDateTime))
-        .required("totalMs", Schema::number().describe("So far, while it runs"))
-        .required("running", Schema::boolean())
-        .required("stages",
-                  Schema::array(stage).describe(
-                      "In their order. Of a claim: server (before it asks), pull, unpack, queue, "
-                      "create, warm, pick, bind; of an execution: those of its claim, if it is a "
-                      "one shot, then start, packages, run"))
-        .required("firstOutputMs", Schema::number().nullable().describe("After the request"))
-        .required("queuePlace", Schema::integer().nullable().describe(
-                                    "The place in line; null: it did not wait in line"))
-        .required("poolThen", poolThenSchema())
-        .required("pressureThen", pressureSchema())
-        .required("largest", Schema::string().nullable().describe("The stage that took longest"))
-        .required("sentence", Schema::string().describe("Names the largest cause"))
+static void listFields(Shape<controller::Timeline::Stage>& shape) {
+    using View = controller::Timeline::Stage;
+    shape.schema().named("TimelineStage");
+    shape.field("stage", &View::name).field("ms", &View::ms, {rounded});
+}
+
+static void listFields(Shape<controller::PoolThen>& shape) {
+    using View = controller::PoolThen;
+    shape.schema().named("PoolThen").describe("The pool when the claim asked for its sandbox");
+    shape.field("ready", &View::ready)
+        .field("claimed", &View::claimed)
+        .field("creating", &View::creating, "Being made")
+        .field("waiting", &View::waiting, "Claims in line, with it")
+        .field("unpackingImage", &View::unpacking,
+               "Its image was unpacked while the claim stood in line");
+}
+
+static void listFields(Shape<HostPressure>& shape) {
+    using View = HostPressure;
+    shape.schema()
+        .named("HostPressure")
+        .describe(
+            "For operators, for claims that waited or took over 50 ms: how busy the machine was, "
+            "as the percent of ten seconds in which some task waited for the resource (Linux's "
+            "pressure stall information)");
+    shape.field("cpu", &View::cpu).field("memory", &View::memory).field("io", &View::io);
+}
+
+void listFields(Shape<controller::Timeline>& shape) {
+    using View = controller::Timeline;
+    shape.schema()
+        .named("Timeline")
         .example({{"id", "ws_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"},
                   {"kind", "workspace"},
                   {"pool", "python"},
@@ -90,44 +67,36 @@ Schema timelineSchema() {
                   {"largest", "queue"},
                   {"sentence",
                    "Almost all of its 412 ms was the wait in line: pool python had no ready "
-                   "sandbox (4 claimed, 1 being made), and it was number 3 in line."}})
-        .named("Timeline");
-}
-
-Json timelineJson(const controller::Timeline& timeline) {
-    Json stages = Json::array();
-    for (const controller::Timeline::Stage& stage : timeline.stages) {
-        stages.push_back({{"stage", stage.name}, {"ms", rounded(stage.ms)}});
-    }
-    Json out = {{"id", timeline.id},
-                {"kind", timeline.execution ? "execution" : "workspace"},
-                {"pool", timeline.pool},
-                {"traceId", orNull(timeline.trace_id)},
-                {"startedAt", timeline.started_at},
-                {"totalMs", rounded(timeline.total_ms)},
-                {"running", timeline.running},
-                {"stages", std::move(stages)},
-                {"firstOutputMs", nullptr},
-                {"queuePlace", nullptr},
-                {"poolThen", nullptr},
-                {"pressureThen", nullptr},
-                {"largest", orNull(timeline.largest)},
-                {"sentence", timeline.sentence}};
-    if (timeline.first_output_ms) out["firstOutputMs"] = rounded(*timeline.first_output_ms);
-    if (!timeline.scene) return out;
-    const controller::ClaimScene& scene = *timeline.scene;
-    if (scene.place > 0) out["queuePlace"] = scene.place;
-    out["poolThen"] = {{"ready", scene.pool.ready},
-                       {"claimed", scene.pool.claimed},
-                       {"creating", scene.pool.creating},
-                       {"waiting", scene.pool.waiting},
-                       {"unpackingImage", scene.pool.unpacking}};
-    if (scene.pressure) {
-        out["pressureThen"] = {{"cpu", scene.pressure->cpu},
-                               {"memory", scene.pressure->memory},
-                               {"io", scene.pressure->io}};
-    }
-    return out;
+                   "sandbox (4 claimed, 1 being made), and it was number 3 in line."}});
+    shape.field("id", &View::id)
+        .field("kind", &View::execution,
+               {[](bool execution) { return execution ? "execution" : "workspace"; },
+                Schema::oneOf({"workspace", "execution"})})
+        .field("pool", &View::pool)
+        .orNull("traceId", &View::trace_id)
+        .field("startedAt", &View::started_at, Schema::string(kDateTime))
+        .field("totalMs", &View::total_ms, {rounded, "So far, while it runs"})
+        .field("running", &View::running)
+        .field("stages", &View::stages,
+               "In their order. Of a claim: server (before it asks), pull, unpack, queue, create, "
+               "warm, pick, bind; of an execution: those of its claim, if it is a one shot, then "
+               "start, packages, run")
+        .orNull("firstOutputMs", &View::first_output_ms, {rounded, "After the request"})
+        .orNull(
+            "queuePlace",
+            [](const View& view) {
+                const bool queued = view.scene && view.scene->place > 0;
+                return queued ? std::optional(view.scene->place) : std::nullopt;
+            },
+            "The place in line; null: it did not wait in line")
+        .orNull("poolThen",
+                [](const View& view) {
+                    return view.scene ? std::optional(view.scene->pool) : std::nullopt;
+                })
+        .orNull("pressureThen",
+                [](const View& view) { return view.scene ? view.scene->pressure : std::nullopt; })
+        .orNull("largest", &View::largest, "The stage that took longest")
+        .field("sentence", &View::sentence, "Names the largest cause");
 }
 
 }  // namespace hearth::rest

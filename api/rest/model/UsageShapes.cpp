@@ -1,8 +1,6 @@
-#include "api/rest/model/UsageShapes.h"
-
-#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "api/rest/model/Answers.h"
 #include "base/Units.h"
 
 namespace hearth::rest {
@@ -11,22 +9,8 @@ namespace {
 using controller::UsageRow;
 using controller::UsageSums;
 
-constexpr double kKiB = 1024;
-
 double thousandths(std::uint64_t value) {
     return static_cast<double>(value) / 1e3;
-}
-
-Json rowJson(const UsageRow& row) {
-    const UsageSums& sums = row.sums;
-    return {{"tenant", row.tenant.empty() ? Json(nullptr) : Json(row.tenant)},
-            {"pool", row.pool.empty() ? Json(nullptr) : Json(row.pool)},
-            {"claims", sums.claims},
-            {"sandboxSeconds", thousandths(sums.sandbox_ms)},
-            {"cpuSeconds", static_cast<double>(sums.cpu_us) / 1e6},
-            {"gpuSeconds", thousandths(sums.gpu_ms)},
-            {"memoryByteSeconds", static_cast<double>(sums.memory_kib_secs) * kKiB},
-            {"egressBytes", sums.egress_bytes}};
 }
 
 std::string csvCell(const Json& value) {
@@ -45,24 +29,31 @@ std::string csvCell(const Json& value) {
 
 }  // namespace
 
+static void listFields(Shape<UsageRow>& shape) {
+    const auto sum = [](auto member) {
+        return [member](const UsageRow& row) { return row.sums.*member; };
+    };
+    shape.schema().named("UsageRow");
+    shape.orNull("tenant", &UsageRow::tenant, "null: all, if not by tenant")
+        .orNull("pool", &UsageRow::pool, "null: all, if not by pool")
+        .field("claims", sum(&UsageSums::claims))
+        .field("sandboxSeconds", sum(&UsageSums::sandbox_ms),
+               {thousandths, "From the claim to the end"})
+        .field("cpuSeconds", sum(&UsageSums::cpu_us),
+               {[](std::uint64_t us) { return static_cast<double>(us) / 1e6; }})
+        .field("gpuSeconds", sum(&UsageSums::gpu_ms), {thousandths, "For each device"})
+        .field("memoryByteSeconds", sum(&UsageSums::memory_kib_secs),
+               {[](std::uint64_t kib) { return static_cast<double>(kib) * 1024; },
+                "Memory in use times its time"})
+        .field("egressBytes", sum(&UsageSums::egress_bytes), "Both ways");
+}
+
 Schema usageReportSchema() {
-    const Schema row =
-        Schema::object()
-            .required("tenant", Schema::string().nullable().describe("null: all, if not by tenant"))
-            .required("pool", Schema::string().nullable().describe("null: all, if not by pool"))
-            .required("claims", Schema::integer())
-            .required("sandboxSeconds", Schema::number().describe("From the claim to the end"))
-            .required("cpuSeconds", Schema::number())
-            .required("gpuSeconds", Schema::number().describe("For each device"))
-            .required("memoryByteSeconds",
-                      Schema::number().describe("Memory in use times its time"))
-            .required("egressBytes", Schema::integer().describe("Both ways"))
-            .named("UsageRow");
     return Schema::object()
         .required("since", Schema::string(kDateTime).describe("The hour that it begins with"))
         .required("until", Schema::string(kDateTime))
         .required("by", Schema::array(Schema::oneOf({"tenant", "pool"})))
-        .required("items", Schema::array(row))
+        .required("items", schemaOf<std::vector<UsageRow>>())
         .example({{"since", "2026-11-20T10:00:00.000Z"},
                   {"until", "2026-11-27T10:12:00.000Z"},
                   {"by", {"tenant"}},
@@ -84,13 +75,11 @@ Json usageReportJson(const controller::UsageQuery& query, const std::vector<Usag
     Json by = Json::array();
     if (query.by_tenant) by.push_back("tenant");
     if (query.by_pool) by.push_back("pool");
-    Json items = Json::array();
-    for (const UsageRow& row : rows) items.push_back(rowJson(row));
     const std::int64_t begin = toUnixMillis(query.since) / kHourMs * kHourMs;
     return {{"since", formatUnixMillis(begin)},
             {"until", formatRfc3339(query.until.value_or(now))},
             {"by", std::move(by)},
-            {"items", std::move(items)}};
+            {"items", jsonOf(rows)}};
 }
 
 std::string usageReportCsv(const std::vector<UsageRow>& rows) {
@@ -98,7 +87,7 @@ std::string usageReportCsv(const std::vector<UsageRow>& rows) {
         "tenant,pool,claims,sandboxSeconds,cpuSeconds,gpuSeconds,memoryByteSeconds,egressBytes\r\n";
     for (const UsageRow& row : rows) {
         bool first = true;
-        const Json cells = rowJson(row);
+        const Json cells = jsonOf(row);
         for (const auto& [name, value] : cells.items()) {
             if (!first) text += ',';
             first = false;

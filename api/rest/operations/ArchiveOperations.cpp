@@ -1,7 +1,5 @@
 #include "api/http/RequestFacts.h"
 #include "api/rest/model/Answers.h"
-#include "api/rest/model/Examples.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
 #include "base/http/Url.h"
 
@@ -102,27 +100,14 @@ Operations archiveOperations(const Services& services) {
         "more "
         "than 100,000 entries or 64 levels. Owners and the set-id bits are not kept.";
     put.body_kind = Body::Raw;
-    put.answers = {{200,
-                    "What was unpacked",
-                    Schema::object()
-                        .required("files", Schema::integer())
-                        .required("directories", Schema::integer())
-                        .required("links", Schema::integer())
-                        .required("bytes", Schema::integer())
-                        .example(archiveExample())
-                        .named("ArchiveCount"),
-                    {}},
+    put.answers = {{200, "What was unpacked", schemaOf<agent::ArchiveCount>()},
                    {415, "Not a plain tar", {}, "application/problem+json"}};
     put.problems.insert(put.problems.end(), {ErrorCode::PayloadTooLarge, ErrorCode::DiskFull});
     put.handle = [&services](Call& call) {
         if (std::optional<api::Response> refused = refusePacked(call.request)) return *refused;
-        const agent::ArchiveCount count = services.workspaces.writeArchive(
+        return jsonResponse(jsonOf(services.workspaces.writeArchive(
             call.who, call.param("workspace"), call.queryOr<std::string>("path", "."),
-            [&call](char* out, std::size_t size) { return call.request.readSome(out, size); });
-        return jsonResponse({{"files", count.files},
-                             {"directories", count.directories},
-                             {"links", count.links},
-                             {"bytes", count.bytes}});
+            [&call](char* out, std::size_t size) { return call.request.readSome(out, size); })));
     };
     all.push_back(std::move(put));
     return all;

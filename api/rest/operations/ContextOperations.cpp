@@ -1,12 +1,12 @@
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Requests.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Pages.h"
 #include "api/rest/operations/Tables.h"
 
 namespace hearth::rest {
 namespace {
 
+using controller::ContextView;
 using controller::Services;
 
 Operation contextOperation(std::string method, std::string pattern, std::string id,
@@ -30,8 +30,8 @@ Operation createContextOperation(const Services& services) {
     op.body_kind = Body::OptionalJson;
     op.body = contextRequestSchema();
     op.parameters = {idempotencyKeyParameter()};
-    op.answers = {{201, "The context; Location names it", contextSchema(), {}},
-                  {200, "It was there already", contextSchema(), {}}};
+    op.answers = {{201, "The context; Location names it", schemaOf<ContextView>()},
+                  {200, "It was there already", schemaOf<ContextView>()}};
     op.problems.insert(op.problems.end(), {ErrorCode::IdempotencyMismatch, ErrorCode::QuotaExceeded,
                                            ErrorCode::Unsupported});
     op.handle = [&services](Call& call) {
@@ -44,11 +44,10 @@ Operation createContextOperation(const Services& services) {
         }
         request.idempotency_key = call.idempotency_key;
         request.fingerprint = call.fingerprint;
-        const controller::ContextView view =
+        const ContextView view =
             services.contexts.create(call.who, call.param("workspace"), request);
         const bool named = !request.name.empty();
-        api::Response response =
-            jsonResponse(contextJson(view), named && view.replayed ? 200 : 201);
+        api::Response response = jsonResponse(jsonOf(view), named && view.replayed ? 200 : 201);
         response.headers.add("Location", "/v1/contexts/" + view.id);
         if (view.replayed && !named) sayReplayed(response);
         return response;
@@ -65,22 +64,20 @@ Operations contextOperations(const Services& services) {
     Operation list = contextOperation("GET", "/v1/workspaces/{workspace}/contexts", "listContexts",
                                       "The contexts of a workspace");
     list.parameters = wholeListParameters();
-    list.answers = {{200, "All of them", listSchema(contextSchema(), "ContextList"), {}}};
+    list.answers = {{200, "All of them", listSchema<ContextView>("ContextList")}};
     list.handle = [&services](Call& call) {
-        const auto page = pageOf(
-            call, services.contexts.list(call.who, call.param("workspace")),
-            [](const controller::ContextView& view) { return view.created_at + " " + view.id; });
-        Json items = Json::array();
-        for (const auto& view : page.items) items.push_back(contextJson(view));
-        return jsonResponse(listJson(std::move(items), page.next_cursor));
+        const auto page =
+            pageOf(call, services.contexts.list(call.who, call.param("workspace")),
+                   [](const ContextView& view) { return view.created_at + " " + view.id; });
+        return jsonResponse(listJson(jsonOf(page.items), page.next_cursor));
     };
     all.push_back(std::move(list));
 
     const std::string one = "/v1/contexts/{context}";
     Operation get = contextOperation("GET", one, "getContext", "One context");
-    get.answers = {{200, "The context", contextSchema(), {}}};
+    get.answers = {{200, "The context", schemaOf<ContextView>()}};
     get.handle = [&services](Call& call) {
-        return jsonResponse(contextJson(services.contexts.get(call.who, call.param("context"))));
+        return jsonResponse(jsonOf(services.contexts.get(call.who, call.param("context"))));
     };
     all.push_back(std::move(get));
 
@@ -98,10 +95,9 @@ Operations contextOperations(const Services& services) {
     Operation restart = contextOperation("POST", one + "/restart", "restartContext", "Empty it");
     restart.description =
         "The same context with a new interpreter; the execution it runs is killed.";
-    restart.answers = {{200, "The context, empty", contextSchema(), {}}};
+    restart.answers = {{200, "The context, empty", schemaOf<ContextView>()}};
     restart.handle = [&services](Call& call) {
-        return jsonResponse(
-            contextJson(services.contexts.restart(call.who, call.param("context"))));
+        return jsonResponse(jsonOf(services.contexts.restart(call.who, call.param("context"))));
     };
     all.push_back(std::move(restart));
 

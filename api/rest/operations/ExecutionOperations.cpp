@@ -5,10 +5,7 @@
 #include "api/http/RequestFacts.h"
 #include "api/http/TaskAnswer.h"
 #include "api/rest/model/Answers.h"
-#include "api/rest/model/Examples.h"
-#include "api/rest/model/ExecutionSummary.h"
 #include "api/rest/model/Requests.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Pages.h"
 #include "api/rest/operations/Tables.h"
 #include "api/rest/streams/ExecutionAnswer.h"
@@ -21,6 +18,7 @@ namespace hearth::rest {
 namespace {
 
 using controller::Execution;
+using controller::ExecutionView;
 using controller::Services;
 
 constexpr std::int64_t kLongestWait = 24L * 3600;
@@ -79,7 +77,7 @@ std::optional<std::chrono::seconds> preferredWait(const api::Request& request) {
     return std::nullopt;
 }
 
-PieceSource piecesOf(const std::shared_ptr<Execution>& execution, controller::ExecutionView view,
+PieceSource piecesOf(const std::shared_ptr<Execution>& execution, ExecutionView view,
                      const std::string& trace_id, const std::string& origin) {
     const auto pieces =
         std::make_shared<ExecutionPieces>(execution, std::move(view), trace_id, origin);
@@ -93,7 +91,7 @@ struct Telling {
     std::string origin;
 
     api::Response operator()(const std::shared_ptr<Execution>& execution, int status = 200) const {
-        controller::ExecutionView view = execution->viewUpTo(kLongOutput);
+        ExecutionView view = execution->viewUpTo(kLongOutput);
         const bool replayed = view.replayed;
         const std::optional<controller::ClaimLedger> claim = view.claim;
         api::Response response =
@@ -219,8 +217,7 @@ public:
             out.append(dumpJson(executionSummaryJson(execution->viewUpTo(0), origin_)));
             return true;
         }
-        controller::ExecutionView view =
-            execution->viewUpTo(std::min<std::uint64_t>(kLongOutput, room_));
+        ExecutionView view = execution->viewUpTo(std::min<std::uint64_t>(kLongOutput, room_));
         const std::uint64_t size = view.kept_bytes + view.result_bytes;
         if (view.withheld && size <= room_) {
             current_ = std::make_unique<ExecutionPieces>(execution, std::move(view), "", origin_);
@@ -259,6 +256,13 @@ controller::ExecutionRequest readRequest(const Call& call) {
     return request;
 }
 
+/// The example of an execution, with other values in some fields.
+Json exampleWith(const char* values) {
+    Json out = schemaOf<ExecutionView>().examples().front();
+    out.update(parseJson(values));
+    return out;
+}
+
 /// The declarations shared by both ways to start an execution; `ended`: an example of its end.
 Operation startOperation(std::string pattern, std::string id, std::string summary, Json ended) {
     Operation op =
@@ -272,9 +276,16 @@ Operation startOperation(std::string pattern, std::string id, std::string summar
     op.idempotent = true;
     op.body_kind = Body::Json;
     op.parameters = {idempotencyKeyParameter(), preferParameter("wait=N: 202 after N seconds")};
-    op.answers = {{200, "It has ended", executionSchema(), {}, {}, std::move(ended)},
+    op.answers = {{200, "It has ended", schemaOf<ExecutionView>(), {}, {}, std::move(ended)},
                   {200, "The stream", {}, "text/event-stream", executionEvents()},
-                  {202, "It runs; Location names it", executionSchema(), {}, {}, runningExample()}};
+                  {202,
+                   "It runs; Location names it",
+                   schemaOf<ExecutionView>(),
+                   {},
+                   {},
+                   exampleWith(
+                       R"({"status":"running","exitCode":null,"stdout":"","durationMs":null,
+                 "usage":{"cpuMs":0,"peakMemoryBytes":0}})")}};
     op.problems = {
         ErrorCode::NotFound,    ErrorCode::IdempotencyInFlight, ErrorCode::Gone,
         ErrorCode::Conflict,    ErrorCode::PayloadTooLarge,     ErrorCode::IdempotencyMismatch,
@@ -286,7 +297,7 @@ Operations startOperations(const Services& services, StreamedJson& answers, Clai
     Operations all;
     Operation in_workspace =
         startOperation("/v1/workspaces/{workspace}/executions", "execute",
-                       "Run a command or code in a workspace", executionExample());
+                       "Run a command or code in a workspace", exampleWith("{}"));
     in_workspace.body = executionRequestSchema();
     in_workspace.handle = [&services, &answers](Call& call) {
         const controller::ExecutionRequest request = readRequest(call);
@@ -300,9 +311,10 @@ Operations startOperations(const Services& services, StreamedJson& answers, Clai
     };
     all.push_back(std::move(in_workspace));
 
-    Operation one_shot =
-        startOperation("/v1/executions", "executeOnce",
-                       "Run in a workspace of its own, which ends with it", oneShotExample());
+    Operation one_shot = startOperation(
+        "/v1/executions", "executeOnce", "Run in a workspace of its own, which ends with it",
+        exampleWith(R"({"claim":{"source":"warm","queueMs":0,"pickMs":0.01,"bindMs":0.2,
+                                        "totalMs":0.3}})"));
     one_shot.body = oneShotRequestSchema();
     one_shot.problems.insert(
         one_shot.problems.end(),
@@ -427,10 +439,8 @@ Operations executionOperations(const Services& services, StreamedJson& answers,
     list.parameters = wholeListParameters();
     list.parameters.push_back(queryParameter("output", Schema::boolean().fallback(false),
                                              "Also stdout, stderr and results of each"));
-    list.answers = {{200,
-                     "Every execution that is kept",
-                     listSchema(executionSummarySchema(), "ExecutionList"),
-                     {}}};
+    list.answers = {{200, "Every execution that is kept",
+                     listSchema(executionSummarySchema(), "ExecutionList")}};
     list.description =
         "Without output and results, which GET of one execution brings. With `output=true` the "
         "list has at most 4 MiB of them; later executions are `truncated` and have none.";
@@ -450,7 +460,7 @@ Operations executionOperations(const Services& services, StreamedJson& answers,
         executionOperation("GET", "/v1/executions/{execution}", "getExecution", "One execution");
     get.description = "Kept for an hour after its workspace's end, also across restarts.";
     get.parameters = {preferParameter("wait=N: answers at its end, or after N seconds")};
-    get.answers = {{200, "The execution", executionSchema(), {}}};
+    get.answers = {{200, "The execution", schemaOf<ExecutionView>()}};
     get.handle = [&services, &answers](Call& call) {
         const Telling tell{answers, "", api::originOf(call.request)};
         const auto execution = services.executions.find(call.who, call.param("execution"));

@@ -2,7 +2,6 @@
 #include "api/http/FileAnswer.h"
 #include "api/http/RequestFacts.h"
 #include "api/rest/model/Answers.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
 #include "base/Units.h"
 #include "base/http/ByteRange.h"
@@ -86,7 +85,7 @@ api::Response writeResponse(const Services& services, const Call& call) {
     const agent::FileStat stat = services.workspaces.writeFile(
         call.who, call.param("workspace"), path, mode,
         [&call](char* out, std::size_t size) { return call.request.readSome(out, size); });
-    api::Response response = jsonResponse(fileJson(stat));
+    api::Response response = jsonResponse(jsonOf(stat));
     if (!stat.etag.empty()) response.headers.add("ETag", api::quotedEtag(stat));
     return response;
 }
@@ -126,7 +125,7 @@ Operations contentOperations(const Services& services) {
     put.parameters = {headerParameter("X-File-Mode", Schema::string().sizes(1, 16).example("0755"),
                                       "Permission bits, octal")};
     for (Parameter& condition : changeConditions()) put.parameters.push_back(condition);
-    put.answers = {{200, "The file as it is now", fileEntrySchema(), {}},
+    put.answers = {{200, "The file as it is now", schemaOf<agent::FileStat>()},
                    {415, "A form", {}, "application/problem+json"}};
     put.problems.insert(put.problems.end(), {ErrorCode::PayloadTooLarge, ErrorCode::DiskFull,
                                              ErrorCode::PreconditionFailed});
@@ -162,15 +161,13 @@ Operations fileOperations(const Services& services) {
                                              "The directory, relative to the root"));
     list.parameters.push_back(queryParameter("recursive", Schema::boolean().fallback(false),
                                              "Also what is below its directories"));
-    list.answers = {{200, "A page of entries", listSchema(fileEntrySchema(), "FileList"), {}}};
+    list.answers = {{200, "A page of entries", listSchema<agent::FileStat>("FileList")}};
     list.handle = [&services](Call& call) {
         const agent::FileList page = services.workspaces.listFiles(
             call.who, call.param("workspace"), call.queryOr<std::string>("path", "."),
             call.queryOr("recursive", false), call.queryOr<std::size_t>("limit", 100),
             call.queryOr<std::string>("cursor", ""));
-        Json items = Json::array();
-        for (const agent::FileStat& stat : page.items) items.push_back(fileJson(stat));
-        return jsonResponse(listJson(std::move(items), toUtf8(page.next)));
+        return jsonResponse(listJson(jsonOf(page.items), toUtf8(page.next)));
     };
     all.push_back(std::move(list));
 

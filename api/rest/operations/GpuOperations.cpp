@@ -1,6 +1,4 @@
 #include "api/rest/model/Answers.h"
-#include "api/rest/model/GpuShapes.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Pages.h"
 #include "api/rest/operations/Tables.h"
 
@@ -18,23 +16,21 @@ Operations gpuOperations(const Services& services) {
         "workspace.";
     list.role = Role::Operator;
     list.parameters = wholeListParameters();
-    list.answers = {{200, "By uuid", listSchema(gpuSchema(), "GpuList"), {}}};
+    list.answers = {{200, "By uuid", listSchema<GpuView>("GpuList")}};
     list.handle = [&services](Call& call) {
         const auto page = pageOf(call, services.gpus.list(call.who),
                                  [](const GpuView& view) { return view.uuid; });
-        Json items = Json::array();
-        for (const GpuView& view : page.items) items.push_back(gpuJson(view));
-        return jsonResponse(listJson(std::move(items), page.next_cursor));
+        return jsonResponse(listJson(jsonOf(page.items), page.next_cursor));
     };
     all.push_back(std::move(list));
 
     const std::string one = "/v1/gpus/{uuid}";
     Operation get("GET", one, "getGpu", "One GPU and its holders", "GPUs");
     get.role = Role::Operator;
-    get.answers = {{200, "The device", gpuSchema(), {}}};
+    get.answers = {{200, "The device", schemaOf<GpuView>()}};
     get.problems = {ErrorCode::NotFound};
     get.handle = [&services](Call& call) {
-        return jsonResponse(gpuJson(services.gpus.get(call.who, call.param("uuid"))));
+        return jsonResponse(jsonOf(services.gpus.get(call.who, call.param("uuid"))));
     };
     all.push_back(std::move(get));
 
@@ -43,10 +39,10 @@ Operations gpuOperations(const Services& services) {
         "If its memory can be overwritten this time, it is given out again. The answer comes "
         "before the scrub has ended. 409 where the device is not Condemned.";
     scrub.role = Role::Operator;
-    scrub.answers = {{202, "It will be scrubbed", gpuSchema(), {}}};
+    scrub.answers = {{202, "It will be scrubbed", schemaOf<GpuView>()}};
     scrub.problems = {ErrorCode::NotFound, ErrorCode::Conflict};
     scrub.handle = [&services](Call& call) {
-        return jsonResponse(gpuJson(services.gpus.scrub(call.who, call.param("uuid"))), 202);
+        return jsonResponse(jsonOf(services.gpus.scrub(call.who, call.param("uuid"))), 202);
     };
     all.push_back(std::move(scrub));
     return all;

@@ -7,8 +7,6 @@
 #include "api/http/FileAnswer.h"
 #include "api/http/RequestFacts.h"
 #include "api/rest/model/Answers.h"
-#include "api/rest/model/Examples.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
 #include "base/Units.h"
 #include "controller/executions/MediaType.h"
@@ -128,7 +126,9 @@ Operations linkOperations(const Services& services) {
                          .named("Link"),
                      {},
                      {},
-                     linkExample()}};
+                     {{"url", "http://127.0.0.1:8080/v1/links/TOKEN/plot.png"},
+                      {"path", "plot.png"},
+                      {"expiresAt", "2026-11-21T04:04:09.000Z"}}}};
     make.problems = {
         ErrorCode::NotFound,           ErrorCode::Conflict,    ErrorCode::Gone,
         ErrorCode::Forbidden,          ErrorCode::SandboxLost, ErrorCode::IdempotencyInFlight,

@@ -3,7 +3,6 @@
 
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/EventShapes.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
 #include "api/rest/streams/LogStream.h"
 #include "api/rest/streams/Sse.h"
@@ -45,8 +44,9 @@ Operation linesOperation(const Services& services) {
         queryParameter("limit", Schema::integer(0, 1000).fallback(100),
                        "How many lines, the last ones; of a stream, to begin with"),
         headerParameter("Last-Event-ID", Schema::string(kDecimal), "The last id received")};
-    op.answers = {{200, "Lines", listSchema(logLineSchema(), "LogLines"), {}},
-                  {200, "The stream", {}, "text/event-stream", logEvents()}};
+    op.answers = {
+        {200, "Lines", listSchema<LogTail::Line>("LogLines")},
+        {200, "The stream", {}, "text/event-stream", logEvents(schemaOf<LogTail::Line>())}};
     op.handle = [&services](Call& call) {
         LogTail& tail = tailOf(services);
         const auto most = call.queryOr<std::size_t>("limit", 100);
@@ -61,11 +61,7 @@ Operation linesOperation(const Services& services) {
             response.news = true;
             return response;
         }
-        Json items = Json::array();
-        for (const LogTail::Line& line : tail.after(after, most)) {
-            items.push_back({{"id", line.id}, {"text", toUtf8(line.text)}});
-        }
-        return jsonResponse(listJson(std::move(items), ""));
+        return jsonResponse(listJson(jsonOf(tail.after(after, most))));
     };
     return op;
 }
@@ -78,7 +74,7 @@ Operations logOperations(const Services& services) {
 
     Operation get("GET", "/v1/log-level", "getLogLevel", "How much the server logs", "System");
     get.role = Role::Admin;
-    get.answers = {{200, "The level", levelSchema(), {}}};
+    get.answers = {{200, "The level", levelSchema()}};
     get.handle = [&services](Call&) { return jsonResponse(levelJson(services.log)); };
     all.push_back(std::move(get));
 
@@ -88,7 +84,7 @@ Operations logOperations(const Services& services) {
     put.role = Role::Admin;
     put.body_kind = Body::Json;
     put.body = levelSchema();
-    put.answers = {{200, "The level", levelSchema(), {}}};
+    put.answers = {{200, "The level", levelSchema()}};
     put.handle = [&services](Call& call) {
         const auto level = metrics::kLogLevels.find(call.body.at("level").get<std::string>());
         const metrics::LogLevel before = services.log.level();

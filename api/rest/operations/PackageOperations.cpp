@@ -1,7 +1,6 @@
 #include "api/http/TaskAnswer.h"
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Requests.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
 #include "api/rest/streams/ExecutionAnswer.h"
 
@@ -23,7 +22,7 @@ Operations packageOperations(const Services& services) {
     manage.parameters = {idempotencyKeyParameter()};
     manage.body_kind = Body::Json;
     manage.body = packagesRequestSchema();
-    manage.answers = {{200, "Each package and its state", packagesSchema(), {}}};
+    manage.answers = {{200, "Each package and its state", schemaOf<controller::PackagesView>()}};
     manage.problems = {ErrorCode::NotFound,           ErrorCode::Gone,
                        ErrorCode::SandboxLost,        ErrorCode::Unsupported,
                        ErrorCode::QuotaExceeded,      ErrorCode::IdempotencyInFlight,
@@ -33,7 +32,7 @@ Operations packageOperations(const Services& services) {
         const auto begun = services.packages.begin(call.who, call.param("workspace"), request);
         const auto tell = [begun] {
             return jsonResponse(
-                packagesJson(controller::PackageService::viewOf(*begun.execution, begun.names)));
+                jsonOf(controller::PackageService::viewOf(*begun.execution, begun.names)));
         };
         if (!call.idempotency_key.empty()) {  // a kept answer must be complete when this returns
             begun.execution->wait(request.wait);

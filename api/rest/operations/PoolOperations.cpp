@@ -2,7 +2,6 @@
 
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/PoolSpecShape.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Pages.h"
 #include "api/rest/operations/Tables.h"
 #include "base/http/ByteRange.h"
@@ -10,7 +9,9 @@
 namespace hearth::rest {
 namespace {
 
+using controller::PoolView;
 using controller::Role;
+using controller::SandboxView;
 using controller::Services;
 
 constexpr std::size_t kLongestWord = 253;
@@ -80,8 +81,8 @@ std::optional<std::int64_t> takeServerFields(Json& document, const api::Request&
     return version;
 }
 
-api::Response poolResponse(const controller::PoolView& view, int status = 200) {
-    api::Response response = jsonResponse(poolJson(view), status);
+api::Response poolResponse(const PoolView& view, int status = 200) {
+    api::Response response = jsonResponse(jsonOf(view), status);
     response.headers.add("ETag", "\"" + std::to_string(view.pool->resource_version) + "\"");
     if (status == 201) response.headers.add("Location", "/v1/pools/" + view.pool->name);
     return response;
@@ -91,10 +92,8 @@ api::Response listSandboxes(const Services& services, const Call& call,
                             const std::optional<std::string>& pool) {
     const auto page =
         pageOf(call, services.pools.sandboxes(call.who, pool),
-               [](const controller::SandboxView& view) { return view.created_at + " " + view.id; });
-    Json items = Json::array();
-    for (const controller::SandboxView& view : page.items) items.push_back(sandboxJson(view));
-    return jsonResponse(listJson(std::move(items), page.next_cursor));
+               [](const SandboxView& view) { return view.created_at + " " + view.id; });
+    return jsonResponse(listJson(jsonOf(page.items), page.next_cursor));
 }
 
 Parameter ifMatchParameter() {
@@ -103,7 +102,7 @@ Parameter ifMatchParameter() {
 
 Operations sandboxOperations(const Services& services) {
     Operations all;
-    const Schema list = listSchema(sandboxSchema(), "SandboxList");
+    const Schema list = listSchema<SandboxView>("SandboxList");
 
     Operation of_pool("GET", "/v1/pools/{pool}/sandboxes", "listPoolSandboxes",
                       "The sandboxes of one pool", "Pools");
@@ -134,10 +133,10 @@ Operations sandboxOperations(const Services& services) {
     Operation one("GET", "/v1/sandboxes/{sandbox}", "getSandbox", "One sandbox", "Pools");
     one.tag = "Sandboxes";
     one.role = Role::Operator;
-    one.answers = {{200, "The sandbox", sandboxSchema(), {}}};
+    one.answers = {{200, "The sandbox", schemaOf<SandboxView>()}};
     one.problems = {ErrorCode::NotFound};
     one.handle = [&services](Call& call) {
-        return jsonResponse(sandboxJson(services.pools.sandbox(call.who, call.param("sandbox"))));
+        return jsonResponse(jsonOf(services.pools.sandbox(call.who, call.param("sandbox"))));
     };
     all.push_back(std::move(one));
 
@@ -162,7 +161,7 @@ Operations drainOperations(const Services& services) {
                   "Pools");
     one.description = "Ends claimed ones, too. The pool stays declared and is refilled afterwards.";
     one.role = Role::Operator;
-    one.answers = {{200, "How many were ended", endedSchema(), {}}};
+    one.answers = {{200, "How many were ended", endedSchema()}};
     one.problems = {ErrorCode::NotFound};
     one.handle = [&services](Call& call) {
         return jsonResponse({{"ended", services.pools.drain(call.who, call.param("pool"))}});
@@ -173,7 +172,7 @@ Operations drainOperations(const Services& services) {
     every.description =
         "Pools are not refilled, and claims are refused, until /v1/undrain or the next start.";
     every.role = Role::Admin;
-    every.answers = {{200, "How many were ended", endedSchema(), {}}};
+    every.answers = {{200, "How many were ended", endedSchema()}};
     every.handle = [&services](Call& call) {
         return jsonResponse({{"ended", services.pools.drainAll(call.who)}});
     };
@@ -199,7 +198,7 @@ Operation createPoolOperation(const Services& services) {
     op.parameters = {idempotencyKeyParameter()};
     op.body_kind = Body::Json;
     op.body = manifestSchema();
-    op.answers = {{201, "The pool", poolSchema(), {}}};
+    op.answers = {{201, "The pool", schemaOf<PoolView>()}};
     op.problems = {ErrorCode::Conflict, ErrorCode::InvalidSpec, ErrorCode::Unsupported,
                    ErrorCode::IdempotencyInFlight, ErrorCode::IdempotencyMismatch};
     op.handle = [&services](Call& call) {
@@ -216,14 +215,14 @@ Operation putPoolOperation(const Services& services) {
     op.body_kind = Body::Json;
     op.body = manifestSchema();
     op.parameters = {ifMatchParameter()};
-    op.answers = {{200, "Replaced", poolSchema(), {}}, {201, "Declared", poolSchema(), {}}};
+    op.answers = {{200, "Replaced", schemaOf<PoolView>()}, {201, "Declared", schemaOf<PoolView>()}};
     // With If-Match, or a resourceVersion in the body, a pool that no longer exists gives 404.
     op.problems = {ErrorCode::NotFound, ErrorCode::PreconditionFailed, ErrorCode::InvalidSpec,
                    ErrorCode::Unsupported};
     op.handle = [&services](Call& call) {
         const std::optional<std::int64_t> version = takeServerFields(call.body, call.request);
         bool created = false;
-        const controller::PoolView view =
+        const PoolView view =
             services.pools.put(call.who, call.param("pool"), call.body, version, created);
         return poolResponse(view, created ? 201 : 200);
     };
@@ -236,7 +235,7 @@ Operation patchPoolOperation(const Services& services) {
     op.body_kind = Body::Json;
     op.body = mergeSchema();
     op.parameters = {ifMatchParameter()};
-    op.answers = {{200, "The pool as it is now", poolSchema(), {}}};
+    op.answers = {{200, "The pool as it is now", schemaOf<PoolView>()}};
     op.problems = {ErrorCode::NotFound, ErrorCode::PreconditionFailed, ErrorCode::InvalidSpec,
                    ErrorCode::Unsupported};
     op.handle = [&services](Call& call) {
@@ -253,13 +252,11 @@ Operations poolOperations(const Services& services) {
 
     Operation list("GET", "/v1/pools", "listPools", "All pools", "Pools");
     list.parameters = wholeListParameters();
-    list.answers = {{200, "Every pool", listSchema(poolSchema(), "PoolList"), {}}};
+    list.answers = {{200, "Every pool", listSchema<PoolView>("PoolList")}};
     list.handle = [&services](Call& call) {
         const auto page = pageOf(call, services.pools.list(call.who),
-                                 [](const controller::PoolView& view) { return view.pool->name; });
-        Json items = Json::array();
-        for (const auto& view : page.items) items.push_back(poolJson(view));
-        return jsonResponse(listJson(std::move(items), page.next_cursor));
+                                 [](const PoolView& view) { return view.pool->name; });
+        return jsonResponse(listJson(jsonOf(page.items), page.next_cursor));
     };
     all.push_back(std::move(list));
     all.push_back(createPoolOperation(services));
@@ -268,7 +265,7 @@ Operations poolOperations(const Services& services) {
     get.parameters = {headerParameter(
         "If-None-Match",
         "304 where the declaration's ETag is still this one; its status may have changed")};
-    get.answers = {{200, "The pool, with its ETag", poolSchema(), {}},
+    get.answers = {{200, "The pool, with its ETag", schemaOf<PoolView>()},
                    {304, "Declared as before", {}, {}}};
     get.problems = {ErrorCode::NotFound};
     get.handle = [&services](Call& call) {

@@ -1,6 +1,4 @@
 #include "api/rest/model/Answers.h"
-#include "api/rest/model/QuotaShapes.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Pages.h"
 #include "api/rest/operations/Tables.h"
 
@@ -13,35 +11,31 @@ using controller::Services;
 Operations quotaOperations(const Services& services) {
     Operations all;
     Operation own("GET", "/v1/quota", "getOwnQuota", "Your tenant's quota and use", "Quotas");
-    own.answers = {{200, "The quota that holds for your tenant", quotaSchema(), {}}};
+    own.answers = {{200, "The quota that holds for your tenant", schemaOf<QuotaView>()}};
     own.handle = [&services](Call& call) {
-        return jsonResponse(quotaJson(services.quotas.own(call.who)));
+        return jsonResponse(jsonOf(services.quotas.own(call.who)));
     };
     all.push_back(std::move(own));
 
     Operation list("GET", "/v1/quotas", "listQuotas", "Quotas and use of all tenants", "Quotas");
     list.role = Role::Operator;
     list.parameters = wholeListParameters();
-    list.answers = {{200,
-                     "Tenants with a quota, or with something in use",
-                     listSchema(quotaSchema(), "QuotaList"),
-                     {}}};
+    list.answers = {{200, "Tenants with a quota, or with something in use",
+                     listSchema<QuotaView>("QuotaList")}};
     list.handle = [&services](Call& call) {
         const auto page = pageOf(call, services.quotas.list(call.who),
                                  [](const QuotaView& view) { return view.tenant; });
-        Json items = Json::array();
-        for (const QuotaView& view : page.items) items.push_back(quotaJson(view));
-        return jsonResponse(listJson(std::move(items), page.next_cursor));
+        return jsonResponse(listJson(jsonOf(page.items), page.next_cursor));
     };
     all.push_back(std::move(list));
 
     const std::string one = "/v1/quotas/{tenant}";
     Operation get("GET", one, "getQuota", "One tenant's quota and use", "Quotas");
     get.description = "Users read their own tenant's. `*` names the default quota.";
-    get.answers = {{200, "The quota that holds for the tenant", quotaSchema(), {}}};
+    get.answers = {{200, "The quota that holds for the tenant", schemaOf<QuotaView>()}};
     get.problems = {ErrorCode::Forbidden};
     get.handle = [&services](Call& call) {
-        return jsonResponse(quotaJson(services.quotas.get(call.who, call.param("tenant"))));
+        return jsonResponse(jsonOf(services.quotas.get(call.who, call.param("tenant"))));
     };
     all.push_back(std::move(get));
 
@@ -53,13 +47,14 @@ Operations quotaOperations(const Services& services) {
     put.role = Role::Operator;
     put.body_kind = Body::Json;
     put.body = quotaLimitsSchema();
-    put.answers = {{200, "Replaced", quotaSchema(), {}}, {201, "Declared", quotaSchema(), {}}};
+    put.answers = {{200, "Replaced", schemaOf<QuotaView>()},
+                   {201, "Declared", schemaOf<QuotaView>()}};
     put.problems = {ErrorCode::Conflict, ErrorCode::InvalidSpec};
     put.handle = [&services](Call& call) {
         bool created = false;
         const QuotaView view =
             services.quotas.put(call.who, call.param("tenant"), call.body, created);
-        return jsonResponse(quotaJson(view), created ? 201 : 200);
+        return jsonResponse(jsonOf(view), created ? 201 : 200);
     };
     all.push_back(std::move(put));
 

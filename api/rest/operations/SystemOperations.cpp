@@ -2,8 +2,6 @@
 #include <charconv>
 
 #include "api/rest/model/Answers.h"
-#include "api/rest/model/CapabilitiesShape.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Pages.h"
 #include "api/rest/operations/Tables.h"
 #include "api/rest/streams/EventStream.h"
@@ -33,7 +31,7 @@ Operation eventsOperation(const Services& services) {
         queryParameter("type", Schema::string().sizes(1, 100), "Only events of this type"),
         queryParameter("resource", Schema::string().sizes(1, 100), "Only events of this resource"),
         headerParameter("Last-Event-ID", Schema::string(kDecimal), "The last id received")};
-    op.answers = {{200, "A page of events", listSchema(eventSchema(), "EventList"), {}},
+    op.answers = {{200, "A page of events", listSchema<controller::Event>("EventList")},
                   {200, "The stream", {}, "text/event-stream", systemEvents()}};
     op.handle = [&services](Call& call) {
         controller::EventQuery query;
@@ -52,12 +50,9 @@ Operation eventsOperation(const Services& services) {
         }
         const auto cursor = call.queryOr<std::string>("cursor", "");
         query.since = decimal(cursor.empty() ? call.queryOr<std::string>("since", "0") : cursor);
-        Json items = Json::array();
         const std::vector<controller::Event> events = services.events.list(call.who, query);
-        for (const controller::Event& event : events) items.push_back(eventJson(event));
         const bool more = events.size() >= query.limit;
-        return jsonResponse(
-            listJson(std::move(items), more ? std::to_string(events.back().id) : ""));
+        return jsonResponse(listJson(jsonOf(events), more ? std::to_string(events.back().id) : ""));
     };
     return op;
 }
@@ -68,14 +63,12 @@ Operations tokenOperations(const Services& services) {
     list.role = Role::Admin;
     list.parameters = wholeListParameters();
     list.answers = {
-        {200, "Without the tokens themselves", listSchema(tokenSchema(), "TokenList"), {}}};
+        {200, "Without the tokens themselves", listSchema<controller::TokenView>("TokenList")}};
     list.handle = [&services](Call& call) {
         const auto page = pageOf(
             call, services.tokens.list(call.who),
             [](const controller::TokenView& view) { return view.created_at + " " + view.id; });
-        Json items = Json::array();
-        for (const auto& view : page.items) items.push_back(tokenJson(view));
-        return jsonResponse(listJson(std::move(items), page.next_cursor));
+        return jsonResponse(listJson(jsonOf(page.items), page.next_cursor));
     };
     all.push_back(std::move(list));
 
@@ -94,7 +87,7 @@ Operations tokenOperations(const Services& services) {
                       .optional("expiresInSeconds", Schema::integer(1, 10LL * 366 * 24 * 3600))
                       .example({{"name", "ci"}, {"tenant", "default"}, {"role", "user"}})
                       .named("TokenRequest");
-    create.answers = {{201, "The token, shown this once", newTokenSchema(), {}}};
+    create.answers = {{201, "The token, shown this once", newTokenSchema()}};
     create.problems = {ErrorCode::Conflict, ErrorCode::IdempotencyInFlight,
                        ErrorCode::IdempotencyMismatch};
     create.handle = [&services](Call& call) {
@@ -110,7 +103,7 @@ Operations tokenOperations(const Services& services) {
         const auto [view, token] =
             services.tokens.create(call.who, call.body.at("name").get<std::string>(),
                                    call.body.value("tenant", "default"), role, ttl);
-        Json document = tokenJson(view);
+        Json document = jsonOf(view);
         document["token"] = token;
         api::Response response = jsonResponse(document, 201);
         response.headers.add("Cache-Control", "no-store");
@@ -142,7 +135,7 @@ Operations systemOperations(const Services& services) {
     Operation capabilities("GET", "/v1/capabilities", "getCapabilities", "What this server can do",
                            "System");
     capabilities.description = "Runtimes found, the isolation really in force, images, languages.";
-    capabilities.answers = {{200, "The capabilities", capabilitiesSchema(), {}}};
+    capabilities.answers = {{200, "The capabilities", capabilitiesSchema()}};
     capabilities.handle = [&services](Call&) { return jsonResponse(services.capabilities()); };
     all.push_back(std::move(capabilities));
 

@@ -1,7 +1,7 @@
 #include <sstream>
 
 #include "api/http/RequestFacts.h"
-#include "api/rest/model/UsageShapes.h"
+#include "api/rest/model/Answers.h"
 #include "api/rest/operations/Tables.h"
 #include "base/Units.h"
 #include "controller/schedule/ParseTime.h"
@@ -68,7 +68,7 @@ Operations usageOperations(const Services& services) {
                        "From the hour of this time on: RFC 3339, or a duration before now, as 7d"),
         queryParameter("until", Schema::string().sizes(1, 64),
                        "Up to the hour of this time; default: now")};
-    report.answers = {{200, "A row for each", usageReportSchema(), {}},
+    report.answers = {{200, "A row for each", usageReportSchema()},
                       {200, "The same, a line for each", {}, "text/csv"}};
     report.handle = [&services](Call& call) {
         const WallTime now = services.clock.wall();

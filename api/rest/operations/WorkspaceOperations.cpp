@@ -1,13 +1,13 @@
 #include "api/http/TaskAnswer.h"
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Requests.h"
-#include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
 
 namespace hearth::rest {
 namespace {
 
 using controller::Services;
+using controller::WorkspaceView;
 
 const std::string kOne = "/v1/workspaces/{workspace}";
 
@@ -41,8 +41,8 @@ controller::WorkspaceRequest requestOf(const Call& call, const Json& body) {
     return request;
 }
 
-Task<api::Response> createdAnswer(Task<controller::WorkspaceView> creating, std::string trace_id) {
-    const controller::WorkspaceView view = co_await creating;
+Task<api::Response> createdAnswer(Task<WorkspaceView> creating, std::string trace_id) {
+    const WorkspaceView view = co_await creating;
     api::Response response = jsonResponse(workspaceJson(view, trace_id), 201);
     response.headers.add("Location", "/v1/workspaces/" + view.id);
     if (view.claim) sayTimed(response, *view.claim);
@@ -50,12 +50,12 @@ Task<api::Response> createdAnswer(Task<controller::WorkspaceView> creating, std:
     co_return response;
 }
 
-Task<api::Response> createdAllAnswer(Task<std::vector<controller::WorkspaceView>> creating,
+Task<api::Response> createdAllAnswer(Task<std::vector<WorkspaceView>> creating,
                                      std::string trace_id) {
-    const std::vector<controller::WorkspaceView> views = co_await creating;
+    const std::vector<WorkspaceView> views = co_await creating;
     Json items = Json::array();
     bool replayed = false;
-    for (const controller::WorkspaceView& view : views) {
+    for (const WorkspaceView& view : views) {
         items.push_back(workspaceJson(view, trace_id));
         replayed = replayed || view.replayed;
     }
@@ -76,7 +76,7 @@ Operation createWorkspaceOperation(const Services& services) {
     op.body_kind = Body::OptionalJson;
     op.body = workspaceRequestSchema();
     op.parameters = {idempotencyKeyParameter()};
-    op.answers = {{201, "The workspace; Location names it", workspaceSchema(), {}}};
+    op.answers = {{201, "The workspace; Location names it", schemaOf<WorkspaceView>()}};
     op.problems = {ErrorCode::NotFound,      ErrorCode::IdempotencyInFlight,
                    ErrorCode::Gone,  // an Idempotency-Key whose workspace has ended
                    ErrorCode::InvalidSpec,   ErrorCode::IdempotencyMismatch,
@@ -104,7 +104,7 @@ Operation createWorkspacesOperation(const Services& services) {
     op.body_kind = Body::Json;
     op.body = workspacesRequestSchema();
     op.parameters = {idempotencyKeyParameter()};
-    op.answers = {{201, "All of them", listSchema(workspaceSchema(), "WorkspaceBatch"), {}}};
+    op.answers = {{201, "All of them", listSchema<WorkspaceView>("WorkspaceBatch")}};
     op.problems = createWorkspaceOperation(services).problems;
     op.handle = [&services](Call& call) {
         const auto count = call.body.at("count").get<std::size_t>();
@@ -127,7 +127,7 @@ Operation listWorkspacesOperation(const Services& services) {
     op.parameters.push_back(
         queryParameter("label", Schema::array(Schema::string(kLabelSelector)).sizes(0, 16),
                        "key=value; may stand several times, all must fit"));
-    op.answers = {{200, "A page of workspaces", workspaceListSchema(), {}}};
+    op.answers = {{200, "A page of workspaces", workspaceListSchema()}};
     op.problems = {};
     op.handle = [&services](Call& call) {
         const auto page = services.workspaces.list(call.who, listQuery(call));
@@ -145,7 +145,8 @@ Operation patchWorkspaceOperation(const Services& services) {
         workspaceOperation("PATCH", kOne, "patchWorkspace", "Change labels and deadlines");
     op.body_kind = Body::Json;
     op.body = workspacePatchSchema();
-    op.answers = {{200, "The workspace; its agent has taken the deadlines", workspaceSchema(), {}}};
+    op.answers = {
+        {200, "The workspace; its agent has taken the deadlines", schemaOf<WorkspaceView>()}};
     op.problems.push_back(ErrorCode::SandboxLost);
     op.problems.push_back(ErrorCode::Deadline);
     op.handle = [&services](Call& call) {
@@ -167,7 +168,7 @@ Operations workspaceOperations(const Services& services) {
     get.description =
         "Does not count as activity. An operator sees another tenant's workspace without name and "
         "labels, and why it ended.";
-    get.answers = {{200, "The workspace", workspaceSchema(), {}}};
+    get.answers = {{200, "The workspace", schemaOf<WorkspaceView>()}};
     get.handle = [&services](Call& call) {
         return jsonResponse(
             workspaceJson(services.workspaces.get(call.who, call.param("workspace"))));
@@ -190,7 +191,7 @@ Operations workspaceOperations(const Services& services) {
 
     Operation touch =
         workspaceOperation("POST", kOne + "/touch", "touchWorkspace", "Count as activity");
-    touch.answers = {{200, "The workspace with its new idle deadline", workspaceSchema(), {}}};
+    touch.answers = {{200, "The workspace with its new idle deadline", schemaOf<WorkspaceView>()}};
     touch.problems.push_back(ErrorCode::SandboxLost);
     touch.problems.push_back(ErrorCode::Deadline);
     touch.handle = [&services](Call& call) {
@@ -201,20 +202,19 @@ Operations workspaceOperations(const Services& services) {
 
     Operation usage =
         workspaceOperation("GET", kOne + "/usage", "getWorkspaceUsage", "Its current usage");
-    usage.answers = {{200, "CPU, memory now and peak, processes, disk", usageSchema(), {}}};
+    usage.answers = {
+        {200, "CPU, memory now and peak, processes, disk", schemaOf<controller::WorkspaceUsage>()}};
     usage.handle = [&services](Call& call) {
-        return jsonResponse(
-            usageJson(services.workspaces.usage(call.who, call.param("workspace"))));
+        return jsonResponse(jsonOf(services.workspaces.usage(call.who, call.param("workspace"))));
     };
     all.push_back(std::move(usage));
 
     Operation egress = workspaceOperation("GET", kOne + "/egress", "getWorkspaceEgress",
                                           "Its requests to the outside");
-    egress.answers = {
-        {200, "Requests by destination and decision, never their content", egressSchema(), {}}};
+    egress.answers = {{200, "Requests by destination and decision, never their content",
+                       schemaOf<egress::EgressReport>()}};
     egress.handle = [&services](Call& call) {
-        return jsonResponse(
-            egressJson(services.workspaces.egress(call.who, call.param("workspace"))));
+        return jsonResponse(jsonOf(services.workspaces.egress(call.who, call.param("workspace"))));
     };
     all.push_back(std::move(egress));
     return all;

@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "api/rest/model/Views.h"
+#include "api/rest/model/Answers.h"
 #include "api/rest/streams/Sse.h"
 
 namespace hearth::rest {
@@ -50,7 +50,7 @@ void EventStream::step() {
         const std::vector<controller::Event> events = events_.list(who_, query_);
         for (const controller::Event& event : events) {
             query_.since = event.id;
-            stream_->send(sseEvent(event.type, event.id, eventJson(event)));
+            stream_->send(sseEvent(event.type, event.id, jsonOf(event)));
         }
         if (events.size() < query_.limit) return;
     }

@@ -2,9 +2,10 @@
 
 #include <utility>
 
-#include "api/rest/model/Views.h"
+#include "api/rest/model/Answers.h"
 #include "api/rest/streams/Sse.h"
 #include "base/JsonText.h"
+#include "controller/contract/ResultForms.h"
 
 namespace hearth::rest {
 namespace {
@@ -121,7 +122,7 @@ void ExecutionPieces::tellResults(std::string& out) {
     }
     const std::string& document = result_->document;
     if (document.size() <= controller::kLongResult) {  // not always written by dumpJson()
-        out.append(dumpJson(resultJson(*result_)));
+        out.append(dumpJson(documentOf(*result_)));
         result_.reset();
         return;
     }

@@ -6,9 +6,10 @@
 #include <utility>
 
 #include "api/http/Problem.h"
-#include "api/rest/model/Views.h"
+#include "api/rest/model/Answers.h"
 #include "api/rest/streams/Sse.h"
 #include "base/Ids.h"
+#include "controller/contract/ResultForms.h"
 
 namespace hearth::rest {
 namespace {
@@ -211,7 +212,7 @@ void ExecutionStream::show(const controller::ResultPtr& result) {
     ++results_;
     next_result_.reset();
     if (result->document.size() <= controller::kLongResult) {
-        send(sseEvent("result", sent_ + results_, resultJson(*result)));
+        send(sseEvent("result", sent_ + results_, documentOf(*result)));
         return;
     }
     send(sseHead("result", sent_ + results_));

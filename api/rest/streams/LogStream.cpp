@@ -13,6 +13,13 @@ constexpr std::size_t kAtOnce = 100;
 
 }  // namespace
 
+void listFields(Shape<metrics::LogTail::Line>& shape) {
+    using View = metrics::LogTail::Line;
+    shape.schema().named("LogLine");
+    shape.field("id", &View::id)
+        .field("text", &View::text, {toUtf8, "In the format of --log-format"});
+}
+
 void LogStream::start(metrics::LogTail& tail, std::uint64_t after,
                       std::shared_ptr<api::Stream> stream) {
     std::make_shared<LogStream>(Key{}, tail, after, std::move(stream))->begin();
@@ -53,8 +60,7 @@ void LogStream::step() {
         const std::vector<metrics::LogTail::Line> lines = tail_.after(after_, kAtOnce);
         for (const metrics::LogTail::Line& line : lines) {
             after_ = line.id;
-            stream_->send(
-                sseEvent("line", line.id, {{"id", line.id}, {"text", toUtf8(line.text)}}));
+            stream_->send(sseEvent("line", line.id, jsonOf(line)));
         }
         if (lines.size() < kAtOnce) return;
     }

@@ -4,10 +4,14 @@
 #include <memory>
 
 #include "api/http/Handler.h"
+#include "api/rest/model/Shape.h"
 #include "api/rest/streams/Turnstile.h"
 #include "metrics/LogTail.h"
 
 namespace hearth::rest {
+
+/// A line of the log in answers.
+void listFields(Shape<metrics::LogTail::Line>& shape);
 
 /// Follows the server's log as server-sent events "line", with their ids. Holds no thread; a slow
 /// client misses the lines that are gone meanwhile. Ends only with the client or the server. `tail`

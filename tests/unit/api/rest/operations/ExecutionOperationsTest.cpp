@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <list>
 
-#include "api/rest/model/Views.h"
+#include "api/rest/model/Answers.h"
 #include "tests/support/Support.h"
 #include "tests/unit/api/rest/House.h"
 

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "api/rest/model/UsageShapes.h"
+#include "api/rest/model/Answers.h"
 
 using namespace hearth;
 using namespace hearth::rest;

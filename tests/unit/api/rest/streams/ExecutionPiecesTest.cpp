@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "api/rest/model/Views.h"
+#include "api/rest/model/Answers.h"
 #include "api/rest/streams/ExecutionPieces.h"
 #include "tests/support/FakeServices.h"
 
