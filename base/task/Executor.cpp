@@ -54,14 +54,21 @@ Executor::~Executor() {
     }
 }
 
-std::shared_ptr<void> Executor::start(const std::string& tenant, Task<> task) {
+Executor::JobPtr Executor::put(const std::string& tenant, Task<> task) {
     auto job = std::make_shared<Job>(tenant, std::move(task));
-    {
-        const MutexLock lock(floor_->mutex);
-        floor_->jobs.insert(job);
-        floor_->line.push(tenant, job);
-        floor_->changed.notifyOne();
-    }
+    const MutexLock lock(floor_->mutex);
+    floor_->jobs.insert(job);
+    floor_->line.push(tenant, job);
+    floor_->changed.notifyOne();
+    return job;
+}
+
+void Executor::run(const std::string& tenant, Task<> task) {
+    put(tenant, std::move(task));
+}
+
+std::shared_ptr<void> Executor::start(const std::string& tenant, Task<> task) {
+    JobPtr job = put(tenant, std::move(task));
     Job* const started = job.get();
     return {started, [floor = std::weak_ptr(floor_), job = std::move(job)](Job*) {
                 const std::shared_ptr<Floor> alive = floor.lock();

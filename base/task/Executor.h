@@ -33,6 +33,8 @@ public:
     /// returned object is destroyed: soon, in a thread of this object. It catches what it throws:
     /// whatever leaves it is lost.
     [[nodiscard]] std::shared_ptr<void> start(const std::string& tenant, Task<> task);
+    /// The same for a task that nobody cancels.
+    void run(const std::string& tenant, Task<> task);
 
     /// The tasks that have not ended.
     std::size_t size() const;
@@ -53,6 +55,7 @@ private:
         void wakeOverdue(TimePoint now) HEARTH_REQUIRES(mutex);
     };
 
+    JobPtr put(const std::string& tenant, Task<> task);
     void work(const std::stop_token& stop);
     /// Returns the next job that may have a thread now, and its place.
     JobPtr next(std::shared_ptr<void>& place) HEARTH_REQUIRES(floor_->mutex);

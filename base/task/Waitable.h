@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/Clock.h"
+#include "base/Subscribers.h"
 
 namespace hearth {
 
@@ -55,6 +57,24 @@ public:
 
 private:
     const TimePoint time_;
+};
+
+/// Waits until it is set.
+class Signal final : public Waitable {
+public:
+    void set() {
+        set_ = true;
+        changes_.notify();
+    }
+    void clear() { set_ = false; }
+    bool ready() const override { return set_; }
+    std::shared_ptr<void> subscribe(std::function<void()> wake) override {
+        return changes_.add(std::move(wake));
+    }
+
+private:
+    std::atomic<bool> set_{false};
+    Subscribers changes_;
 };
 
 /// Waits for whichever of several comes first.

@@ -1,5 +1,6 @@
 #include <chrono>
-#include <thread>
+#include <memory>
+#include <utility>
 
 #include "api/mcp/conformance/Conformance.h"
 
@@ -9,26 +10,35 @@ namespace {
 /// The pause that the suite asks for between two messages.
 constexpr std::chrono::milliseconds kPause{50};
 
-using Talk = std::function<ToolResult(Conversation&, const Arguments&)>;
+using Work = Task<ToolResult> (*)(CallContext, Arguments);
 
 Tool talking(const std::string& name, const std::string& description,
-             const std::vector<std::pair<std::string, std::string>>& arguments, Talk work) {
-    return fixture(name, description, arguments,
-                   [work = std::move(work)](const CallContext&, const Arguments& given) {
-                       return LiveCall{[work, given](Conversation& conversation) {
-                           return work(conversation, given);
-                       }};
-                   });
+             const std::vector<std::pair<std::string, std::string>>& arguments, Work work) {
+    return fixture(
+        name, description, arguments,
+        [work](const CallContext& call, const Arguments& given) { return work(call, given); });
+}
+
+Task<> pause(std::chrono::milliseconds length) {
+    auto over = std::make_shared<Timer>(SystemClock().now() + length);
+    co_await over;
+}
+
+Task<ToolResult> asked(CallContext call, Json params) {
+    Task<std::shared_ptr<Conversation>> opening = Call::talk(call.call);
+    const std::shared_ptr<Conversation> conversation = co_await opening;
+    Task<Json> asking = conversation->ask("elicitation/create", std::move(params));
+    const Json answer = co_await asking;
+    const Json* content = member(answer, "content");
+    co_return textResult(
+        "Elicitation completed: action=" + stringMember(answer, "action").value_or("") +
+        ", content=" + dumpJson(content == nullptr ? Json::object() : *content));
 }
 
 /// Asks with a form and returns the user's answer as text.
 Tool asking(const std::string& name, const std::string& description, const Json& params) {
-    return talking(name, description, {}, [params](Conversation& conversation, const Arguments&) {
-        const Json answer = conversation.ask("elicitation/create", params);
-        const Json* content = member(answer, "content");
-        return textResult(
-            "Elicitation completed: action=" + stringMember(answer, "action").value_or("") +
-            ", content=" + dumpJson(content == nullptr ? Json::object() : *content));
+    return fixture(name, description, {}, [params](const CallContext& call, const Arguments&) {
+        return asked(call, params);
     });
 }
 
@@ -70,48 +80,86 @@ Json enumsForm() {
         {});
 }
 
-ToolResult sample(Conversation& conversation, const Arguments& arguments) {
+Task<ToolResult> sample(CallContext call, Arguments arguments) {
+    Task<std::shared_ptr<Conversation>> opening = Call::talk(call.call);
+    const std::shared_ptr<Conversation> conversation = co_await opening;
     const Json content = {{"type", "text"}, {"text", arguments.textOr("prompt", "")}};
-    const Json answer =
-        conversation.ask("sampling/createMessage",
-                         {{"messages", Json::array({{{"role", "user"}, {"content", content}}})},
-                          {"maxTokens", 100}});
+    Task<Json> asking =
+        conversation->ask("sampling/createMessage",
+                          {{"messages", Json::array({{{"role", "user"}, {"content", content}}})},
+                           {"maxTokens", 100}});
+    const Json answer = co_await asking;
     const Json* said = member(answer, "content");
-    return textResult("LLM response: " +
-                      (said == nullptr ? "" : stringMember(*said, "text").value_or("")));
+    co_return textResult("LLM response: " +
+                         (said == nullptr ? "" : stringMember(*said, "text").value_or("")));
 }
 
-ToolResult elicit(Conversation& conversation, const Arguments& arguments) {
-    const Json answer = conversation.ask(
+Task<ToolResult> elicit(CallContext call, Arguments arguments) {
+    Task<std::shared_ptr<Conversation>> opening = Call::talk(call.call);
+    const std::shared_ptr<Conversation> conversation = co_await opening;
+    Task<Json> asking = conversation->ask(
         "elicitation/create",
         form(arguments.textOr("message", ""),
              {{"username", text("User's response")}, {"email", text("User's email address")}},
              {"username", "email"}));
-    return textResult("User response: " + dumpJson(answer));
+    const Json answer = co_await asking;
+    co_return textResult("User response: " + dumpJson(answer));
+}
+
+Task<ToolResult> logThrice(CallContext call, Arguments /*arguments*/) {
+    Task<std::shared_ptr<Conversation>> opening = Call::talk(call.call);
+    const std::shared_ptr<Conversation> conversation = co_await opening;
+    for (const char* line :
+         {"Tool execution started", "Tool processing data", "Tool execution completed"}) {
+        conversation->log("info", line);
+        Task<> rest = pause(kPause);
+        co_await rest;
+    }
+    co_return textResult("logged");
+}
+
+Task<ToolResult> progressThrice(CallContext call, Arguments /*arguments*/) {
+    Task<std::shared_ptr<Conversation>> opening = Call::talk(call.call);
+    const std::shared_ptr<Conversation> conversation = co_await opening;
+    for (const int done : {0, 50, 100}) {
+        conversation->progress(done, 100);
+        Task<> rest = pause(kPause);
+        co_await rest;
+    }
+    co_return textResult("done");
+}
+
+Task<ToolResult> reconnect(CallContext call, Arguments /*arguments*/) {
+    Task<std::shared_ptr<Conversation>> opening = Call::talk(call.call);
+    const std::shared_ptr<Conversation> conversation = co_await opening;
+    conversation->hangUp();
+    Task<> rest = pause(2 * kPause);
+    co_await rest;
+    co_return textResult("Reconnection test completed successfully");
+}
+
+Task<ToolResult> stream(CallContext call, Arguments /*arguments*/) {
+    Task<std::shared_ptr<Conversation>> opening = Call::talk(call.call);
+    const std::shared_ptr<Conversation> conversation = co_await opening;
+    conversation->progress(1, 1);
+    co_return textResult("streamed");
+}
+
+Task<ToolResult> logOnce(CallContext call, Arguments /*arguments*/) {
+    Task<std::shared_ptr<Conversation>> opening = Call::talk(call.call);
+    const std::shared_ptr<Conversation> conversation = co_await opening;
+    conversation->log("info", "a message of test_logging_tool");
+    co_return textResult("logged");
 }
 
 }  // namespace
 
 std::vector<Tool> talkingTools(const Announce& announce) {
     std::vector<Tool> tools;
-    tools.push_back(talking("test_tool_with_logging", "Logs three times while it works.", {},
-                            [](Conversation& conversation, const Arguments&) {
-                                for (const char* line :
-                                     {"Tool execution started", "Tool processing data",
-                                      "Tool execution completed"}) {
-                                    conversation.log("info", line);
-                                    std::this_thread::sleep_for(kPause);
-                                }
-                                return textResult("logged");
-                            }));
+    tools.push_back(
+        talking("test_tool_with_logging", "Logs three times while it works.", {}, logThrice));
     tools.push_back(talking("test_tool_with_progress", "Tells its progress while it works.", {},
-                            [](Conversation& conversation, const Arguments&) {
-                                for (const int done : {0, 50, 100}) {
-                                    conversation.progress(done, 100);
-                                    std::this_thread::sleep_for(kPause);
-                                }
-                                return textResult("done");
-                            }));
+                            progressThrice));
     tools.push_back(
         talking("test_sampling", "Asks the client's model.", {{"prompt", "string"}}, sample));
     tools.push_back(talking("test_elicitation", "Asks the user.", {{"message", "string"}}, elicit));
@@ -119,22 +167,11 @@ std::vector<Tool> talkingTools(const Announce& announce) {
                            "Asks the user with a form of defaults.", defaultsForm()));
     tools.push_back(asking("test_elicitation_sep1330_enums",
                            "Asks the user with a form of choices.", enumsForm()));
-    tools.push_back(talking("test_reconnection", "Ends its connection in the middle.", {},
-                            [](Conversation& conversation, const Arguments&) {
-                                conversation.hangUp();
-                                std::this_thread::sleep_for(2 * kPause);
-                                return textResult("Reconnection test completed successfully");
-                            }));
-    tools.push_back(talking("test_streaming_elicitation", "Streams, and asks nothing.", {},
-                            [](Conversation& conversation, const Arguments&) {
-                                conversation.progress(1, 1);
-                                return textResult("streamed");
-                            }));
-    tools.push_back(talking("test_logging_tool", "Logs, where the client wants it.", {},
-                            [](Conversation& conversation, const Arguments&) {
-                                conversation.log("info", "a message of test_logging_tool");
-                                return textResult("logged");
-                            }));
+    tools.push_back(
+        talking("test_reconnection", "Ends its connection in the middle.", {}, reconnect));
+    tools.push_back(
+        talking("test_streaming_elicitation", "Streams, and asks nothing.", {}, stream));
+    tools.push_back(talking("test_logging_tool", "Logs, where the client wants it.", {}, logOnce));
     tools.push_back(fixture("test_missing_capability", "Needs a client that can sample.", {},
                             [](const CallContext& call, const Arguments&) {
                                 if (!call.clientCan("sampling"))

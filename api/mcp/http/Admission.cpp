@@ -91,18 +91,26 @@ McpServer::Reply handled(McpContext& context, McpServer& server, const Caller& c
                        session = caller.context.modern ? "" : caller.context.session] {
         notifier.tellCaller(who, session);
     };
-    if (std::holds_alternative<Json>(reply)) tell();
-    if (auto* slow = std::get_if<PendingToolCall>(&reply)) {
-        slow->place = std::move(place);
-        slow->answer = [answer = std::move(slow->answer), tell] {
-            Json said = answer();
-            tell();
-            return said;
-        };
-        context.slow_calls->cancelAside(*slow);
+    auto& call = std::get<ToolCall>(reply);
+    call.place = std::move(place);
+    call.told = tell;
+    call.goOn(context.services.clock);
+    if (!call.answer.ended()) return reply;
+    Json said = call.answer.result();
+    call.call->told();
+    tell();
+    return said;
+}
+
+void followCall(McpContext& context, ToolCall call, const std::shared_ptr<MessageSink>& sink,
+                const std::stop_token& stop, const std::string& session) {
+    if (call.call->wantsTalk()) {
+        call.call->openTalk(
+            std::make_shared<Talk>(call, session, sink, context.questions, context.services.clock));
     }
-    if (auto* live = std::get_if<LiveReply>(&reply)) live->place = std::move(place);
-    return reply;
+    const auto hang_up =
+        call.modern ? ToolCalls::HangUp::Cancels : ToolCalls::HangUp::LeavesRunning;
+    context.tool_calls.follow(std::move(call), sink, stop, hang_up);
 }
 
 Caller callerOf(const api::Request& request, const controller::Principal& who) {

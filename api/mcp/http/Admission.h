@@ -21,9 +21,12 @@ void countFurther(const McpContext& context, api::Request& request,
                   const controller::Principal& who, std::size_t messages);
 /// Calls McpServer::handle() and applies a session's message to its streams. A tool call holds one
 /// of its tenant's places until it is answered, even if the connection ends before. Without a free
-/// place it is refused and not begun.
+/// place it is refused and not begun. A call in the reply has run until it waits.
 McpServer::Reply handled(McpContext& context, McpServer& server, const Caller& caller,
                          const Message& message);
+/// Carries the call of a session (empty: a modern one) on `sink`.
+void followCall(McpContext& context, ToolCall call, const std::shared_ptr<MessageSink>& sink,
+                const std::stop_token& stop, const std::string& session);
 /// Returns the caller of an HTTP request, without the parts that era and session add.
 Caller callerOf(const api::Request& request, const controller::Principal& who);
 

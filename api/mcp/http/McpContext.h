@@ -1,17 +1,15 @@
 #pragma once
 
-#include <memory>
-
 #include "api/auth/Authenticator.h"
 #include "api/auth/RateLimits.h"
 #include "api/auth/WorkerShares.h"
 #include "api/mcp/http/ChangeNotifier.h"
-#include "api/mcp/http/InteractiveCalls.h"
 #include "api/mcp/http/LogLevels.h"
-#include "api/mcp/http/PendingToolCalls.h"
 #include "api/mcp/http/ReplayStreams.h"
+#include "api/mcp/http/Talk.h"
+#include "api/mcp/http/ToolCalls.h"
 #include "api/mcp/protocol/Session.h"
-#include "api/mcp/server/ClaimWaiters.h"
+#include "base/tenants/TenantPlaces.h"
 #include "controller/Services.h"
 
 namespace hearth::mcp {
@@ -24,6 +22,10 @@ struct McpOptions {
     /// The most tool calls of one tenant that are not answered yet.
     std::size_t calls_of_tenant = 256;
 };
+
+/// The most calls that wait for a sandbox, in total and of one tenant (TenantPlaces).
+inline constexpr std::size_t kMostWaiting = 256;
+inline constexpr std::size_t kMostWaitingOfTenant = 64;
 
 /// The state that the endpoints of one server share. All references must outlive it, and the front
 /// must stop before it is destroyed.
@@ -40,9 +42,7 @@ struct McpContext {
           sessions(all.secret_key, revocations, all.clock),
           replays(all.clock),
           notifier(all, log_levels),
-          waiting_calls(all.clock),
-          slow_calls(std::make_shared<PendingToolCalls>(all.clock, all.log)),
-          live_calls(std::make_shared<InteractiveCalls>()) {}
+          tool_calls(all.clock, all.log) {}
 
     const controller::Services& services;
     const auth::Authenticator& authenticator;
@@ -54,10 +54,9 @@ struct McpContext {
     ReplayStreams replays;
     LogLevels log_levels;
     ChangeNotifier notifier;
-    ClaimWaiters waiting_calls;
-    // Stream starters may outlive a request.
-    const std::shared_ptr<PendingToolCalls> slow_calls;
-    const std::shared_ptr<InteractiveCalls> live_calls;
+    TenantPlaces waiting{kMostWaiting, kMostWaitingOfTenant};
+    Questions questions;
+    ToolCalls tool_calls;  ///< last: its threads use the others
 };
 
 }  // namespace hearth::mcp

@@ -15,7 +15,7 @@ McpEndpoints::McpEndpoints(const controller::Services& services,
 
 void McpEndpoints::mount(const std::string& prefix, Catalog catalog) {
     McpServer& server = *servers_.emplace_back(
-        std::make_unique<McpServer>(context_.services, context_.waiting_calls, std::move(catalog)));
+        std::make_unique<McpServer>(context_.services, context_.waiting, std::move(catalog)));
     api::Handler& streamable =
         *handlers_.emplace_back(std::make_unique<McpHandler>(context_, server));
     api::Handler& events = *handlers_.emplace_back(

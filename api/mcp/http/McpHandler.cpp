@@ -208,8 +208,7 @@ api::Response McpHandler::legacy(api::Request& request, const controller::Princi
     if (classified.batch) answering.setBatch();
     for (const Message& message : classified.messages) {
         if (request.stopToken().stop_requested()) break;  // a batch of slow calls
-        if (message.kind == MessageKind::Response)
-            context_.live_calls->answer(session->id, message);
+        if (message.kind == MessageKind::Response) context_.questions.answer(session->id, message);
         answering.add(handled(context_, server_, caller, message));
     }
     if (answering.empty()) return mcpAnswer(202);

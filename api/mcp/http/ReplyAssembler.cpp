@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "api/http/RequestFacts.h"
+#include "api/http/TaskAnswer.h"
+#include "api/mcp/http/Admission.h"
 
 namespace hearth::mcp {
 namespace {
@@ -57,10 +59,7 @@ Accepts acceptedForms(const api::Request& request) {
 
 void ReplyAssembler::add(McpServer::Reply reply) {
     if (auto* done = std::get_if<Json>(&reply)) keep(std::move(*done));
-    if (auto* slow = std::get_if<PendingToolCall>(&reply)) {
-        slow_.push_back(std::move(*slow));
-    }
-    if (auto* live = std::get_if<LiveReply>(&reply)) live_.push_back(std::move(*live));
+    if (auto* call = std::get_if<ToolCall>(&reply)) calls_.push_back(std::move(*call));
 }
 
 void ReplyAssembler::keep(Json done) {
@@ -82,26 +81,47 @@ void ReplyAssembler::keep(Json done) {
 void ReplyAssembler::waitInline() {
     const Clock& clock = context_.services.clock;
     const TimePoint deadline = clock.now() + context_.options.inline_wait;
-    for (auto it = slow_.begin(); it != slow_.end();) {
-        std::optional<Json> settled = McpServer::settle(*it, clock, deadline);
-        if (!settled) {
-            ++it;
+    for (ToolCall& call : calls_) {
+        if (call.answer.ended()) continue;
+        const auto left = std::min(deadline, call.answer.wait()->until()) - clock.now();
+        const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(left);
+        if (most.count() > 0) call.call->attend(most);
+        call.goOn(clock);
+    }
+    collect();
+}
+
+void ReplyAssembler::collect() {
+    for (ToolCall& call : calls_) {
+        if (!call.answer.ended()) continue;
+        if (call.call->cancelled()) {
+            context_.tool_calls.leave(call);
             continue;
         }
-        if (!settled->is_null()) keep(std::move(*settled));
-        it = slow_.erase(it);
+        keep(call.answer.result());
+        call.call->told();
+        call.told();
     }
+    std::erase_if(calls_, [](const ToolCall& call) { return call.answer.ended(); });
 }
 
 api::Response ReplyAssembler::answer(api::Request& request, Accepts accepts) && {
-    if (!live_.empty()) return std::move(*this).stream(request);
-    waitInline();
-    if (!slow_.empty() && accepts != Accepts::Json) return std::move(*this).stream(request);
-    if (!slow_.empty() && !request.stopToken().stop_requested()) {
-        return std::move(*this).later(request);
+    const bool talks = std::any_of(calls_.begin(), calls_.end(),
+                                   [](const ToolCall& call) { return call.call->wantsTalk(); });
+    if (!talks) waitInline();
+    if (calls_.empty()) return whole(accepts);
+    if (talks || accepts != Accepts::Json) return std::move(*this).stream(request);
+    return api::answerOf(request, whenAnswered(std::move(*this), request.stopToken()));
+}
+
+Task<api::Response> ReplyAssembler::whenAnswered(ReplyAssembler all, std::stop_token stop) {
+    Task<std::vector<Json>> answering =
+        all.context_.tool_calls.answers(std::move(all.calls_), std::move(stop));
+    std::vector<Json> answers = co_await answering;
+    for (Json& each : answers) {
+        if (!each.is_null()) all.keep(std::move(each));
     }
-    for (const PendingToolCall& slow : slow_) keep(slow.answer());
-    return whole(accepts);
+    co_return all.whole(Accepts::Json);
 }
 
 int ReplyAssembler::status() const {
@@ -126,59 +146,21 @@ api::Response ReplyAssembler::whole(Accepts accepts) const {
     return response;
 }
 
-api::Response ReplyAssembler::later(api::Request& request) && {
-    const auto held = std::make_shared<ReplyAssembler>(std::move(*this));
-    const Clock& clock = held->context_.services.clock;
-    api::Suspension suspension;
-    suspension.subscribe = [held](const std::function<void()>& wake) {
-        auto subscriptions = std::make_shared<std::vector<std::shared_ptr<void>>>();
-        for (const PendingToolCall& slow : held->slow_) {
-            subscriptions->push_back(slow.pending.work->subscribe(wake));
-            slow.call->onCancel([wake, cancel = slow.pending.cancel] {
-                cancel();
-                wake();
-            });
-        }
-        return subscriptions;
-    };
-    suspension.ready = [held, &clock] {
-        return std::all_of(held->slow_.begin(), held->slow_.end(),
-                           [&](const PendingToolCall& slow) {
-                               return slow.call->cancelled() || slow.pending.ready(clock.now());
-                           });
-    };
-    for (const PendingToolCall& slow : held->slow_) {
-        if (slow.pending.until) {
-            suspension.until = std::min(suspension.until, *slow.pending.until);
-        }
-    }
-    suspension.resume = [held, &request] {
-        return std::move(*held).answer(request, Accepts::Json);
-    };
-    api::Response response;
-    response.body = std::move(suspension);
-    return response;
-}
-
 api::Response ReplyAssembler::stream(api::Request& request) && {
     const auto held = std::make_shared<ReplyAssembler>(std::move(*this));
     api::Response response = eventAnswer();
-    response.body = api::StreamStarter(
-        [held, slow_calls = held->context_.slow_calls, live_calls = held->context_.live_calls,
-         stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {
+    response.body =
+        api::StreamStarter([held, stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {
+            McpContext& context = held->context_;
             const bool resumable = !held->modern_ && held->version_ >= kFirstResumable;
             const std::shared_ptr<MessageSink> sink =
-                resumable
-                    ? held->context_.replays.open(held->tenant_, held->session_, std::move(stream),
-                                                  held->version_ >= kFirstPriming)
-                    : std::make_shared<StreamSink>(std::move(stream));
+                resumable ? context.replays.open(held->tenant_, held->session_, std::move(stream),
+                                                 held->version_ >= kFirstPriming)
+                          : std::make_shared<StreamSink>(std::move(stream));
             for (const Json& message : held->done_) sink->send(message);
-            for (LiveReply& live : held->live_) {
-                live_calls->start(std::move(live), held->session_, sink);
+            for (ToolCall& call : held->calls_) {
+                followCall(context, std::move(call), sink, stop, held->session_);
             }
-            slow_calls->follow(sink, std::move(held->slow_), stop,
-                               held->modern_ ? PendingToolCalls::HangUp::Cancels
-                                             : PendingToolCalls::HangUp::LeavesRunning);
         });
     return response;
 }

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "api/http/Handler.h"
 #include "api/mcp/http/McpContext.h"
 #include "api/mcp/server/McpServer.h"
+#include "base/task/Task.h"
 
 namespace hearth::mcp {
 
@@ -30,15 +32,18 @@ public:
 
     void add(McpServer::Reply reply);
     void setBatch() { batch_ = true; }
-    bool empty() const { return done_.empty() && slow_.empty() && live_.empty(); }
+    bool empty() const { return done_.empty() && calls_.empty(); }
     /// Called once.
     api::Response answer(api::Request& request, Accepts accepts) &&;
 
 private:
     /// Keeps an answer. In a batch, an answer that makes the total too long becomes an error.
     void keep(Json done);
+    /// Lets calls that end soon end in this worker.
     void waitInline();
-    api::Response later(api::Request& request) &&;
+    /// Takes the answers of calls that have ended.
+    void collect();
+    static Task<api::Response> whenAnswered(ReplyAssembler all, std::stop_token stop);
     api::Response stream(api::Request& request) &&;
     api::Response whole(Accepts accepts) const;
     /// Returns the HTTP status of a single message; a legacy answer is always 200.
@@ -52,8 +57,7 @@ private:
     bool batch_ = false;
     std::size_t batch_bytes_ = 0;
     std::vector<Json> done_;
-    std::vector<PendingToolCall> slow_;
-    std::vector<LiveReply> live_;
+    std::vector<ToolCall> calls_;  ///< the others
 };
 
 /// An empty answer, or one with a JSON body.

@@ -132,7 +132,7 @@ api::Response SseTransport::posted(api::Request& request, const controller::Prin
 void SseTransport::take(api::Request& request, const std::shared_ptr<Session>& session,
                         const Message& message) {
     if (message.kind == MessageKind::Response) {
-        context_.live_calls->answer(session->id, message);
+        context_.questions.answer(session->id, message);
         return;
     }
     if (message.kind == MessageKind::Request && message.method == "initialize") {
@@ -160,14 +160,8 @@ void SseTransport::take(api::Request& request, const std::shared_ptr<Session>& s
     McpServer::Reply reply = handled(context_, server_, caller, message);
     const auto sink = std::make_shared<SharedOutlet>(session->sink);
     if (const auto* done = std::get_if<Json>(&reply)) sink->send(*done);
-    if (auto* live = std::get_if<LiveReply>(&reply)) {
-        context_.live_calls->start(std::move(*live), session->id, sink);
-    }
-    if (auto* slow = std::get_if<PendingToolCall>(&reply)) {
-        std::vector<PendingToolCall> calls;
-        calls.push_back(std::move(*slow));
-        context_.slow_calls->follow(sink, std::move(calls), request.stopToken(),
-                                    PendingToolCalls::HangUp::LeavesRunning);
+    if (auto* call = std::get_if<ToolCall>(&reply)) {
+        followCall(context_, std::move(*call), sink, request.stopToken(), session->id);
     }
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "api/mcp/protocol/Call.h"
 #include "api/mcp/protocol/JsonRpc.h"
 #include "base/Clock.h"
 #include "controller/contract/Principal.h"
@@ -27,6 +29,8 @@ struct CallContext {
     Json input_responses = Json::object();
     std::optional<std::string>
         request_state{};  ///< as the client sent it back: hostile until checked
+
+    std::shared_ptr<Call> call{};  ///< of a tool; else null
 
     bool clientCan(const std::string& capability) const {
         return member(client_capabilities, capability) != nullptr;

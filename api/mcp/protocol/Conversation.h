@@ -3,12 +3,12 @@
 #include <string>
 
 #include "api/mcp/protocol/JsonRpc.h"
+#include "base/task/Task.h"
 
 namespace hearth::mcp {
 
-/// The talk of a call that runs in its own thread with its client. Used from that thread only.
-/// Messages that the client did not ask for (progress without a token, log below its level) are
-/// dropped.
+/// The talk of a call with its client while it works. Used from the call's task only. Messages that
+/// the client did not ask for (progress without a token, log below its level) are dropped.
 class Conversation {
 public:
     virtual ~Conversation() = default;
@@ -16,13 +16,11 @@ public:
     /// `level`: "debug" to "emergency".
     virtual void log(const std::string& level, const Json& data) = 0;
     /// Asks the client, waits for its answer and returns the result. Revisions with a session only.
-    /// Throws RpcFailure if the client refuses, goes away or takes too long.
-    virtual Json ask(const std::string& method, Json params) = 0;
+    /// Throws RpcFailure if the client refuses or takes too long.
+    virtual Task<Json> ask(std::string method, Json params) = 0;
     /// Ends the connection, not the answer: the client fetches the rest with Last-Event-ID. Does
     /// nothing if the revision has no Last-Event-ID.
     virtual void hangUp() = 0;
-    /// True if the client has cancelled the call or the server is stopping.
-    virtual bool cancelled() const = 0;
 };
 
 }  // namespace hearth::mcp

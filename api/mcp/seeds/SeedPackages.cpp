@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/mcp/tools/RunEnd.h"
 #include "base/http/Url.h"
 #include "controller/contract/RequestLimits.h"
 #include "controller/packages/PackageSpec.h"
@@ -66,13 +67,16 @@ std::vector<std::string> namesIn(const std::vector<std::string>& specs) {
     return names;
 }
 
-PendingCall whenDone(const Services& services, const CallContext& call,
-                     const std::shared_ptr<controller::Execution>& execution,
-                     const std::vector<std::string>& names, TellPackages tell) {
-    return whenEnded(services, call, execution,
-                     [execution, names, tell = std::move(tell)](const ExecutionView& view) {
-                         return tell(controller::PackageService::viewOf(*execution, names), view);
-                     });
+// NOLINTBEGIN(performance-unnecessary-value-param): the frame keeps them
+Task<ToolResult> whenDone(const Services& services, CallContext call,
+                          std::shared_ptr<controller::Execution> execution,
+                          std::vector<std::string> names, OnCancel on_cancel, TimePoint until,
+                          TellPackages tell) {
+    // NOLINTEND(performance-unnecessary-value-param)
+    Task<> end = untilEnd(services, std::move(call), execution, on_cancel, until);
+    co_await end;
+    execution->requireAnswer();
+    co_return tell(controller::PackageService::viewOf(*execution, names), execution->view());
 }
 
 /// Marks packages that do not fit the request as failed: without a network none is installed.
@@ -123,12 +127,10 @@ ToolOutcome installPackages(const Services& services, const CallContext& call,
     }
     const auto execution = services.packages.begin(call.who, workspace, request).execution;
     if (!offline) note(services, call, workspace, specs, execution->id());
-    PendingCall pending = whenDone(services, call, execution, namesIn(specs), std::move(tell));
-    if (wait) pending.until = services.clock.now() + *wait;
     // The install belongs to the workspace, not to the call: a caller that stops waiting can ask
     // for it later.
-    pending.cancel = [] {};
-    return pending;
+    return whenDone(services, call, execution, namesIn(specs), OnCancel::LeavesRunning,
+                    wait ? services.clock.now() + *wait : TimePoint::max(), std::move(tell));
 }
 
 ToolOutcome checkPackages(const Services& services, const CallContext& call,
@@ -137,7 +139,8 @@ ToolOutcome checkPackages(const Services& services, const CallContext& call,
     PackagesRequest request = pipRequest();
     request.check = namesIn(specs);
     const auto execution = services.packages.begin(call.who, workspace, request).execution;
-    return whenDone(services, call, execution, request.check, std::move(tell));
+    return whenDone(services, call, execution, request.check, OnCancel::Kills, TimePoint::max(),
+                    std::move(tell));
 }
 
 std::optional<NotedInstall> installNoted(const Services& services, const CallContext& call,

@@ -45,7 +45,7 @@ std::string workspaceOf(const Services& services, const CallContext& call,
     return workspace;
 }
 
-Task<ClaimOutcome> initialized(const Services& services, CallContext call, Arguments arguments) {
+Task<ToolResult> initialized(const Services& services, CallContext call, Arguments arguments) {
     Wish wish;
     // A left-out image does not become the default image: such a caller gets a warm Python at
     // once.
@@ -67,7 +67,7 @@ Task<ClaimOutcome> initialized(const Services& services, CallContext call, Argum
 
 ToolOutcome initialize(const Services& services, const CallContext& call,
                        const Arguments& arguments) {
-    return ClaimingCall{initialized(services, call, arguments)};
+    return initialized(services, call, arguments);
 }
 
 /// True if the command line starts Python: "python x.py", "cd a && python3 -m b".

@@ -60,8 +60,8 @@ ToolOutcome listSandboxes(const Services& services, const CallContext& call) {
     return valueResult(out);
 }
 
-Task<ClaimOutcome> createSandbox(const Services& services, std::shared_ptr<NamedLocks> turns,
-                                 CallContext call, Arguments arguments) {
+Task<ToolResult> createSandbox(const Services& services, std::shared_ptr<NamedLocks> turns,
+                               CallContext call, Arguments arguments) {
     Wish wish;
     wish.name = arguments.text("name");
     if (wish.name && wish.name->empty()) wish.name.reset();
@@ -200,7 +200,7 @@ std::vector<SeedTool> s1Tools(const Services& services) {
           objectSchema({{"name", optionalText("A name of yours for it.")}}),
           toolHints(false, false, false),
           [&services, turns](const CallContext& call, const Arguments& arguments) {
-              return ClaimingCall{createSandbox(services, turns, call, arguments)};
+              return createSandbox(services, turns, call, arguments);
           }}});
     tools.push_back({{"install_packages_in_sandbox", "Install packages",
                       "Installs Python packages in a sandbox and answers when that is done.",

@@ -44,8 +44,8 @@ std::string labelOf(const WorkspaceView& view, const char* label) {
     return found == view.labels.end() ? "" : found->second;
 }
 
-Task<ClaimOutcome> initialize(const Services& services, std::shared_ptr<NamedLocks> turns,
-                              CallContext call, Arguments arguments) {
+Task<ToolResult> initialize(const Services& services, std::shared_ptr<NamedLocks> turns,
+                            CallContext call, Arguments arguments) {
     Wish wish;
     wish.image = arguments.textOr("image", kAlpine);
     wish.default_image = kAlpine;
@@ -119,7 +119,7 @@ std::vector<SeedTool> s2Tools(const Services& services) {
           objectSchema({{"image", withDefault(stringParam("The image to use."), kAlpine)}}),
           toolHints(false, false, true),
           [&services, turns](const CallContext& call, const Arguments& arguments) {
-              return ClaimingCall{initialize(services, turns, call, arguments)};
+              return initialize(services, turns, call, arguments);
           }},
          s2Failure});
     tools.push_back(

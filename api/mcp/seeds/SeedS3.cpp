@@ -80,7 +80,7 @@ ToolOutcome checkPackage(const Services& services, const CallContext& call,
         });
 }
 
-Task<ClaimOutcome> createEnvironment(const Services& services, CallContext call) {
+Task<ToolResult> createEnvironment(const Services& services, CallContext call) {
     Task<controller::WorkspaceView> opening = openWorkspace(services, call, {});
     const controller::WorkspaceView view = co_await opening;
     co_return tellingOf(view, services, call, valueResult(view.id));
@@ -96,7 +96,7 @@ std::vector<SeedTool> s3Tools(const Services& services) {
                       "Gives the id of a new Python environment, for the other tools.",
                       objectSchema(Json::object()), toolHints(false, false, false),
                       [&services](const CallContext& call, const Arguments&) {
-                          return ClaimingCall{createEnvironment(services, call)};
+                          return createEnvironment(services, call);
                       }}});
     tools.push_back(
         {{"execute_python_code", "Execute Python code",

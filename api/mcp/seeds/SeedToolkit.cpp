@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/mcp/tools/Pictures.h"
+#include "api/mcp/tools/RunEnd.h"
 #include "base/Ids.h"
 #include "base/http/Url.h"
 
@@ -192,19 +193,15 @@ std::string archiveUrl(const CallContext& call, const std::string& workspace,
     return call.origin + "/v1/workspaces/" + workspace + "/archive?path=" + percentEncode(path);
 }
 
-PendingCall whenEnded(const Services& services, const CallContext& call,
-                      const std::shared_ptr<controller::Execution>& execution,
-                      std::function<ToolResult(const ExecutionView&)> finish) {
-    PendingCall pending;
-    pending.work = workOf(execution);
-    pending.finish = [execution, finish = std::move(finish)] {
-        execution->requireAnswer();
-        return finish(execution->view());
-    };
-    pending.cancel = [&services, who = call.who, id = execution->id()] {
-        services.executions.kill(who, id);
-    };
-    return pending;
+// NOLINTBEGIN(performance-unnecessary-value-param): the frame keeps them
+Task<ToolResult> whenEnded(const Services& services, CallContext call,
+                           std::shared_ptr<controller::Execution> execution,
+                           std::function<ToolResult(const ExecutionView&)> finish) {
+    // NOLINTEND(performance-unnecessary-value-param)
+    Task<> end = untilEnd(services, std::move(call), execution, OnCancel::Kills);
+    co_await end;
+    execution->requireAnswer();
+    co_return finish(execution->view());
 }
 
 std::string mergedOutput(const controller::Execution& execution, std::uint64_t most) {

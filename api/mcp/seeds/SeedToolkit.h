@@ -91,10 +91,10 @@ std::string uploadUrl(const CallContext& call, const std::string& workspace,
 std::string archiveUrl(const CallContext& call, const std::string& workspace,
                        const std::string& path);
 
-/// A call that is answered by `finish` when the execution has ended.
-PendingCall whenEnded(const controller::Services& services, const CallContext& call,
-                      const std::shared_ptr<controller::Execution>& execution,
-                      std::function<ToolResult(const controller::ExecutionView&)> finish);
+/// Returns the result that `finish` makes when the execution has ended.
+Task<ToolResult> whenEnded(const controller::Services& services, CallContext call,
+                           std::shared_ptr<controller::Execution> execution,
+                           std::function<ToolResult(const controller::ExecutionView&)> finish);
 
 /// Returns both channels in the order in which they were written. The text says how many bytes were
 /// not kept, and that bytes beyond `most` are left out.

@@ -68,12 +68,11 @@ ToolResult failed(const std::function<Json(const Error&)>& failure, const Error&
     return valueResult(value);
 }
 
-/// The same claim with its errors in the seed's form. No claim of a seed becomes an execution.
-Task<ClaimOutcome> shapedClaim(Task<ClaimOutcome> claim,
-                               std::function<Json(const Error&)> failure) {
+/// The same work with its errors in the seed's form.
+Task<ToolResult> shapedWork(Task<ToolResult> work, std::function<Json(const Error&)> failure) {
     try {
-        ClaimOutcome claimed = co_await claim;
-        co_return claimed;
+        ToolResult result = co_await work;
+        co_return result;
     } catch (const Error& error) {
         co_return failed(failure, error);
     }
@@ -88,19 +87,9 @@ Tool shaped(const SeedTool& seed) {
                        const CallContext& call, const Arguments& arguments) -> ToolOutcome {
         try {
             ToolOutcome outcome = handler(call, arguments);
-            if (auto* claiming = std::get_if<ClaimingCall>(&outcome)) {
-                return ClaimingCall{shapedClaim(std::move(claiming->claim), failure)};
-            }
-            if (auto* pending = std::get_if<PendingCall>(&outcome)) {
-                pending->finish = [finish = pending->finish, failure] {
-                    try {
-                        return finish();
-                    } catch (const Error& error) {
-                        return failed(failure, error);
-                    }
-                };
-            }
-            return outcome;
+            auto* work = std::get_if<Task<ToolResult>>(&outcome);
+            if (work == nullptr) return outcome;
+            return shapedWork(std::move(*work), failure);
         } catch (const Error& error) {
             return failed(failure, error);
         }

@@ -17,6 +17,7 @@ constexpr std::int64_t kFixedTtlMs = 300'000;
 constexpr std::size_t kMaxProposals = 100;
 /// The longest resource id from a caller in the audit log, in bytes.
 constexpr std::size_t kAuditedName = 64;
+constexpr std::chrono::seconds kTryAgain{5};
 
 bool isProgressToken(const Json& value) {
     if (value.is_string()) return value.get_ref<const std::string&>().size() <= kLongestId;
@@ -46,6 +47,16 @@ std::string uriOf(const Json& params) {
         refuseParams("uri is longer than " + std::to_string(kLongestUri) + " bytes");
     }
     return uri;
+}
+
+/// Returns the thing that a call's arguments name, for the audit log; empty if none.
+std::string auditedResource(const Json& arguments) {
+    for (const char* name : {"workspace_id", "run_id", "container_id", "sandbox_id"}) {
+        if (const auto id = stringMember(arguments, name)) {
+            return toUtf8(id->substr(0, kAuditedName));
+        }
+    }
+    return {};
 }
 
 /// Refuses every cursor: lists are sent whole, so the server gives out none.
@@ -84,7 +95,7 @@ const McpServer::Method* McpServer::find(std::string_view name) {
     return found == methods.end() ? nullptr : &*found;
 }
 
-McpServer::McpServer(const controller::Services& services, ClaimWaiters& waiting, Catalog catalog)
+McpServer::McpServer(const controller::Services& services, TenantPlaces& waiting, Catalog catalog)
     : services_(services), waiting_(waiting), catalog_(std::move(catalog)) {}
 
 Json McpServer::capabilities() const {
@@ -130,7 +141,7 @@ void McpServer::count(const Caller& caller, const Json& id, const CallEnd& end) 
     services_.tracer.end(callSpan(caller, id, end, services_.clock.now()));
 }
 
-McpServer::Reply McpServer::handle(const Caller& caller, const Message& message) {
+McpServer::Reply McpServer::handle(const Caller& caller, Message message) {
     switch (message.kind) {
         case MessageKind::Response:
             return std::monostate{};  // the transport knows which call waits for it
@@ -144,11 +155,12 @@ McpServer::Reply McpServer::handle(const Caller& caller, const Message& message)
         case MessageKind::Request:
             break;
     }
-    return answerTo(withSpan(caller, message, services_.tracer), message);
+    const Caller spanned = withSpan(caller, message, services_.tracer);
+    if (message.method == "tools/call") return callOf(spanned, std::move(message));
+    return answerTo(spanned, message);
 }
 
-McpServer::Reply McpServer::answerTo(const Caller& caller, const Message& message) {
-    if (message.method == "tools/call") return callTool(caller, message);
+Json McpServer::answerTo(const Caller& caller, const Message& message) {
     const Method* method = find(message.method);
     if (method == nullptr || !(caller.context.modern ? method->modern : method->legacy)) {
         count(caller, message.id, {"other", "", "error", rpc::kMethodNotFound});
@@ -177,15 +189,9 @@ McpServer::Reply McpServer::answerTo(const Caller& caller, const Message& messag
 }
 
 void McpServer::cancel(const Caller& caller, const Message& message) {
-    const char* outcome = "ok";
-    try {
-        if (const Json* id = member(message.params, "requestId")) {
-            calls_.cancel(caller.calls_scope, *id);
-        }
-    } catch (const Error&) {
-        outcome = "error";  // its sandbox has gone; a notification gets no answer
-    }
-    services_.metrics.mcp(message.method, "", outcome);
+    if (const Json* id = member(message.params, "requestId"))
+        calls_.cancel(caller.calls_scope, *id);
+    services_.metrics.mcp(message.method, "", "ok");
 }
 
 Json McpServer::discover(const Caller&, const Message&) {
@@ -306,88 +312,116 @@ Json McpServer::complete(const Caller& caller, const Message& message) {
     return {{"completion", {{"values", std::move(values)}, {"total", total}, {"hasMore", more}}}};
 }
 
-McpServer::Reply McpServer::callTool(const Caller& caller, const Message& message) {
+ToolCall McpServer::callOf(const Caller& caller, Message message) {
+    const std::shared_ptr<Call> call = calls_.begin(caller.calls_scope, message.id);
+    Json token = progressToken(message);
+    return {.call = call,
+            .progress_token = std::move(token),
+            .tenant = caller.context.who.tenant,
+            .started_at = caller.context.started_at,
+            .log_severity = caller.log_severity,
+            .modern = caller.context.modern,
+            .answer = callTool(caller, std::move(message), call)};
+}
+
+Task<Json> McpServer::callTool(Caller caller, Message message, std::shared_ptr<Call> call) {
     const std::string name = stringMember(message.params, "name").value_or("");
     const Tool* tool = catalog_.tools.find(name);
     if (tool == nullptr) {
         count(caller, message.id, {message.method, "unknown", "error", rpc::kInvalidParams});
-        return errorMessage(message.id,
-                            {rpc::kInvalidParams,
-                             "Unknown tool: " + name + ". The tools are " + catalog_.tools.names(),
-                             {}});
+        co_return errorMessage(
+            message.id, {rpc::kInvalidParams,
+                         "Unknown tool: " + name + ". The tools are " + catalog_.tools.names(),
+                         {}});
     }
-    const Json* given = member(message.params, "arguments");
-    const Json arguments = given == nullptr ? Json::object() : *given;
-    const std::shared_ptr<Call> call = calls_.begin(caller.calls_scope, message.id);
-    std::optional<PendingCall> pending;
-    std::optional<LiveCall> live;
-    Json done = toolAnswer(caller, tool->name, message.id, [&]() -> Json {
-        ToolOutcome outcome =
-            catalog_.tools.call(*tool, contextOf(caller, message.params), arguments);
-        if (auto* claiming = std::get_if<ClaimingCall>(&outcome)) {
-            outcome =
-                waiting_.call(caller.context.who.tenant,
-                              {audited(caller, *tool, arguments, std::move(claiming->claim))});
+    const auto end = [&](const char* outcome, std::optional<int> code) {
+        count(caller, message.id, {message.method, tool->name, outcome, code});
+    };
+    try {
+        CallContext context = contextOf(caller, message.params);
+        context.call = call;
+        Json& arguments = message.params["arguments"];
+        if (arguments.is_null()) arguments = Json::object();
+        std::string resource = auditedResource(arguments);
+        ToolOutcome outcome = catalog_.tools.call(*tool, context, arguments);
+        message.params = {};  // they may be long, and the work has what it needs
+        if (auto* work = std::get_if<Task<ToolResult>>(&outcome)) {
+            Task<ToolResult> going =
+                carried(caller, *tool, std::move(resource), call, std::move(*work));
+            outcome = co_await going;
         } else {
-            audit(caller, *tool, arguments, std::get_if<ToolResult>(&outcome));
-        }
-        if (auto* waiting = std::get_if<PendingCall>(&outcome)) {
-            pending = std::move(*waiting);
-            return {};
-        }
-        if (auto* talking = std::get_if<LiveCall>(&outcome)) {
-            live = std::move(*talking);
-            return {};
+            audit(caller, *tool, resource, std::get_if<ToolResult>(&outcome));
         }
         if (const auto* input = std::get_if<InputRequired>(&outcome)) {
-            count(caller, message.id, {message.method, tool->name, "input_required", {}});
-            return answer(caller, message.id, inputRequiredResult(*input));
+            end("input_required", {});
+            co_return answer(caller, message.id, inputRequiredResult(*input));
         }
-        return resultOf(caller, tool->name, message.id, std::get<ToolResult>(outcome));
-    });
-    if (live) {
-        LiveReply reply;
-        reply.id = message.id;
-        reply.progress_token = progressToken(message);
-        reply.log_severity = caller.log_severity;
-        reply.log_wanted = caller.log_severity.has_value() || !caller.context.modern;
-        reply.may_ask = !caller.context.modern;
-        reply.call = call;
-        reply.answer = [this, caller, tool, id = message.id,
-                        work = std::move(live->work)](Conversation& conversation) {
-            return toolAnswer(caller, tool->name, id,
-                              [&] { return resultOf(caller, tool->name, id, work(conversation)); });
-        };
-        return reply;
+        const ToolResult& result = std::get<ToolResult>(outcome);
+        if (result.take_back) call->made(result.take_back);
+        co_return resultOf(caller, tool->name, message.id, result);
+    } catch (const RpcFailure& failure) {
+        end("error", failure.error().code);
+        co_return errorMessage(message.id, failure.error());
+    } catch (const Error& error) {
+        co_return resultOf(caller, tool->name, message.id, errorResult(error));
+    } catch (const std::exception& error) {
+        services_.log.error(
+            "mcp_tool_failed",
+            {{"tool", tool->name}, {"request", caller.request_id}, {"error", error.what()}});
+        end("error", rpc::kInternal);
+        co_return errorMessage(
+            message.id, {rpc::kInternal,
+                         "Internal error; the server's log has it under " + caller.request_id,
+                         {}});
     }
-    if (!pending) return done;
-    PendingToolCall slow;
-    slow.id = message.id;
-    slow.progress_token = progressToken(message);
-    slow.call = call;
-    slow.tenant = caller.context.who.tenant;
-    slow.started_at = caller.context.started_at;
-    slow.log_severity = caller.log_severity;
-    slow.answer = [this, caller, tool, id = message.id, finish = pending->finish] {
-        return toolAnswer(caller, tool->name, id,
-                          [&] { return resultOf(caller, tool->name, id, finish()); });
-    };
-    slow.refusal = [this, caller, tool, id = message.id](const Error& error) {
-        return refusal(caller, tool->name, id, error);
-    };
-    call->onCancel(pending->cancel);
-    slow.pending = std::move(*pending);
-    return slow;
 }
 
-Task<ClaimOutcome> McpServer::audited(Caller caller, const Tool& tool, Json arguments,
-                                      Task<ClaimOutcome> claim) const {
-    ClaimOutcome outcome = co_await claim;
-    audit(caller, tool, arguments, std::get_if<ToolResult>(&outcome));
-    co_return outcome;
+// NOLINTBEGIN(performance-unnecessary-value-param): the frame keeps them
+Task<ToolResult> McpServer::carried(const Caller& caller, const Tool& tool, std::string resource,
+                                    std::shared_ptr<Call> call, Task<ToolResult> work) {
+    // NOLINTEND(performance-unnecessary-value-param)
+    std::shared_ptr<void> place;  // while it has no execution
+    bool begun = false;
+    while (!work.ended()) {
+        if (work.wait() && !work.wait()->over(services_.clock)) {
+            if (call->stopping()) {
+                throw Error(ErrorCode::Unavailable, "the server is shutting down")
+                    .hint("try again after its restart");
+            }
+            if (!begun && !place) place = placeFor(caller.context.who.tenant, *work.wait());
+            auto next = std::make_shared<FirstOf>(
+                std::vector<WaitablePtr>{work.wait(), call->serverStop()});
+            co_await next;
+            continue;
+        }
+        work.run();
+        if (begun || !call->execution()) continue;
+        begun = true;
+        place.reset();
+        audit(caller, tool, resource, nullptr);
+    }
+    ToolResult result = work.result();
+    if (!begun) audit(caller, tool, resource, &result);
+    co_return result;
 }
 
-void McpServer::audit(const Caller& caller, const Tool& tool, const Json& arguments,
+std::shared_ptr<void> McpServer::placeFor(const std::string& tenant, const Waitable& wait) {
+    std::shared_ptr<void> place = waiting_.take(tenant);
+    if (place) return place;
+    if (waiting_.hasItsShare(tenant)) {
+        throw Error(ErrorCode::RateLimited,
+                    "tenant " + tenant + " has " + std::to_string(waiting_.held(tenant)) +
+                        " calls waiting for a sandbox, the most that a tenant may have")
+            .hint("wait until some of them are answered")
+            .retryAfter(kTryAgain);
+    }
+    throw Error(ErrorCode::Unavailable,
+                "too many calls wait already; this one would wait for " + describe(wait))
+        .hint("try again in a moment")
+        .retryAfter(kTryAgain);
+}
+
+void McpServer::audit(const Caller& caller, const Tool& tool, const std::string& resource,
                       const ToolResult* result) const {
     if (services_.audit == nullptr || !services_.audit->enabled()) return;
     const ErrorCode* failure = result != nullptr && result->failure ? &*result->failure : nullptr;
@@ -399,12 +433,7 @@ void McpServer::audit(const Caller& caller, const Tool& tool, const Json& argume
     metrics::AuditEntry entry;
     entry.surface = "mcp";
     entry.operation = "tools/call " + tool.name;
-    for (const char* name : {"workspace_id", "run_id", "container_id", "sandbox_id"}) {
-        if (const auto id = stringMember(arguments, name)) {
-            entry.resource = toUtf8(id->substr(0, kAuditedName));
-            break;
-        }
-    }
+    entry.resource = resource;
     entry.tenant = caller.context.who.tenant;
     entry.role = controller::kRoles.of(caller.context.who.role);
     entry.token = caller.context.who.token_id;
@@ -420,47 +449,6 @@ Json McpServer::resultOf(const Caller& caller, const std::string& tool, const Js
                          const ToolResult& result) const {
     count(caller, id, {"tools/call", tool, result.is_error ? "tool_error" : "ok", {}});
     return answer(caller, id, result.message());
-}
-
-Json McpServer::toolAnswer(const Caller& caller, const std::string& tool, const Json& id,
-                           const std::function<Json()>& make) const {
-    try {
-        return make();
-    } catch (const RpcFailure& failure) {
-        count(caller, id, {"tools/call", tool, "error", failure.error().code});
-        return errorMessage(id, failure.error());
-    } catch (const Error& error) {
-        return refusal(caller, tool, id, error);
-    } catch (const std::exception& error) {
-        services_.log.error(
-            "mcp_tool_failed",
-            {{"tool", tool}, {"request", caller.request_id}, {"error", error.what()}});
-        count(caller, id, {"tools/call", tool, "error", rpc::kInternal});
-        return errorMessage(id,
-                            {rpc::kInternal,
-                             "Internal error; the server's log has it under " + caller.request_id,
-                             {}});
-    }
-}
-
-Json McpServer::refusal(const Caller& caller, const std::string& tool, const Json& id,
-                        const Error& error) const {
-    return resultOf(caller, tool, id, errorResult(error));
-}
-
-std::optional<Json> McpServer::settle(PendingToolCall& slow, const Clock& clock,
-                                      TimePoint deadline) {
-    const PendingCall& pending = slow.pending;
-    const TimePoint last = pending.until ? std::min(deadline, *pending.until) : deadline;
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(last - clock.now());
-    try {
-        if (!pending.work->finished() && left.count() > 0) pending.work->wait(left);
-    } catch (const Error& error) {
-        return slow.refusal(error);
-    }
-    if (slow.call->cancelled()) return Json();
-    if (!pending.ready(clock.now())) return std::nullopt;
-    return slow.answer();
 }
 
 CallContext contextOf(const Caller& caller, const Json& params) {
@@ -482,6 +470,19 @@ Json inputRequiredResult(const InputRequired& input) {
     if (!input.requests.empty()) out["inputRequests"] = input.requests;
     if (!input.state.empty()) out["requestState"] = input.state;
     return out;
+}
+
+std::string describe(const Waitable& wait) {
+    const auto progress = wait.progress();
+    if (!progress) return "its turn";
+    std::string text = progress->what_for;
+    if (progress->place == 0) return text;
+    text += " (place " + std::to_string(progress->place) + " of " + std::to_string(progress->of) +
+            " in line";
+    if (progress->estimate) {
+        text += ", about " + std::to_string(progress->estimate->count()) + " s to go";
+    }
+    return text + ")";
 }
 
 }  // namespace hearth::mcp

@@ -6,11 +6,11 @@
 #include <string>
 #include <variant>
 
-#include "api/mcp/protocol/CancellableCalls.h"
+#include "api/mcp/protocol/Call.h"
 #include "api/mcp/protocol/Era.h"
 #include "api/mcp/server/Catalog.h"
-#include "api/mcp/server/ClaimWaiters.h"
-#include "api/mcp/server/PendingToolCall.h"
+#include "api/mcp/server/ToolCall.h"
+#include "base/tenants/TenantPlaces.h"
 
 namespace hearth::mcp {
 
@@ -36,12 +36,13 @@ struct Caller {
 /// in progress. Thread-safe.
 class McpServer {
 public:
-    /// `services` must outlive the server, and the server the calls that wait in `waiting`.
-    McpServer(const controller::Services& services, ClaimWaiters& waiting, Catalog catalog);
+    /// `services` must outlive the server, and the server its calls. `waiting`: places of calls
+    /// that wait for a sandbox.
+    McpServer(const controller::Services& services, TenantPlaces& waiting, Catalog catalog);
 
-    /// Nothing for a notification or response; a message; or a call that still runs.
-    using Reply = std::variant<std::monostate, Json, PendingToolCall, LiveReply>;
-    Reply handle(const Caller& caller, const Message& message);
+    /// Nothing for a notification or response; a message; or a call, whose task has not begun.
+    using Reply = std::variant<std::monostate, Json, ToolCall>;
+    Reply handle(const Caller& caller, Message message);
     /// Returns the answer to `initialize`: a result, or the error that refuses it. Sets `version`.
     Json initialize(const Message& message, std::string& version);
 
@@ -50,11 +51,6 @@ public:
     bool willTell(const CallContext& context, const std::string& uri) const;
     /// Adds the fields that only a modern answer has: resultType and the server's name.
     void seal(Json& result) const;
-
-    /// Waits for a slow call until `deadline` at most. Returns its answer (null if cancelled), or
-    /// nullopt if it still runs.
-    static std::optional<Json> settle(PendingToolCall& slow, const Clock& clock,
-                                      TimePoint deadline);
 
 private:
     struct Method;
@@ -73,33 +69,32 @@ private:
     Json complete(const Caller& caller, const Message& message);
 
     /// Returns the answer to a request; `caller` already has the request's own span.
-    Reply answerTo(const Caller& caller, const Message& message);
+    Json answerTo(const Caller& caller, const Message& message);
     void cancel(const Caller& caller, const Message& message);
-    Reply callTool(const Caller& caller, const Message& message);
-    /// Returns the message that `make` makes. Counts its failures and logs internal errors.
-    Json toolAnswer(const Caller& caller, const std::string& tool, const Json& id,
-                    const std::function<Json()>& make) const;
+    ToolCall callOf(const Caller& caller, Message message);
+    /// Returns the message that answers a tools/call; never throws.
+    Task<Json> callTool(Caller caller, Message message, std::shared_ptr<Call> call);
+    /// Returns the result of a tool's work, which ends when the server stops. The audit log has the
+    /// call once it has begun an execution, or has ended.
+    Task<ToolResult> carried(const Caller& caller, const Tool& tool, std::string resource,
+                             std::shared_ptr<Call> call, Task<ToolResult> work);
+    /// Takes a place for a call that waits. Throws Error(RateLimited, Unavailable) without one.
+    std::shared_ptr<void> placeFor(const std::string& tenant, const Waitable& wait);
     /// Counts how a request ended, and records its span.
     void count(const Caller& caller, const Json& id, const CallEnd& end) const;
-    /// Writes a call that may change something, or that was refused, to the audit log. `result`:
-    /// null if it has none yet.
-    void audit(const Caller& caller, const Tool& tool, const Json& arguments,
+    /// Writes a call that may change something, or that was refused, to the audit log. `resource`:
+    /// the thing that it names. `result`: null if it has none yet.
+    void audit(const Caller& caller, const Tool& tool, const std::string& resource,
                const ToolResult* result) const;
-    /// The same claim, with its call in the audit log.
-    Task<ClaimOutcome> audited(Caller caller, const Tool& tool, Json arguments,
-                               Task<ClaimOutcome> claim) const;
     Json resultOf(const Caller& caller, const std::string& tool, const Json& id,
                   const ToolResult& result) const;
-    /// Returns a tool's failure as the tool's result, so that the model can act on it.
-    Json refusal(const Caller& caller, const std::string& tool, const Json& id,
-                 const Error& error) const;
     Json answer(const Caller& caller, const Json& id, Json result) const;
     Json capabilities() const;
     /// Throws RpcFailure if the endpoint has no resources.
     const Resources& resources() const;
 
     const controller::Services& services_;
-    ClaimWaiters& waiting_;
+    TenantPlaces& waiting_;
     const Catalog catalog_;
     CancellableCalls calls_;
 };

@@ -1,3 +1,4 @@
+#include "api/mcp/tools/RunEnd.h"
 #include "api/mcp/tools/Toolbox.h"
 
 // The tool `packages`: installs packages in a workspace and reports their state.
@@ -30,8 +31,7 @@ std::string packagesText(const PackagesView& view) {
     return text;
 }
 
-ToolOutcome packages(const Services& services, const CallContext& call,
-                     const Arguments& arguments) {
+Task<ToolResult> packages(const Services& services, CallContext call, Arguments arguments) {
     controller::PackagesRequest request;
     request.manager =
         controller::kPackageManagers.find(arguments.textOr("manager", "auto")).value();
@@ -42,20 +42,14 @@ ToolOutcome packages(const Services& services, const CallContext& call,
     request.list = request.install.empty() && request.check.empty() && !request.from;
     const std::string workspace = arguments.textOr("workspace_id", "");
     const auto begun = services.packages.begin(call.who, workspace, request);
-    PendingCall pending;
-    pending.work = workOf(begun.execution);
-    pending.until = services.clock.now() + request.wait;
-    pending.finish = [begun] {
-        begun.execution->requireAnswer();
-        const PackagesView view = controller::PackageService::viewOf(*begun.execution, begun.names);
-        ToolResult result = textResult(packagesText(view));
-        result.is_error = view.status == PackagesStatus::Failed;
-        return result;
-    };
-    pending.cancel = [&services, who = call.who, id = begun.execution->id()] {
-        services.executions.kill(who, id);
-    };
-    return pending;
+    Task<> end = untilEnd(services, std::move(call), begun.execution, OnCancel::Kills,
+                          services.clock.now() + request.wait);
+    co_await end;
+    begun.execution->requireAnswer();
+    const PackagesView view = controller::PackageService::viewOf(*begun.execution, begun.names);
+    ToolResult result = textResult(packagesText(view));
+    result.is_error = view.status == PackagesStatus::Failed;
+    co_return result;
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "api/mcp/tools/RunArtifacts.h"
+#include "api/mcp/tools/RunEnd.h"
 #include "api/mcp/tools/RunText.h"
 #include "api/mcp/tools/Toolbox.h"
 
@@ -99,66 +100,59 @@ ToolResult wholeResult(const Services& services, const Execution& execution,
     return result;
 }
 
-/// The call of an execution that has been started.
-ClaimOutcome begun(const Services& services, const CallContext& call, bool background,
-                   const std::shared_ptr<Execution>& execution) {
+/// The result of an execution that has been started.
+Task<ToolResult> ended(const Services& services, CallContext call, bool background,
+                       std::shared_ptr<Execution> execution) {
     if (background) {
         ToolResult begun = runResult(execution->view());
         begun.take_back = [&services, who = call.who, id = execution->id()] {
             services.executions.kill(who, id);
         };
-        return begun;
+        co_return begun;
     }
-    PendingCall pending;
-    pending.work = workOf(execution);
-    pending.finish = [&services, execution, origin = call.origin] {
-        execution->requireAnswer();
-        return wholeResult(services, *execution, origin);
-    };
-    pending.cancel = [&services, who = call.who, id = execution->id()] {
-        services.executions.kill(who, id);
-    };
-    return pending;
+    Task<> end = untilEnd(services, call, execution, OnCancel::Kills);
+    co_await end;
+    execution->requireAnswer();
+    co_return wholeResult(services, *execution, call.origin);
 }
 
-Task<ClaimOutcome> runOnce(const Services& services, CallContext call, Arguments arguments) {
+Task<ToolResult> runOnce(const Services& services, CallContext call, Arguments arguments) {
     controller::WorkspaceRequest where = claimFor(call);
     where.pool = arguments.text("pool");
     where.image = arguments.text("image");
     where.language = arguments.text("language");
     where.gpu = gpuWish(arguments);
     where.files = inlineFiles(arguments);
+    const bool background = arguments.flag("background");
     Task<std::shared_ptr<Execution>> start = services.executions.startOneShot(
         call.who, std::move(where), executionRequest(services, call, arguments));
-    const std::shared_ptr<Execution> execution = co_await start;
-    co_return begun(services, call, arguments.flag("background"), execution);
+    std::shared_ptr<Execution> execution = co_await start;
+    Task<ToolResult> end = ended(services, std::move(call), background, std::move(execution));
+    ToolResult result = co_await end;
+    co_return result;
 }
 
 ToolOutcome run(const Services& services, const CallContext& call, const Arguments& arguments) {
     checkCombination(arguments);
     const auto workspace = arguments.text("workspace_id");
-    if (!workspace) return ClaimingCall{runOnce(services, call, arguments)};
-    return outcomeOf(begun(services, call, arguments.flag("background"),
-                           startIn(*workspace, services, call, arguments)));
+    if (!workspace) return runOnce(services, call, arguments);
+    return ended(services, call, arguments.flag("background"),
+                 startIn(*workspace, services, call, arguments));
 }
 
-ToolOutcome runStatus(const Services& services, const CallContext& call,
-                      const Arguments& arguments) {
+Task<ToolResult> runStatus(const Services& services, CallContext call, Arguments arguments) {
     const std::string id = arguments.textOr("run_id", "");
     const std::shared_ptr<Execution> execution = services.executions.find(call.who, id);
     if (const auto signal = arguments.text("signal"); signal && !execution->finished()) {
         services.executions.signal(call.who, id, *signal);
     }
+    const TimePoint until =
+        call.started_at + arguments.seconds("wait_s").value_or(std::chrono::seconds(0));
+    Task<> end = untilEnd(services, call, execution, OnCancel::LeavesRunning, until);
+    co_await end;
     const std::optional<std::uint64_t> since = arguments.number("since");
-    PendingCall pending;
-    pending.work = workOf(execution);
-    pending.until = call.started_at + arguments.seconds("wait_s").value_or(std::chrono::seconds(0));
-    pending.finish = [&services, execution, since, origin = call.origin] {
-        return since ? runOutputFrom(*execution, *since)
-                     : wholeResult(services, *execution, origin);
-    };
-    pending.cancel = [] {};
-    return pending;
+    co_return since ? runOutputFrom(*execution, *since)
+                    : wholeResult(services, *execution, call.origin);
 }
 
 Json runSchema() {

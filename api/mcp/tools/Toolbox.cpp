@@ -52,21 +52,17 @@ std::string poolsLine(const controller::Services& services, const controller::Pr
     return line.empty() ? "none is declared yet" : line;
 }
 
-/// The same claim; an Error becomes a result.
-Task<ClaimOutcome> reported(Task<ClaimOutcome> claim, bool steps) {
+/// The same work; an Error becomes a result.
+Task<ToolResult> reported(Task<ToolResult> work, bool steps) {
     try {
-        ClaimOutcome claimed = co_await claim;
-        co_return claimed;
+        ToolResult result = co_await work;
+        co_return result;
     } catch (const Error& error) {
         co_return errorResult(steps ? withNextStep(error) : error);
     }
 }
 
 }  // namespace
-
-ToolOutcome outcomeOf(ClaimOutcome claimed) {
-    return std::visit([](auto& one) -> ToolOutcome { return std::move(one); }, claimed);
-}
 
 std::vector<Tool> nativeTools(const controller::Services& services) {
     std::vector<Tool> tools;
@@ -120,8 +116,8 @@ ToolOutcome Toolbox::call(const Tool& tool, const CallContext& context, const Js
     const bool steps = find("workspace_list") != nullptr;
     try {
         ToolOutcome outcome = tool.handler(context, Arguments(std::move(arguments)));
-        if (auto* claiming = std::get_if<ClaimingCall>(&outcome)) {
-            return ClaimingCall{reported(std::move(claiming->claim), steps)};
+        if (auto* work = std::get_if<Task<ToolResult>>(&outcome)) {
+            return reported(std::move(*work), steps);
         }
         return outcome;
     } catch (const Error& error) {

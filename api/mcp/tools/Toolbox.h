@@ -9,47 +9,17 @@
 #include <vector>
 
 #include "api/mcp/protocol/CallContext.h"
-#include "api/mcp/protocol/Conversation.h"
 #include "api/mcp/tools/Arguments.h"
 #include "api/mcp/tools/Content.h"
-#include "api/mcp/tools/PendingWork.h"
 #include "base/Clock.h"
 #include "base/task/Task.h"
 #include "controller/Services.h"
 
 namespace hearth::mcp {
 
-/// A tool call that waits for its work. Holds no thread: the code that carries it waits or
-/// subscribes, then calls finish().
-struct PendingCall {
-    std::shared_ptr<PendingWork> work;
-    /// When to answer even though it still runs; none: only when it has finished.
-    std::optional<TimePoint> until;
-    /// Makes the result of the present state; may throw Error.
-    std::function<ToolResult()> finish;
-    /// Cancels the call for its caller.
-    std::function<void()> cancel;
-
-    bool ready(TimePoint now) const { return work->finished() || (until && now >= *until); }
-};
-
-/// A tool call that talks with its client while it works, in a thread of its own. `work` may throw
-/// Error and RpcFailure.
-struct LiveCall {
-    std::function<ToolResult(Conversation&)> work;
-};
-
-/// A call once it has the sandbox that it needs.
-using ClaimOutcome = std::variant<ToolResult, PendingCall>;
-/// A tool call that may have to wait for a sandbox first. It owns what it needs, and does nothing
-/// visible before it has the sandbox: a caller who cancels it meanwhile destroys it.
-struct ClaimingCall {
-    Task<ClaimOutcome> claim;
-};
-
-using ToolOutcome = std::variant<ToolResult, PendingCall, LiveCall, InputRequired, ClaimingCall>;
-/// The outcome of a call that has its sandbox.
-ToolOutcome outcomeOf(ClaimOutcome claimed);
+/// A call's result, questions to its client, or work that waits: an execution, or first a sandbox
+/// for it. Such work owns what it needs; destroying it gives back what it waits with.
+using ToolOutcome = std::variant<ToolResult, InputRequired, Task<ToolResult>>;
 
 /// One line of the table of tools, with everything that clients and validation need.
 struct Tool {

@@ -78,7 +78,7 @@ std::string credentialsText(const WorkspaceView& view) {
     return out;
 }
 
-Task<ClaimOutcome> workspaceOpen(const Services& services, CallContext call, Arguments arguments) {
+Task<ToolResult> workspaceOpen(const Services& services, CallContext call, Arguments arguments) {
     controller::WorkspaceRequest request = claimFor(call);
     request.pool = arguments.text("pool");
     request.name = arguments.text("name");
@@ -219,7 +219,7 @@ std::vector<Tool> workspaceTools(const Services& services) {
                                                        "gives the same workspace.")}}),
          toolHints(false, false, false),
          [&services](const CallContext& call, const Arguments& arguments) {
-             return ClaimingCall{workspaceOpen(services, call, arguments)};
+             return workspaceOpen(services, call, arguments);
          }});
     tools.push_back(
         {"workspace_list", "List workspaces", "Lists your open workspaces and their deadlines.",

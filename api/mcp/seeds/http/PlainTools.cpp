@@ -50,21 +50,6 @@ std::string quotable(std::string name) {
     return name;
 }
 
-/// Waits for what a call waits for.
-class PendingEnd final : public Waitable {
-public:
-    explicit PendingEnd(const PendingCall& call) : work_(call.work), until_(call.until) {}
-    bool ready() const override { return work_->finished(); }
-    TimePoint until() const override { return until_.value_or(TimePoint::max()); }
-    std::shared_ptr<void> subscribe(std::function<void()> wake) override {
-        return work_->subscribe(std::move(wake));
-    }
-
-private:
-    const std::shared_ptr<PendingWork> work_;
-    const std::optional<TimePoint> until_;
-};
-
 }  // namespace
 
 PlainTools::PlainTools(const Services& services, const auth::Authenticator& authenticator,
@@ -106,6 +91,7 @@ api::Response PlainTools::handle(api::Request& request) {
 api::Response PlainTools::callTool(api::Request& request, const std::string& seed,
                                    const std::string& name) const {
     CallContext call;
+    call.call = std::make_shared<Call>();
     metrics::AuditEntry draft;
     draft.surface = "tools";
     draft.operation = toUtf8(seed + " " + name);
@@ -155,20 +141,11 @@ Task<api::Response> PlainTools::answer(const Tool& tool, CallContext call,
                                        Arguments arguments) const {
     try {
         ToolOutcome outcome = tool.handler(call, arguments);
-        if (auto* claiming = std::get_if<ClaimingCall>(&outcome)) {
-            ClaimOutcome claimed = co_await claiming->claim;
-            outcome = outcomeOf(std::move(claimed));
+        if (auto* work = std::get_if<Task<ToolResult>>(&outcome)) {
+            Task<ToolResult> going = std::move(*work);
+            outcome = co_await going;
         }
-        api::Response response;
-        if (auto* pending = std::get_if<PendingCall>(&outcome)) {
-            auto end = std::make_shared<PendingEnd>(*pending);
-            co_await end;
-            // Throws the sandbox's refusal, if there is one.
-            if (!pending->work->finished()) pending->work->wait(std::chrono::milliseconds(0));
-            response = answered(pending->finish());
-        } else {
-            response = answered(std::get<ToolResult>(outcome));
-        }
+        api::Response response = answered(std::get<ToolResult>(outcome));
         count(services_, tool.name, "ok");
         co_return response;
     } catch (const Error&) {

@@ -8,12 +8,16 @@
 
 namespace hearth::mcp {
 
-/// The outcome of a call whose sandbox, if it claims one, is ready.
-inline ToolOutcome claimed(ToolOutcome outcome) {
-    auto* const claiming = std::get_if<ClaimingCall>(&outcome);
-    if (claiming == nullptr) return outcome;
-    REQUIRE(claiming->claim.run());
-    return outcomeOf(claiming->claim.result());
+/// The result of a call as it is now: work that waits is answered as if the server stopped.
+inline ToolResult resultNow(const CallContext& call, ToolOutcome outcome) {
+    auto* const work = std::get_if<Task<ToolResult>>(&outcome);
+    if (work == nullptr) return std::get<ToolResult>(std::move(outcome));
+    if (!work->run()) {
+        call.call->stop();
+        REQUIRE(work->wait()->ready());
+        REQUIRE(work->run());
+    }
+    return work->result();
 }
 
 }  // namespace hearth::mcp

@@ -66,9 +66,10 @@ struct Scene {
     Headers headers{{"Content-Type", "application/json; charset=utf-8"},
                     {"Accept", "application/json, text/event-stream"}};
 
-    explicit Scene(std::chrono::milliseconds inline_wait = std::chrono::milliseconds(0))
+    explicit Scene(std::chrono::milliseconds inline_wait = std::chrono::milliseconds(0),
+                   std::size_t calls_of_tenant = kCallsOfTenant)
         : surface(house.services, authenticator, shares, limits, revocations,
-                  McpOptions{inline_wait, 4U << 20U, kCallsOfTenant}) {
+                  McpOptions{inline_wait, 4U << 20U, calls_of_tenant}) {
         surface.mount("", nativeCatalog(house.services));
     }
 

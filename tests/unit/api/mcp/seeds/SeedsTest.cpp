@@ -15,6 +15,7 @@ using House = test::FakeServices;
 CallContext callOf(const House& house, const std::string& tenant = "a",
                    const std::string& session = "") {
     CallContext call;
+    call.call = std::make_shared<Call>();
     call.who.tenant = tenant;
     call.started_at = house.clock.now();
     call.origin = "http://here";
@@ -35,9 +36,7 @@ ToolResult use(House& house, const std::string& seed, const std::string& name,
     const Toolbox tools(house.services, seedOf(house, seed).tools);
     const Tool* tool = tools.find(name);
     REQUIRE(tool != nullptr);
-    ToolOutcome outcome = claimed(tools.call(*tool, call, arguments));
-    if (auto* pending = std::get_if<PendingCall>(&outcome)) return pending->finish();
-    return std::get<ToolResult>(outcome);
+    return resultNow(call, tools.call(*tool, call, arguments));
 }
 
 Json valueOf(House& house, const std::string& seed, const std::string& name,

@@ -13,7 +13,11 @@ using test::FakeExecution;
 using House = test::FakeServices;
 
 CallContext callOf(const House& house) {
-    return {controller::Principal{"a", controller::Role::User, ""}, house.clock.now()};
+    CallContext call;
+    call.call = std::make_shared<Call>();
+    call.who = {"a", controller::Role::User, ""};
+    call.started_at = house.clock.now();
+    return call;
 }
 
 /// Calls a tool and settles it. Everything that the tool waits for must be done before.
@@ -21,9 +25,8 @@ ToolResult use(House& house, const std::string& name, const Json& arguments) {
     const Toolbox tools(house.services, nativeTools(house.services));
     const Tool* tool = tools.find(name);
     REQUIRE(tool != nullptr);
-    ToolOutcome outcome = claimed(tools.call(*tool, callOf(house), arguments));
-    if (auto* pending = std::get_if<PendingCall>(&outcome)) return pending->finish();
-    return std::get<ToolResult>(outcome);
+    const CallContext call = callOf(house);
+    return resultNow(call, tools.call(*tool, call, arguments));
 }
 
 std::string textOf(const ToolResult& result) {
@@ -408,22 +411,28 @@ TEST_CASE("packages waits without a worker, and says what came of it or that it 
     const std::string id = openIn(house);
     const Toolbox tools(house.services, nativeTools(house.services));
     const Json arguments = {{"workspace_id", id}, {"install", {"six"}}, {"wait_s", 60}};
-    const auto begin = [&] {
-        return std::get<PendingCall>(tools.call(*tools.find("packages"), callOf(house), arguments));
-    };
-    PendingCall pending = begin();
-    CHECK_FALSE(pending.ready(house.clock.now()));
-    CHECK(pending.ready(house.clock.now() + std::chrono::minutes(2)));
-    CHECK(textOf(pending.finish()).find("Still running") != std::string::npos);
-    const auto execution = house.executions.at(pending.work->executionId());
+    const Tool& packages = *tools.find("packages");
+    const CallContext call = callOf(house);
+    ToolOutcome outcome = tools.call(packages, call, arguments);
+    auto& work = std::get<Task<ToolResult>>(outcome);
+    REQUIRE_FALSE(work.run());
+    const TimePoint late = house.clock.now() + std::chrono::minutes(1);
+    CHECK_FALSE(work.wait()->ready());
+    CHECK(work.wait()->until() <= late);
+    const auto execution = house.executions.at(call.call->execution()->id());
     execution->print(R"({"packages": {"six": {"state": "installed", "version": "1.17"}}})");
     execution->end("ok", 0);
-    CHECK(pending.ready(house.clock.now()));
-    CHECK(textOf(pending.finish()) == "six: installed 1.17");
+    CHECK(work.wait()->ready());
+    REQUIRE(work.run());
+    CHECK(textOf(work.result()) == "six: installed 1.17");
 
-    PendingCall taken_back = begin();
-    taken_back.cancel();
-    CHECK(taken_back.finish().is_error);
+    const CallContext early = callOf(house);
+    CHECK(textOf(resultNow(early, tools.call(packages, early, arguments))).find("Still running") !=
+          std::string::npos);
+    early.call->cancel();
+    early.call->leftover()();
+    CHECK(early.call->execution()->finished());
+    CHECK_FALSE(early.call->leftover());
 }
 
 TEST_CASE("a mode that is none is refused in words", "[unit][mcp]") {

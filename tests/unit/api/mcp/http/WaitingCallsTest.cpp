@@ -1,16 +1,18 @@
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <future>
+#include <functional>
 
 #include "api/mcp/seeds/NamedLocks.h"
 #include "api/mcp/seeds/http/PlainTools.h"
 #include "base/task/Blocking.h"
+#include "tests/support/Support.h"
 #include "tests/unit/api/mcp/Scene.h"
 
 // Calls that wait for a sandbox.
 
 namespace hearth::mcp {
 namespace {
+
+using test::eventually;
 
 Json openMessage(Json id, Json arguments = Json::object()) {
     return message("tools/call", std::move(id),
@@ -27,12 +29,6 @@ std::size_t openOnes(Scene& scene) {
     return scene.house.workspaces.list({"default", controller::Role::Admin, ""}, {}).items.size();
 }
 
-bool eventually(const std::function<bool()>& done) {
-    const TimePoint late = SystemClock().now() + std::chrono::seconds(10);
-    while (!done() && SystemClock().now() < late) std::this_thread::yield();
-    return done();
-}
-
 /// A client's side of a suspended answer.
 struct Suspended {
     explicit Suspended(api::Response response)
@@ -47,40 +43,6 @@ struct Suspended {
 
     api::Suspension suspension;
     std::shared_ptr<void> subscription;
-};
-
-/// Calls without a transport; each makes a claim.
-struct Claimants {
-    FakeStock stock;
-    SystemClock clock;
-    std::atomic<int> made{0};
-    std::atomic<int> ended{0};  ///< the made ones that were taken back
-    ClaimWaiters calls{clock};
-
-    Claimants() { stock.hold(); }
-    ~Claimants() { stock.free(); }
-    ToolOutcome call(const std::string& tenant) {
-        return calls.call(tenant, {make([this] { ++ended; })});
-    }
-    /// Makes something that `take_back` ends.
-    Task<ClaimOutcome> make(std::function<void()> take_back) {
-        Task<> taking = stock.take();
-        co_await taking;
-        ++made;
-        ToolResult result = textResult("made");
-        result.take_back = std::move(take_back);
-        co_return result;
-    }
-    Task<ClaimOutcome> run(std::shared_ptr<FakeExecution> execution) {
-        Task<> taking = stock.take();
-        co_await taking;
-        PendingCall run;
-        run.work = workOf(execution);
-        run.finish = [] { return textResult("ran"); };
-        run.cancel = [] {};
-        co_return run;
-    }
-    PendingCall pending(const std::string& tenant) { return std::get<PendingCall>(call(tenant)); }
 };
 
 }  // namespace
@@ -276,51 +238,27 @@ TEST_CASE("calls of one name wait for each other's turn without a worker", "[uni
 
 TEST_CASE("a tenant has so many calls that wait; beyond them it is told to come again",
           "[unit][mcp]") {
-    Claimants scene;
-    std::vector<PendingCall> waits;
-    for (std::size_t i = 0; i < ClaimWaiters::kMostOfTenant; ++i) {
-        waits.push_back(scene.pending("a"));
+    Scene scene(std::chrono::milliseconds(0), 2 * kMostWaiting);
+    scene.house.stock.hold();
+    scene.house.tokens.known = twoTenants();
+    scene.set("Authorization", "Bearer token-a");
+    scene.open();
+    std::vector<std::shared_ptr<FakeStream>> waits;
+    for (std::size_t i = 0; i < kMostWaitingOfTenant; ++i) {
+        waits.push_back(started(scene.post(openMessage(static_cast<int>(i)))));
     }
-    REQUIRE(scene.stock.waiting(ClaimWaiters::kMostOfTenant));
-    try {
-        scene.call("a");
-        FAIL("it has waited in its worker");
-    } catch (const Error& e) {
-        CHECK(e.code() == ErrorCode::RateLimited);
-        CHECK(e.retryAfter().has_value());
-    }
-    waits.push_back(scene.pending("b"));
-    REQUIRE(scene.stock.waiting(ClaimWaiters::kMostOfTenant + 1));
+    REQUIRE(scene.house.stock.waiting(kMostWaitingOfTenant));
+    const Json refused = scene.postJson(openMessage("more"))["result"];
+    CHECK(refused["isError"] == true);
+    CHECK(refused.dump().find("the most that a tenant may have") != std::string::npos);
 
-    waits.clear();  // the clients have gone: their places become free
-    REQUIRE(scene.stock.waiting(0));
-    REQUIRE(eventually([&] {
-        try {
-            const PendingCall again = scene.pending("a");
-            return scene.stock.waiting(1);
-        } catch (const Error&) {  // a place is not free yet
-            return false;
-        }
-    }));
-}
-
-TEST_CASE("tenants with all the calls waiting that they may have leave room for the next",
-          "[unit][mcp]") {
-    Claimants scene;
-    std::vector<PendingCall> waits;
-    for (const std::string tenant : {"a", "b", "c", "d"}) {
-        for (std::size_t i = 0; i < ClaimWaiters::kMostOfTenant; ++i) {
-            try {
-                waits.push_back(scene.pending(tenant));
-            } catch (const Error& e) {
-                CHECK(e.code() == ErrorCode::RateLimited);
-                break;
-            }
-        }
-    }
-    CHECK(waits.size() < ClaimWaiters::kMost);
-    waits.push_back(scene.pending("next"));
-    CHECK(scene.stock.waiting(waits.size()));
+    scene.set("Authorization", "Bearer token-b");
+    scene.open();
+    waits.push_back(started(scene.post(openMessage(0))));
+    REQUIRE(scene.house.stock.waiting(kMostWaitingOfTenant + 1));
+    scene.house.stock.free();
+    for (const auto& stream : waits) CHECK(stream->until("").find("ws_") != std::string::npos);
+    CHECK(std::get<std::string>(scene.post(openMessage(0)).body).find("ws_") != std::string::npos);
 }
 
 TEST_CASE("progress of a wait tells its place in line and how long it takes", "[unit][mcp]") {
@@ -332,110 +270,8 @@ TEST_CASE("progress of a wait tells its place in line and how long it takes", "[
             return Progress{"a sandbox of pool python", 3, 7, std::chrono::seconds(12)};
         }
     };
-    struct Line {
-        static Task<ClaimOutcome> stand() {
-            auto line = std::make_shared<InLine>();
-            co_await line;
-            co_return textResult("made");
-        }
-    };
-    SystemClock clock;
-    ClaimWaiters calls(clock);
-    const ToolOutcome outcome = calls.call("t", {Line::stand()});
-    const auto& call = std::get<PendingCall>(outcome);
-    CHECK(call.work->doing().what ==
-          "waiting for a sandbox of pool python (place 3 of 7 in line, about 12 s to go)");
-    CHECK_FALSE(call.work->finished());
-}
-
-TEST_CASE("what was made for a call and was never told is ended, once", "[unit][mcp]") {
-    Claimants scene;
-    {
-        PendingCall unheard = scene.pending("a");
-        scene.stock.free();
-        REQUIRE(eventually([&] { return unheard.work->finished(); }));
-        unheard.cancel();
-        unheard.cancel();
-        CHECK(scene.ended == 1);
-        CHECK_THROWS_AS(unheard.finish(), Error);
-    }
-    CHECK(scene.ended == 1);
-
-    scene.stock.hold();
-    {
-        PendingCall heard = scene.pending("a");
-        scene.stock.free();
-        REQUIRE(eventually([&] { return heard.work->finished(); }));
-        CHECK(heard.finish().content[0]["text"] == "made");
-        heard.cancel();
-    }
-    CHECK(scene.ended == 1);
-
-    scene.stock.hold();
-    {
-        const PendingCall forgotten = scene.pending("a");
-        scene.stock.free();
-        REQUIRE(eventually([&] { return forgotten.work->finished(); }));
-    }
-    CHECK(eventually([&] { return scene.ended == 2; }));
-}
-
-TEST_CASE("who hangs up does not wait for the end of what was made for it", "[unit][mcp]") {
-    Claimants scene;
-    std::promise<void> answer;  // the answer of a sandbox
-    std::atomic<bool> ended{false};
-    {
-        const ToolOutcome outcome = scene.calls.call("a", {scene.make([&] {
-                                                         answer.get_future().wait();
-                                                         ended = true;
-                                                     })});
-        scene.stock.free();
-        REQUIRE(eventually([&] { return std::get<PendingCall>(outcome).work->finished(); }));
-    }
-    CHECK_FALSE(ended);
-    answer.set_value();
-    CHECK(eventually([&] { return ended.load(); }));
-}
-
-TEST_CASE("a call is either told or ended, however its cancelling falls", "[unit][mcp]") {
-    Claimants scene;
-    std::atomic<int> told{0};
-    for (int round = 0; round < 200; ++round) {
-        scene.stock.hold();
-        PendingCall call = scene.pending("a");
-        REQUIRE(scene.stock.waiting(1));
-        std::jthread reader([&] {
-            while (!call.work->finished()) std::this_thread::yield();
-            try {
-                call.finish();
-                ++told;
-            } catch (const Error&) {  // taken back
-            }
-        });
-        std::jthread canceller([&] { call.cancel(); });
-        scene.stock.free();
-        reader.join();
-        canceller.join();
-        REQUIRE(scene.stock.waiting(0));
-    }
-    CHECK(eventually([&] { return scene.made == told + scene.ended; }));
-}
-
-TEST_CASE("a call that became an execution has not finished before it", "[unit][mcp]") {
-    Claimants scene;
-    for (int round = 0; round < 200; ++round) {
-        scene.stock.hold();
-        const auto execution = std::make_shared<FakeExecution>(newId("ex_"), "ws_1");
-        const ToolOutcome outcome = scene.calls.call("a", {scene.run(execution)});
-        const auto& call = std::get<PendingCall>(outcome);
-        scene.stock.free();
-        bool early = false;
-        while (call.work->executionId().empty()) early = early || call.work->finished();
-        CHECK_FALSE(early);
-        CHECK_FALSE(call.work->finished());
-        execution->end("ok", 0);
-        CHECK(call.work->finished());
-    }
+    CHECK(describe(InLine()) ==
+          "a sandbox of pool python (place 3 of 7 in line, about 12 s to go)");
 }
 
 TEST_CASE("a turn that does not come is refused, and holds nobody for ever", "[unit][mcp]") {
