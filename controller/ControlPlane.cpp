@@ -60,8 +60,10 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       artifact_store(options.artifacts, table, on.journal, on.log, on.clock,
                      {.reserve = options.reserve}),
       artifacts(artifact_store, on.log, options.secret_key, on.clock),
-      settler(live, table, terminator, on.runtime, work, history),
-      execution_starter(live, settler, access, terminator, artifacts, gateway.mirrored(), history),
+      execution_ends(live, artifacts, on.runtime, work, history),
+      settler(live, table, terminator, work, history),
+      execution_starter(live, settler, execution_ends, access, terminator, gateway.mirrored(),
+                        history),
       executions(access, opener, live, execution_starter, artifact_store, ids, history),
       one_shots(live, table, terminator, on.journal),
       contexts(access, table, ids, history),
@@ -110,8 +112,6 @@ void ControlPlane::handleWork() {
                 [this](const Name& id) { return suspects.reconcile(id, patience); });
     loop.handle(WorkKind::Layer, [this](const Name& pool) { return layers.make(pool); });
     loop.handle(WorkKind::Layers, [this](const Name&) { return layers.collect(); });
-    loop.handle(WorkKind::Oom, [this](const Name& id) { return settler.lookForOom(id); });
-    loop.handle(WorkKind::Result, [this](const Name& id) { return settler.readResult(id); });
     loop.handle(WorkKind::Execution, [this](const Name& id) { return settler.settle(id); });
     loop.handle(WorkKind::Forget, [this](const Name& id) { return settler.forget(id); });
     loop.handle(WorkKind::Overdue, [this](const Name&) { return settler.endOverdue(); });

@@ -22,6 +22,7 @@
 #include "controller/egress/images/ImageGateway.h"
 #include "controller/executions/ArtifactCollector.h"
 #include "controller/executions/ArtifactStore.h"
+#include "controller/executions/ExecutionEnds.h"
 #include "controller/executions/ExecutionSettler.h"
 #include "controller/executions/ExecutionStarter.h"
 #include "controller/executions/LiveExecutions.h"
@@ -166,6 +167,7 @@ struct ControlPlane {
     ArtifactStore artifact_store;
     ArtifactCollector artifacts;
     LiveExecutions live;
+    ExecutionEnds execution_ends;
     ExecutionSettler settler;
     ExecutionStarter execution_starter;
     ExecutionService executions;

@@ -41,19 +41,6 @@ struct ArtifactCollector::Budget {
     }
 };
 
-ArtifactCollector::ArtifactCollector(ArtifactStore& store, metrics::Log& log,
-                                     const std::string& secret_key, const Clock& clock)
-    : store_(store), log_(log), secret_key_(secret_key), clock_(clock), jobs_(kTurns) {
-    for (unsigned i = 0; i < kTurns.workers; ++i) {
-        threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
-    }
-}
-
-ArtifactCollector::~ArtifactCollector() {
-    for (std::jthread& thread : threads_) thread.request_stop();
-    wanted_.notifyAll();
-}
-
 TimePoint ArtifactCollector::settle(TimePoint written_until, const Clock& clock) {
     // Files carry the time of the kernel's last tick, and nothing reports the next one.
     const auto left = written_until + agent::AgentClient::kChangeSlack - clock.now();
@@ -61,47 +48,10 @@ TimePoint ArtifactCollector::settle(TimePoint written_until, const Clock& clock)
     return clock.now();
 }
 
-void ArtifactCollector::collect(std::shared_ptr<LiveExecution> execution, TimePoint since) {
-    {
-        const MutexLock lock(mutex_);
-        const std::string tenant = execution->workspace()->facts().tenant;
-        jobs_.push(tenant, {std::move(execution), since});
-    }
-    wanted_.notifyOne();
-}
-
-void ArtifactCollector::work(const std::stop_token& stop) {
-    while (true) {
-        std::optional<Job> job;
-        {
-            const MutexLock lock(mutex_);
-            wanted_.wait(mutex_, stop,
-                         [&]() HEARTH_REQUIRES(mutex_) { return (job = jobs_.pop()).has_value(); });
-        }
-        // The next server copies the rest: the agents keep the request.
-        if (stop.stop_requested()) return;
-        CollectedArtifacts found;
-        try {
-            found = run(*job);
-        } catch (const std::exception& e) {  // top of the thread: the run itself has ended well
-            log_.warn("artifacts.failed",
-                      {{"execution", job->execution->id()}, {"error", e.what()}});
-            found.truncated = true;
-        }
-        job->execution->collected(std::move(found));
-        {
-            const MutexLock lock(mutex_);
-            jobs_.done(job->execution->workspace()->facts().tenant);
-        }
-        wanted_.notifyOne();
-    }
-}
-
-CollectedArtifacts ArtifactCollector::run(const Job& job) {
-    const LiveExecution& execution = *job.execution;
+CollectedArtifacts ArtifactCollector::collect(const LiveExecution& execution) {
     Budget budget{clock_.now() + kMostTime};  // the search for the files is part of it
     const agent::FileChanges changes = execution.workspace()->agent()->changes(
-        job.since, kMostArtifacts, execution.patterns(), budget.left(clock_));
+        execution.facts().changed_since, kMostArtifacts, execution.patterns(), budget.left(clock_));
     CollectedArtifacts found;
     found.truncated = changes.more;
     bool lost = false;

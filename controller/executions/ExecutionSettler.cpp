@@ -7,14 +7,11 @@
 #include "base/CrashPoint.h"
 #include "controller/executions/StoredExecution.h"
 #include "controller/workspaces/Pauser.h"
-#include "controller/workspaces/SandboxUse.h"
 
 namespace hearth::controller {
 namespace {
 
 constexpr auto kForgetLater = std::chrono::seconds(5);
-/// The delay of follow-up work, which would otherwise share the processor with the answer.
-constexpr auto kBehindAnswer = std::chrono::milliseconds(2);
 /// The delay of forgetting small results: they cost the agent little.
 constexpr auto kForgetSmall = std::chrono::milliseconds(250);
 constexpr std::size_t kSmallOutput = 16U << 10U;
@@ -30,95 +27,12 @@ constexpr auto kCatchUp = std::chrono::seconds(20);
 constexpr auto kRecordWithin = std::chrono::seconds(5);
 constexpr auto kFlushWithin = std::chrono::seconds(1);
 
-WorkKey resultKey(const LiveExecution& of) {
-    return {WorkKind::Result, of.id(), of.workspace()->facts().tenant};
-}
-
 }  // namespace
 
 ExecutionSettler::ExecutionSettler(LiveExecutions& live, WorkspaceTable& table,
-                                   WorkspaceTerminator& terminator, pool::SandboxRuntime& runtime,
-                                   WorkQueue& work, const History& history)
-    : live_(live),
-      table_(table),
-      terminator_(terminator),
-      runtime_(runtime),
-      work_(work),
-      history_(history) {}
-
-void ExecutionSettler::follow(LiveExecution& execution) {
-    execution.onEnded([line = lifeline_.line()](const std::shared_ptr<LiveExecution>& which) {
-        line.reach([&](ExecutionSettler& settler) { settler.ended(which); });
-    });
-    execution.onLook([line = lifeline_.line()](const std::shared_ptr<LiveExecution>& which) {
-        const WorkspaceFacts& where = which->workspace()->facts();
-        if (!which->mayHaveMetOom(where.limits.memory_bytes)) return false;
-        bool looks = false;
-        line.reach([&](ExecutionSettler& settler) {
-            // An execution that was never sent met no OOM, and nothing could report its end.
-            looks = settler.live_.find(which->id()) != nullptr;
-            if (looks) settler.work_.add({WorkKind::Oom, which->id(), where.tenant});
-        });
-        return looks;
-    });
-    execution.onUnread([line = lifeline_.line()](const std::shared_ptr<LiveExecution>& which) {
-        line.reach([&](ExecutionSettler& settler) { settler.work_.add(resultKey(*which)); });
-    });
-}
-
-ReconcileResult ExecutionSettler::readResult(const std::string& id) {
-    const std::shared_ptr<LiveExecution> execution = live_.find(id);
-    if (execution && execution->readResult()) work_.add(resultKey(*execution));
-    return ReconcileResult::settled();
-}
-
-ReconcileResult ExecutionSettler::lookForOom(const std::string& id) {
-    const std::shared_ptr<LiveExecution> execution = live_.find(id);
-    if (!execution) return ReconcileResult::settled();
-    // All executions of a lost sandbox end at once: its end counted the kills for all of them.
-    Workspace& workspace = *execution->workspace();
-    if (sawOom(workspace) || (execution->agentLost() && workspace.lostToMemory())) {
-        execution->oomSeen();
-    }
-    execution->looked();
-    return ReconcileResult::settled();
-}
-
-bool ExecutionSettler::sawOom(Workspace& workspace) {
-    const pool::SandboxId& sandbox = workspace.facts().sandbox;
-    try {
-        const std::optional<pool::SandboxUsage> usage = sandboxUse(runtime_, workspace);
-        return usage && workspace.sawOom(usage->oom_kills);
-    } catch (const std::exception& e) {
-        // The execution ends all the same: nothing would report its end later.
-        history_.log.warn("execution.usage_unknown", {{"sandbox", sandbox}, {"error", e.what()}});
-        return false;
-    }
-}
-
-void ExecutionSettler::ended(const std::shared_ptr<LiveExecution>& execution) {
-    const std::shared_ptr<Workspace>& workspace = execution->workspace();
-    const WorkspaceFacts& facts = workspace->facts();
-    if (live_.find(execution->id())) workspace->resultPending();
-    workspace->workEnded(Activity::Execution, history_.clock.now());
-    if (const std::string context = execution->context(); !context.empty()) {
-        workspace->contexts().end(context, execution->id());
-        if (execution->tookContext() && workspace->contexts().eraseWith(context, execution->id())) {
-            history_.journal.contextEnded(context, toUnixMillis(history_.clock.wall()), "died");
-            history_.metrics.contextEnded(facts.pool, "died");
-            history_.events.publish({.type = "context.ended",
-                                     .resource = context,
-                                     .pool = facts.pool,
-                                     .tenant = facts.tenant,
-                                     .reason = "died",
-                                     .message = "a context ended with its execution",
-                                     .trace_id = execution->facts().trace.trace_id});
-        }
-    }
-    // This thread reads the agent's connection, so settle() does the slow part once the answer is
-    // on its way.
-    work_.addAfter({WorkKind::Execution, execution->id(), facts.tenant}, kBehindAnswer);
-}
+                                   WorkspaceTerminator& terminator, WorkQueue& work,
+                                   const History& history)
+    : live_(live), table_(table), terminator_(terminator), work_(work), history_(history) {}
 
 void ExecutionSettler::record(const LiveExecution& execution, const ExecutionView& view) const {
     const LiveExecution::Facts& facts = execution.facts();

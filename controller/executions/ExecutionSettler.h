@@ -22,10 +22,8 @@ namespace hearth::controller {
 class ExecutionSettler {
 public:
     ExecutionSettler(LiveExecutions& live, WorkspaceTable& table, WorkspaceTerminator& terminator,
-                     pool::SandboxRuntime& runtime, WorkQueue& work, const History& history);
+                     WorkQueue& work, const History& history);
 
-    /// Settles the end of this execution. Call before it is sent.
-    void follow(LiveExecution& execution);
     /// Recovery: takes over a one shot's workspace, after its executions were adopted. A client
     /// that repeats its request has a moment to find it.
     void adoptOneShot(const Workspace& workspace);
@@ -34,12 +32,6 @@ public:
     /// Work of kind "execution": writes the record; then the agent may forget the execution, and a
     /// one shot's sandbox may end.
     ReconcileResult settle(const std::string& id);
-    /// Work of kind "oom": asks the runtime, or the agent, whether the kernel killed an execution
-    /// for memory, then reports the end. The thread that read the end must not wait for that.
-    ReconcileResult lookForOom(const std::string& id);
-    /// Work of kind "result": reads one of an execution's results, which takes time if it is long.
-    /// Its tenant's other executions come before its next result.
-    ReconcileResult readResult(const std::string& id);
     /// Work of kind "overdue": condemns sandboxes whose agent answers but let a deadline pass;
     /// tells those who wait if it does not answer; keeps one shots alive while their results wait
     /// for the disk.
@@ -52,12 +44,8 @@ public:
     bool allRecorded(const pool::SandboxId& sandbox);
 
 private:
-    void ended(const std::shared_ptr<LiveExecution>& execution);
     /// Records it as a span.
     void record(const LiveExecution& execution, const ExecutionView& view) const;
-    /// Returns whether the kernel has killed for memory since the last call; false if neither the
-    /// runtime nor the agent knows.
-    bool sawOom(Workspace& workspace);
     /// Asks its agent; one that does not answer falls silent.
     bool answers(const Workspace& workspace);
     /// Keeps a one shot from ending as idle while its result waits for the disk.
@@ -68,13 +56,12 @@ private:
     LiveExecutions& live_;
     WorkspaceTable& table_;
     WorkspaceTerminator& terminator_;
-    pool::SandboxRuntime& runtime_;
     WorkQueue& work_;
     const History history_;
     Mutex mutex_;
     std::map<pool::SandboxId, TimePoint> unrecorded_ HEARTH_GUARDED_BY(mutex_);  ///< since when
     std::set<std::string> answered_overdue_;  ///< from the last look; used only by endOverdue()
-    /// Agents may end executions, and the journal call back, after this object is gone.
+    /// The journal may call back after this object is gone.
     const Lifeline<ExecutionSettler> lifeline_{*this};
 };
 

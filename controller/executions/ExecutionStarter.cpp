@@ -33,27 +33,26 @@ void tellTrace(const TraceContext& trace, std::map<std::string, std::string>& en
 }  // namespace
 
 ExecutionStarter::ExecutionStarter(LiveExecutions& live, ExecutionSettler& settler,
-                                   WorkspaceAccess& access, WorkspaceTerminator& terminator,
-                                   ArtifactCollector& artifacts,
+                                   ExecutionEnds& ends, WorkspaceAccess& access,
+                                   WorkspaceTerminator& terminator,
                                    std::vector<egress::IndexKind> mirrored, const History& history)
     : live_(live),
       settler_(settler),
+      ends_(ends),
       access_(access),
       terminator_(terminator),
-      artifacts_(artifacts),
       mirrored_(std::move(mirrored)),
       history_(history) {}
 
 std::shared_ptr<LiveExecution> ExecutionStarter::make(LiveExecution::Facts facts,
-                                                      const std::shared_ptr<Workspace>& workspace) {
-    auto execution = std::make_shared<LiveExecution>(std::move(facts), workspace, history_.clock);
-    execution->self(execution);
-    execution->onResult([kept = live_.kept(), tenant = workspace->facts().tenant,
-                         adopted = execution->facts().adopted](std::uint64_t bytes) {
+                                                      const std::shared_ptr<Workspace>& workspace,
+                                                      QuotaLedger::Hold quota) {
+    LiveResults::Count count = [kept = live_.kept(), tenant = workspace->facts().tenant,
+                                adopted = facts.adopted](std::uint64_t bytes) {
         return adopted ? kept.takeAnyway(tenant, bytes) : kept.take(tenant, bytes);
-    });
-    settler_.follow(*execution);
-    return execution;
+    };
+    return std::make_shared<LiveExecution>(std::move(facts), workspace, history_.clock,
+                                           ends_.reports(), std::move(count), std::move(quota));
 }
 
 ContextFacts ExecutionStarter::contextOf(const Workspace& workspace,
@@ -126,9 +125,12 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
     if (!workspace->workBegan(Activity::Execution, history_.clock.now())) {
         throw Error(ErrorCode::Gone, "the workspace has just ended").hint("open a new one");
     }
-    if (!request.collect.empty()) facts.collect = request.collect;
-    const std::shared_ptr<LiveExecution> execution = make(std::move(facts), workspace);
-    execution->counts(std::move(quota));
+    facts.collect = request.collect;
+    if (!facts.collect.empty()) {
+        facts.changed_since = ArtifactCollector::settle(written_until, history_.clock);
+    }
+    const std::shared_ptr<LiveExecution> execution =
+        make(std::move(facts), workspace, std::move(quota));
     bool added = false;
     try {
         added = live_.add(execution);
@@ -146,10 +148,7 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
     }
     std::shared_ptr<agent::ExecHandle> handle;
     try {
-        if (!execution->facts().collect.empty()) {
-            collectAtEnd(*execution, ArtifactCollector::settle(written_until, history_.clock));
-            work.note = execution->note();
-        }
+        if (!execution->facts().collect.empty()) work.note = execution->note();
         if (!request.context.empty() && !workspace->contexts().begin(request.context, id)) {
             throw busyContext();
         }
@@ -176,13 +175,6 @@ void ExecutionStarter::takeBack(LiveExecution& execution) {
     execution.endLost();
 }
 
-void ExecutionStarter::collectAtEnd(LiveExecution& execution, TimePoint since) {
-    execution.onCollect(
-        [&artifacts = artifacts_, since](const std::shared_ptr<LiveExecution>& which) {
-            artifacts.collect(which, since);
-        });
-}
-
 void ExecutionStarter::adopt(const std::shared_ptr<Workspace>& workspace,
                              const agent::KnownExecution& known) {
     if (known.id == kPrewarmExecution) return;  // the sandbox's own, before it had a tenant
@@ -200,15 +192,17 @@ void ExecutionStarter::adopt(const std::shared_ptr<Workspace>& workspace,
     facts.caller = workspace->facts().trace.span_id;
     facts.requested = known.started_at;
     facts.output_limit = kAdoptedOutputLimit;
+    // Its note says whether artifacts are wanted, and the agent reports the note first.
+    facts.changed_since = known.started_at;
     workspace->workBegan(Activity::Execution, known.started_at);
-    const std::shared_ptr<LiveExecution> execution = make(std::move(facts), workspace);
+    QuotaLedger::Hold quota;
     if (known.running) {
-        execution->counts(access_.quotas().take(workspace->facts().tenant, {.executions = 1}));
+        quota = access_.quotas().take(workspace->facts().tenant, {.executions = 1});
     }
+    const std::shared_ptr<LiveExecution> execution =
+        make(std::move(facts), workspace, std::move(quota));
     if (!live_.adopt(execution))
         return workspace->workEnded(Activity::Execution, history_.clock.now());
-    // Its note says whether artifacts are wanted, and the agent reports the note first.
-    collectAtEnd(*execution, known.started_at);
     try {
         execution->handle(workspace->agent()->attach(known.id, 0, execution, kAdoptedOutputLimit));
     } catch (const agent::AgentLost& e) {  // lost since it reported its executions

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "controller/contract/Executions.h"
-#include "controller/executions/ArtifactCollector.h"
+#include "controller/executions/ExecutionEnds.h"
 #include "controller/executions/ExecutionSettler.h"
 #include "controller/executions/LiveExecutions.h"
 #include "controller/store/History.h"
@@ -20,8 +20,8 @@ class ExecutionStarter {
 public:
     /// `mirrored`: the kinds of indexes that the server mirrors, as returned by
     /// EgressGateway::mirrored().
-    ExecutionStarter(LiveExecutions& live, ExecutionSettler& settler, WorkspaceAccess& access,
-                     WorkspaceTerminator& terminator, ArtifactCollector& artifacts,
+    ExecutionStarter(LiveExecutions& live, ExecutionSettler& settler, ExecutionEnds& ends,
+                     WorkspaceAccess& access, WorkspaceTerminator& terminator,
                      std::vector<egress::IndexKind> mirrored, const History& history);
 
     /// `ledger`: the claim's, if the workspace was opened for this. If another request with this
@@ -38,18 +38,18 @@ public:
 
 private:
     std::shared_ptr<LiveExecution> make(LiveExecution::Facts facts,
-                                        const std::shared_ptr<Workspace>& workspace);
+                                        const std::shared_ptr<Workspace>& workspace,
+                                        QuotaLedger::Hold quota);
     /// Returns the context that the request names; throws if the request contradicts it.
     ContextFacts contextOf(const Workspace& workspace, const ExecutionRequest& request);
     /// Removes an execution that the agent does not know: it does not run.
     void takeBack(LiveExecution& execution);
-    void collectAtEnd(LiveExecution& execution, TimePoint since);
 
     LiveExecutions& live_;
     ExecutionSettler& settler_;
+    ExecutionEnds& ends_;
     WorkspaceAccess& access_;
     WorkspaceTerminator& terminator_;
-    ArtifactCollector& artifacts_;
     const std::vector<egress::IndexKind> mirrored_;
     const History history_;
 };

@@ -61,16 +61,22 @@ std::vector<std::string> patternsIn(const Json& note) {
 
 }  // namespace
 
-LiveExecution::LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, const Clock& clock)
+LiveExecution::LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, const Clock& clock,
+                             Reports reports, LiveResults::Count count, QuotaLedger::Hold quota)
     : facts_(std::move(facts)),
       workspace_(std::move(workspace)),
       clock_(clock),
+      reports_(std::move(reports)),
+      results_(std::move(count)),
       log_(facts_.output_limit),
       context_(facts_.context),
       started_(clock.now()),
       started_at_(clock.wall()),
       patterns_(facts_.collect),
-      paced_(facts_.paced) {}
+      quota_(std::move(quota)),
+      paced_(facts_.paced) {
+    results_read_->set();
+}
 
 Json LiveExecution::note() const {
     Json note = Json::object();
@@ -256,10 +262,7 @@ bool LiveExecution::wait(std::chrono::milliseconds timeout) {
     if (!workspace_->facts().count_running_work) attendance.emplace(workspace_, clock_);
     using Steady = std::chrono::steady_clock;
     const auto until = Steady::now() + timeout;
-    const auto over = [this] {
-        const MutexLock lock(mutex_);
-        return finished_ || concluding_;
-    };
+    const auto over = [this] { return hasEnded(); };
     while (!over() && Steady::now() < until) {
         try {
             workspace_->agent()->drive(
@@ -267,14 +270,14 @@ bool LiveExecution::wait(std::chrono::milliseconds timeout) {
         } catch (const agent::AgentLost&) {
             // It continues with the next connection, or giveUp() will be called.
             const MutexLock lock(mutex_);
-            concluded_.waitUntil(mutex_, std::min(until, Steady::now() + kRejoinLook),
-                                 [this]()
-                                     HEARTH_REQUIRES(mutex_) { return finished_ || concluding_; });
+            concluded_.waitUntil(
+                mutex_, std::min(until, Steady::now() + kRejoinLook),
+                [this]() HEARTH_REQUIRES(mutex_) { return status_ != ExecutionStatus::Running; });
         }
     }
-    {  // Artifacts and the runtime's answer come from other threads than the agent's frames.
+    {  // The rest of the end may come from another thread than the agent's frames.
         const MutexLock lock(mutex_);
-        if (concluding_)
+        if (status_ != ExecutionStatus::Running)
             concluded_.waitUntil(mutex_, until,
                                  [this]() HEARTH_REQUIRES(mutex_) { return finished_; });
     }
@@ -341,7 +344,7 @@ std::shared_ptr<void> LiveExecution::subscribe(std::function<void()> changed) {
 }
 
 std::shared_ptr<void> LiveExecution::reading() {
-    const std::shared_ptr<LiveExecution> self = self_.lock();
+    const std::shared_ptr<LiveExecution> self = weak_from_this().lock();
     if (!self) return nullptr;
     const MutexLock lock(mutex_);
     ++readers_;
@@ -369,7 +372,7 @@ void LiveExecution::started(const agent::ExecStart& start) {
     startsAt(start.at);
     begun_ = true;
     interpreter_ = start.interpreter;
-    if (patterns_.empty()) patterns_ = patternsIn(start.note);
+    if (facts_.adopted && patterns_.empty()) patterns_ = patternsIn(start.note);
     if (const auto paced = start.note.find("paced"); paced != start.note.end()) {
         paced_ = *paced == true;  // found again after a restart
     }
@@ -380,31 +383,35 @@ void LiveExecution::started(const agent::ExecStart& start) {
 }
 
 void LiveExecution::result(std::string_view json) {
-    const bool at_once =
-        !unread_ || (json.size() <= LiveResults::kReadAtOnce && !results_.waiting());
+    bool at_once = false;
+    bool reader = false;
     {
         const MutexLock lock(mutex_);
         if (status_ != ExecutionStatus::Running) return;
+        at_once =
+            !reports_.unread || (json.size() <= LiveResults::kReadAtOnce && !results_.waiting());
+        reader = !at_once && !std::exchange(reading_, true);
+        results_read_->clear();
         results_.add(json, log_.total());
     }
-    if (at_once) {
-        readResult();
-    } else if (const std::shared_ptr<LiveExecution> keep = self_.lock()) {
-        unread_(keep);
+    if (at_once) readResult();
+    if (!reader) return;
+    const std::shared_ptr<LiveExecution> self = weak_from_this().lock();
+    const bool told = self && reports_.unread(self);
+    while (!told && readResult()) {
     }
 }
 
 bool LiveExecution::readResult() {
     results_.readNext();
-    subscribers_.notify();
     bool more = false;
-    bool over = false;
     {
-        const MutexLock lock(mutex_);  // as finish() does, which also checks for a waiting one
+        const MutexLock lock(mutex_);
         more = results_.waiting();
-        over = !more && std::exchange(unread_end_, false);
+        if (!more) reading_ = false;
+        if (!more) results_read_->set();
     }
-    if (over) wrapUp();
+    subscribers_.notify();
     return more;
 }
 
@@ -452,7 +459,7 @@ void LiveExecution::lost(const std::optional<agent::AgentError>& error) {
         finish(ExecutionStatus::Failed);  // the agent refused to run it
     } else if (error) {
         finish(ExecutionStatus::Lost);  // the agent has never got it, or has forgotten it
-    } else if (const std::shared_ptr<LiveExecution> self = self_.lock();
+    } else if (const std::shared_ptr<LiveExecution> self = weak_from_this().lock();
                !self || !workspace_->detach(self)) {
         giveUp(workspace_->active() || workspace_->endedLost());
     }
@@ -463,7 +470,7 @@ void LiveExecution::giveUp(bool lost) {
 }
 
 void LiveExecution::rejoin(const std::shared_ptr<agent::AgentClient>& agent) {
-    const std::shared_ptr<LiveExecution> self = self_.lock();
+    const std::shared_ptr<LiveExecution> self = weak_from_this().lock();
     std::uint64_t output = 0;
     std::uint64_t results = 0;
     {
@@ -490,62 +497,25 @@ void LiveExecution::finish(ExecutionStatus status) {
         const MutexLock lock(mutex_);
         if (status_ != ExecutionStatus::Running) return;
         status_ = status;
-        unread_end_ = results_.waiting();
-        concluding_ = unread_end_;
-        if (unread_end_) return;
     }
-    wrapUp();
+    const std::shared_ptr<LiveExecution> self = weak_from_this().lock();
+    if (!self || !reports_.ended || !reports_.ended(self)) conclude();
 }
 
-void LiveExecution::wrapUp() {
-    bool collect = false;
-    {
-        const MutexLock lock(mutex_);
-        collect = has_result_ && collect_ && !patterns_.empty();
-        concluding_ = concluding_ || collect;
-    }
-    const std::shared_ptr<LiveExecution> keep = self_.lock();
-    if (collect && keep) return collect_(keep);
-    conclude();
+bool LiveExecution::wantsArtifacts() const {
+    const MutexLock lock(mutex_);
+    return has_result_ && !patterns_.empty();
 }
 
 void LiveExecution::collected(CollectedArtifacts artifacts) {
-    {
-        const MutexLock lock(mutex_);
-        artifacts_ = std::move(artifacts);
-    }
-    conclude();
+    const MutexLock lock(mutex_);
+    artifacts_ = std::move(artifacts);
 }
 
 void LiveExecution::conclude() {
-    const std::shared_ptr<LiveExecution> keep = self_.lock();
-    if (look_ && keep) {
-        {
-            const MutexLock lock(mutex_);
-            concluding_ = true;  // set before another thread may call looked()
-        }
-        if (look_(keep)) return;
-    }
-    tellEnd();
-}
-
-void LiveExecution::looked() {
-    {
-        const MutexLock lock(mutex_);
-        if (finished_) return;
-    }
-    tellEnd();
-}
-
-void LiveExecution::tellEnd() {
-    const std::shared_ptr<LiveExecution> keep = self_.lock();
     {
         const MutexLock lock(mutex_);
         quota_ = {};
-    }
-    if (ended_ && keep) ended_(keep);
-    {
-        const MutexLock lock(mutex_);
         finished_ = true;
         handle_.reset();
     }

@@ -6,6 +6,7 @@
 
 #include "base/Mutex.h"
 #include "base/Subscribers.h"
+#include "base/task/Waitable.h"
 #include "controller/contract/Executions.h"
 #include "controller/executions/LiveResults.h"
 #include "controller/quota/QuotaLedger.h"
@@ -19,7 +20,10 @@ class ArtifactStore;
 /// An execution that this server started or found again after a restart: the agent's reports about
 /// it, kept for all readers. It survives its connection: the last report says where the next one
 /// resumes. Thread-safe.
-class LiveExecution final : public Execution, public agent::ExecSink, public Detached {
+class LiveExecution final : public Execution,
+                            public agent::ExecSink,
+                            public Detached,
+                            public std::enable_shared_from_this<LiveExecution> {
 public:
     /// The facts that do not change.
     struct Facts {
@@ -39,6 +43,7 @@ public:
         /// Patterns of its artifacts; empty: none, or, after a restart, the patterns that the
         /// agent reports.
         std::vector<std::string> collect;
+        TimePoint changed_since{};  ///< its artifacts are files that changed later
         std::optional<ClaimLedger> claim;
         TimePoint requested{};
         /// The time by which the agent is to end it; zero: unknown.
@@ -46,42 +51,36 @@ public:
     };
     /// An agent that answers may end an execution this long after its time limit.
     static constexpr std::chrono::seconds kEndGrace{1};
-    /// Called once at the end, outside every lock, from the thread that read it.
-    using Ended = std::function<void(const std::shared_ptr<LiveExecution>&)>;
+    /// What the thread that reads its agent reports to others, outside every lock. Each must not
+    /// block, and returns false if nobody is there any more.
+    struct Reports {
+        using Report = std::function<bool(const std::shared_ptr<LiveExecution>&)>;
+        /// A long result has come: another thread is to call readResult() until that returns false.
+        /// If empty, results are read as they come.
+        Report unread;
+        /// Once: its agent has reported the end, or is lost. After the rest conclude() is called,
+        /// in any thread.
+        Report ended;
+    };
 
-    LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, const Clock& clock);
+    /// `count`: the bytes of its results; `quota`: its part of its tenant's, given back at its end.
+    LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, const Clock& clock,
+                  Reports reports = {}, LiveResults::Count count = {},
+                  QuotaLedger::Hold quota = {});
 
-    /// Call before the work is sent.
-    void onEnded(Ended ended) { ended_ = std::move(ended); }
-    /// Call before the work is sent. `collect` is called instead of `ended` if artifacts are
-    /// wanted; collected() then reports the end.
-    void onCollect(Ended collect) { collect_ = std::move(collect); }
-    void collected(CollectedArtifacts artifacts);
-    /// Call before the work is sent. Asked before the end is reported, on the thread that read it:
-    /// true if the runtime must be asked about memory first. Another thread asks, as that may take
-    /// long, and then calls looked().
-    using MustLook = std::function<bool(const std::shared_ptr<LiveExecution>&)>;
-    void onLook(MustLook look) { look_ = std::move(look); }
-    void looked();
-    /// Takes the execution's part of its tenant's quota, given back at its end. Call before the
-    /// work is sent.
-    void counts(QuotaLedger::Hold quota) {
-        const MutexLock lock(mutex_);
-        quota_ = std::move(quota);
-    }
-    /// Call before the work is sent.
-    void onResult(LiveResults::Count count) { results_.onCount(std::move(count)); }
-    /// Call before the work is sent. `unread` is called on the thread that brings a long result:
-    /// another thread is to call readResult(). The end is not reported before all results are
-    /// read. Without this callback, results are read as they come.
-    void onUnread(Ended unread) { unread_ = std::move(unread); }
     /// Reads the next waiting result; true if more are waiting.
     bool readResult();
+    /// Is over while no result waits to be read.
+    WaitablePtr resultsRead() const { return results_read_; }
+    /// True if it has ended by itself and asked for the files that it changed.
+    bool wantsArtifacts() const;
+    void collected(CollectedArtifacts artifacts);
+    /// Reports the end to those who wait. Nothing changes after it.
+    void conclude();
     /// The facts that the agent keeps for a later server.
     Json note() const;
     /// The patterns of its artifacts.
     std::vector<std::string> patterns() const;
-    void self(const std::shared_ptr<LiveExecution>& self) { self_ = self; }
     void handle(std::shared_ptr<agent::ExecHandle> handle);
     std::shared_ptr<agent::ExecHandle> handle() const;
     const Facts& facts() const { return facts_; }
@@ -92,7 +91,7 @@ public:
     /// not read would be attributed to the next killed execution.
     bool mayHaveMetOom(std::uint64_t memory_bytes) const;
     /// Reports that the kernel killed for memory since the last look: that is its end if it was
-    /// killed, or lost with its agent; else a child's end. Call before looked().
+    /// killed, or lost with its agent; else a child's end. Call before conclude().
     void oomSeen();
     /// True if its agent was lost before it reported the end.
     bool agentLost() const;
@@ -148,14 +147,9 @@ public:
 
 private:
     void finish(ExecutionStatus status);
-    /// Called after all results are read: collects its artifacts, if any are wanted.
-    void wrapUp();
     /// Returns the next piece of output before `end`.
     std::optional<OutputChunk> outputUpTo(std::uint64_t end, std::uint64_t offset,
                                           std::size_t most) const HEARTH_REQUIRES(mutex_);
-    /// Called when its artifacts are known: reports the end, now or after a look.
-    void conclude();
-    void tellEnd();
     void startsAt(TimePoint at) HEARTH_REQUIRES(mutex_);
     /// Not later than the end; TimePoint() if there was none.
     TimePoint firstOutput() const HEARTH_REQUIRES(mutex_);
@@ -163,12 +157,9 @@ private:
     const Facts facts_;
     const std::shared_ptr<Workspace> workspace_;
     const Clock& clock_;
-    Ended ended_;
-    Ended collect_;
-    MustLook look_;
-    Ended unread_;
-    std::weak_ptr<LiveExecution> self_;
+    const Reports reports_;
     LiveResults results_;
+    const std::shared_ptr<Signal> results_read_ = std::make_shared<Signal>();
     mutable Mutex mutex_;
     agent::OutputLog log_ HEARTH_GUARDED_BY(mutex_);
     bool rejoined_ HEARTH_GUARDED_BY(mutex_) = false;
@@ -183,8 +174,7 @@ private:
     bool begun_ HEARTH_GUARDED_BY(mutex_) = false;  // its agent has reported the start
     bool has_result_ HEARTH_GUARDED_BY(mutex_) = false;
     bool finished_ HEARTH_GUARDED_BY(mutex_) = false;
-    bool concluding_ HEARTH_GUARDED_BY(mutex_) = false;  // its end comes from another thread
-    bool unread_end_ HEARTH_GUARDED_BY(mutex_) = false;  // it waits for results to be read
+    bool reading_ HEARTH_GUARDED_BY(mutex_) = false;  // another thread reads its results
     std::vector<std::string> patterns_ HEARTH_GUARDED_BY(mutex_);  // for its artifacts
     CollectedArtifacts artifacts_ HEARTH_GUARDED_BY(mutex_);
     Condition concluded_;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/Mutex.h"
@@ -26,8 +27,8 @@ public:
     /// A longer result waits, if another thread can read it.
     static constexpr std::size_t kReadAtOnce = 4U << 10U;
 
-    /// Call before the first result.
-    void onCount(Count count) { count_ = std::move(count); }
+    explicit LiveResults(Count count) : count_(std::move(count)) {}
+
     /// Takes a result that came after `behind` bytes of output. Called by one thread at a time.
     void add(std::string_view json, std::uint64_t behind);
     /// Reads the result that has waited longest; does nothing while another thread reads one.
@@ -62,7 +63,7 @@ private:
     std::shared_ptr<void> counted(std::uint64_t bytes, bool& fits) const;
     void keep(ResultPtr read, std::shared_ptr<void> counted) HEARTH_REQUIRES(mutex_);
 
-    Count count_;
+    const Count count_;
     mutable Mutex mutex_;
     std::deque<std::shared_ptr<Unread>> unread_ HEARTH_GUARDED_BY(mutex_);
     bool reading_ HEARTH_GUARDED_BY(mutex_) = false;  ///< true while the first one is read

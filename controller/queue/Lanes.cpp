@@ -8,7 +8,6 @@ namespace {
 // Two workers where no work waits: the scheduler may delay one. Creates and
 // destroys have as many as the launcher has places for them. Images: three that claims wait
 // for are in work at once, other image work in groups by kind. A question waits for one machine.
-// Results are read by one worker for each tenant.
 constexpr std::array<LaneRules, kLanes> kLaneRules{{{"records", 2, 0},
                                                     {"pools", 2, 0},
                                                     {"creates", 6, 2},
@@ -17,7 +16,6 @@ constexpr std::array<LaneRules, kLanes> kLaneRules{{{"records", 2, 0},
                                                     {"looks", 2, 1},
                                                     {"forgets", 2, 1},
                                                     {"asks", 4, 1},
-                                                    {"results", 3, 2},
                                                     {"gpus", 4, 1},
                                                     {"probes", 1, 0}}};
 
@@ -32,11 +30,10 @@ constexpr std::array<KindRules, kWorkKinds> kKinds{
      {"pool", Lane::Pools},        {"create", Lane::Creates},  {"sandbox", Lane::Destroys},
      {"unpack", Lane::Images},     {"image", Lane::Images},    {"images", Lane::Images},
      {"layer", Lane::Images},      {"layers", Lane::Images},   {"artifacts", Lane::Images},
-     {"sweep", Lane::Images},      {"forget", Lane::Forgets},  {"oom", Lane::Looks},
-     {"suspect", Lane::Asks},      {"orphans", Lane::Asks},    {"measure", Lane::Asks},
-     {"pause", Lane::Asks},        {"result", Lane::Results},  {"gpu", Lane::Gpus},
-     {"gpus", Lane::Asks},         {"probe", Lane::Probes},    {"probes", Lane::Probes},
-     {"usage", Lane::Asks},        {"files", Lane::Looks}}};
+     {"sweep", Lane::Images},      {"forget", Lane::Forgets},  {"suspect", Lane::Asks},
+     {"orphans", Lane::Asks},      {"measure", Lane::Asks},    {"pause", Lane::Asks},
+     {"gpu", Lane::Gpus},          {"gpus", Lane::Asks},       {"probe", Lane::Probes},
+     {"probes", Lane::Probes},     {"usage", Lane::Asks},      {"files", Lane::Looks}}};
 
 }  // namespace
 

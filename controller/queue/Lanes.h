@@ -17,11 +17,10 @@ enum class Lane : std::uint8_t {
     Looks,     ///< calls to the runtime that the end of an execution waits for
     Forgets,   ///< results that agents may drop: nothing waits for it
     Asks,      ///< calls to agents and runtimes that may answer late
-    Results,   ///< long results of executions: processor only
     Gpus,      ///< scrubs of GPUs: minutes
     Probes,    ///< calls to agents that nothing waits for
 };
-inline constexpr std::size_t kLanes = 11;
+inline constexpr std::size_t kLanes = 10;
 
 struct LaneRules {
     const char* name;  ///< in metrics
@@ -51,12 +50,10 @@ enum class WorkKind : std::uint8_t {
     Artifacts,       ///< kept files that have expired
     Sweep,           ///< leftovers of a crash
     Forget,          ///< an execution that its agent may forget
-    Oom,             ///< a check for memory kills by the kernel
     Suspect,         ///< a sandbox that does not answer
     Orphans,         ///< sandboxes without a record
     Measure,         ///< gauges that no event sets: disks, images, the launcher
     Pause,           ///< an idle workspace
-    Result,          ///< results of an execution that wait to be read
     Gpu,             ///< the scrub of a GPU that no sandbox holds any more
     Gpus,            ///< a check of the GPUs for changes
     Probe,           ///< a check that a ready sandbox's agent answers
@@ -64,7 +61,7 @@ enum class WorkKind : std::uint8_t {
     Usage,           ///< the usage of workspaces
     Files,           ///< the machine's table of open files
 };
-inline constexpr std::size_t kWorkKinds = 29;
+inline constexpr std::size_t kWorkKinds = 27;
 
 /// The name in logs and metrics.
 std::string_view nameOf(WorkKind kind);

@@ -9,8 +9,8 @@ constexpr auto kFirstRetry = std::chrono::milliseconds(100);
 constexpr auto kLastRetry = std::chrono::seconds(30);
 
 constexpr std::array<Lane, kLanes> kAllLanes{
-    Lane::Records, Lane::Pools, Lane::Creates, Lane::Destroys, Lane::Images, Lane::Looks,
-    Lane::Forgets, Lane::Asks,  Lane::Results, Lane::Gpus,     Lane::Probes};
+    Lane::Records, Lane::Pools,   Lane::Creates, Lane::Destroys, Lane::Images,
+    Lane::Looks,   Lane::Forgets, Lane::Asks,    Lane::Gpus,     Lane::Probes};
 
 }  // namespace
 
@@ -21,8 +21,7 @@ WorkQueue::WorkQueue(const Clock& clock, metrics::Metrics& metrics)
               Waiting(rulesOf(Lane::Creates)), Waiting(rulesOf(Lane::Destroys)),
               Waiting(rulesOf(Lane::Images)), Waiting(rulesOf(Lane::Looks)),
               Waiting(rulesOf(Lane::Forgets)), Waiting(rulesOf(Lane::Asks)),
-              Waiting(rulesOf(Lane::Results)), Waiting(rulesOf(Lane::Gpus)),
-              Waiting(rulesOf(Lane::Probes))}} {
+              Waiting(rulesOf(Lane::Gpus)), Waiting(rulesOf(Lane::Probes))}} {
     for (const Lane lane : kAllLanes) tellDepth(lane);
 }
 

@@ -158,22 +158,3 @@ TEST_CASE("links to the copies of a one shot end with them", "[unit][controller]
     CHECK(view.artifacts[0].expires_ms <=
           toUnixMillis(ground.clock.wall()) + std::chrono::milliseconds(1h).count());
 }
-
-TEST_CASE("three tenants whose sandboxes do not answer leave threads to a fourth and a fifth",
-          "[unit][controller]") {
-    WorkLine<int> line(ArtifactCollector::kTurns);
-    for (const char* slow : {"a", "b", "c"}) {
-        for (int i = 0; i < 20; ++i) line.push(slow, 0);
-    }
-    while (line.pop()) {
-    }
-    line.push("d", 1);
-    line.push("e", 2);
-    CHECK(line.pop() == 1);
-    CHECK(line.pop() == 2);
-    // A tenant alone gets more than one turn.
-    WorkLine<int> quiet(ArtifactCollector::kTurns);
-    for (int i = 0; i < 20; ++i) quiet.push("a", 0);
-    CHECK(quiet.pop());
-    CHECK(quiet.pop());
-}

@@ -203,8 +203,8 @@ struct Working {
     Working() {
         for (const WorkKind kind :
              {WorkKind::Execution, WorkKind::Weight, WorkKind::Pool, WorkKind::Create,
-              WorkKind::Sandbox, WorkKind::Unpack, WorkKind::Layer, WorkKind::Forget, WorkKind::Oom,
-              WorkKind::Lost, WorkKind::Overdue}) {
+              WorkKind::Sandbox, WorkKind::Unpack, WorkKind::Layer, WorkKind::Forget,
+              WorkKind::Files, WorkKind::Lost, WorkKind::Overdue}) {
             loop.handle(kind, [this, kind](const std::string& name) {
                 {
                     const std::lock_guard lock(mutex);
@@ -248,7 +248,7 @@ TEST_CASE("slow ends, unpackings and questions delay no record, pool or create",
           "[unit][controller]") {
     Working work;
     work.slow = {WorkKind::Sandbox, WorkKind::Unpack, WorkKind::Layer,  WorkKind::Forget,
-                 WorkKind::Oom,     WorkKind::Lost,   WorkKind::Overdue};
+                 WorkKind::Files,   WorkKind::Lost,   WorkKind::Overdue};
     work.loop.start();
     for (int i = 0; i < 30; ++i) {
         for (const WorkKind kind : work.slow) {
@@ -268,7 +268,7 @@ TEST_CASE("slow ends, unpackings and questions delay no record, pool or create",
     CHECK(eventually([&] { return work.queue.idle(); }));
 }
 
-TEST_CASE("agents that are slow to forget delay no look for memory kills and no question",
+TEST_CASE("agents that are slow to forget delay no look at the machine and no question",
           "[unit][controller]") {
     Working work;
     work.slow = {WorkKind::Forget};
@@ -277,7 +277,7 @@ TEST_CASE("agents that are slow to forget delay no look for memory kills and no 
         work.queue.add({WorkKind::Forget, "slow" + std::to_string(i), "hostile"});
     }
     REQUIRE(work.begins("forget"));
-    for (const WorkKind kind : {WorkKind::Oom, WorkKind::Lost, WorkKind::Overdue}) {
+    for (const WorkKind kind : {WorkKind::Files, WorkKind::Lost, WorkKind::Overdue}) {
         work.queue.add({kind, "x"});
         CHECK(work.begins(std::string(nameOf(kind)) + " x"));
     }
@@ -356,8 +356,8 @@ TEST_CASE("a sandbox is never made and ended at once", "[unit][controller]") {
 
 TEST_CASE("the depth of each lane is told, from the beginning", "[unit][controller]") {
     Queue q;
-    for (const char* lane : {"records", "pools", "creates", "destroys", "images", "looks",
-                             "forgets", "asks", "results"}) {
+    for (const char* lane :
+         {"records", "pools", "creates", "destroys", "images", "looks", "forgets", "asks"}) {
         const std::string series = std::string("hearth_workqueue_depth{lane=\"") + lane + "\"} 0";
         CAPTURE(lane);
         CHECK(q.metrics.render().find(series) != std::string::npos);

@@ -251,14 +251,15 @@ TEST_CASE("who was killed is told as out of memory, whose child was killed is no
                           Case{Status::Failed, 1, 0, 1, false, Status::Failed},
                           Case{Status::Ok, 0, 0, kLimit, true, Status::Ok},
                           Case{Status::Ok, 0, 0, 1, false, Status::Ok}}) {
-        const auto execution =
-            std::make_shared<LiveExecution>(LiveExecution::Facts{}, workspace(0ms), clock);
-        execution->self(execution);
         bool looked = false;
-        execution->onEnded([&](const std::shared_ptr<LiveExecution>& ended) {
+        LiveExecution::Reports reports;
+        reports.ended = [&](const std::shared_ptr<LiveExecution>& ended) {
             looked = ended->mayHaveMetOom(kLimit);
             ended->oomSeen();
-        });
+            return false;
+        };
+        const auto execution =
+            std::make_shared<LiveExecution>(LiveExecution::Facts{}, workspace(0ms), clock, reports);
         agent::ExecResult result;
         result.status = c.status;
         result.exit_code = c.exit_code;
@@ -276,7 +277,6 @@ TEST_CASE("a paced execution waits for who reads on, and for nobody else", "[uni
     const bool restarted = GENERATE(false, true);
     facts.paced = !restarted;
     const auto execution = std::make_shared<LiveExecution>(facts, workspace(0ms), clock);
-    execution->self(execution);
     std::shared_ptr<void> reader = execution->reading();  // possibly before the agent reports
     agent::ExecStart start;
     if (restarted) start.note = Json{{"paced", true}};
@@ -298,14 +298,15 @@ TEST_CASE("what was lost with an agent that was killed for memory is told as out
           "[unit][controller]") {
     const ManualClock clock;
     for (const bool met : {true, false}) {
-        const auto execution =
-            std::make_shared<LiveExecution>(LiveExecution::Facts{}, workspace(0ms), clock);
-        execution->self(execution);
         bool looked = false;
-        execution->onEnded([&](const std::shared_ptr<LiveExecution>& ended) {
+        LiveExecution::Reports reports;
+        reports.ended = [&](const std::shared_ptr<LiveExecution>& ended) {
             looked = ended->mayHaveMetOom(512) && ended->agentLost();
             if (met) ended->oomSeen();
-        });
+            return false;
+        };
+        const auto execution =
+            std::make_shared<LiveExecution>(LiveExecution::Facts{}, workspace(0ms), clock, reports);
         execution->giveUp(true);  // its workspace has ended as lost
         CHECK(looked);
         CHECK(execution->view().status == (met ? ExecutionStatus::Oom : ExecutionStatus::Lost));
