@@ -47,6 +47,7 @@ Executor::~Executor() {
         left.swap(floor_->jobs);
         floor_->alarms.clear();
         floor_->line = {};
+        floor_->cancelled.clear();
     }
     for (const JobPtr& job : left) {  // a wake may hold it still
         job->subscription.reset();
@@ -74,8 +75,7 @@ std::shared_ptr<void> Executor::start(const std::string& tenant, Task<> task) {
                 const std::shared_ptr<Floor> alive = floor.lock();
                 if (!alive) return;
                 const MutexLock lock(alive->mutex);
-                job->cancelled = true;
-                alive->wake(job);
+                alive->cancel(job);
             }};
 }
 
@@ -89,8 +89,20 @@ void Executor::Floor::wake(const JobPtr& job) {
     if (job->state != Job::State::Waiting) return;
     if (job->alarm) alarms.erase(*std::exchange(job->alarm, std::nullopt));
     job->state = Job::State::InLine;
-    line.push(job->tenant, job);
+    if (job->cancelled) {
+        cancelled.push_back(job);
+    } else {
+        line.push(job->tenant, job);
+    }
     changed.notifyOne();
+}
+
+void Executor::Floor::cancel(const JobPtr& job) {
+    job->cancelled = true;
+    if (job->state == Job::State::InLine && line.erase(job->tenant, job)) {
+        job->state = Job::State::Waiting;
+    }
+    wake(job);
 }
 
 void Executor::Floor::wakeOverdue(TimePoint now) {
@@ -101,6 +113,11 @@ void Executor::Floor::wakeOverdue(TimePoint now) {
 }
 
 Executor::JobPtr Executor::next(std::shared_ptr<void>& place) {
+    if (!floor_->cancelled.empty()) {
+        JobPtr job = std::move(floor_->cancelled.front());
+        floor_->cancelled.pop_front();
+        return job;
+    }
     floor_->wakeOverdue(clock_.now());
     const std::optional<JobPtr> job = floor_->line.popIf([&](const std::string& tenant) {
         place = places_.take(tenant);

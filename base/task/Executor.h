@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,8 +31,8 @@ public:
     ~Executor();
 
     /// Runs the task in the tenant's turns. It ends with its last line, or is cancelled when the
-    /// returned object is destroyed: soon, in a thread of this object. It catches what it throws:
-    /// whatever leaves it is lost.
+    /// returned object is destroyed: soon, in a thread of this object, before any turn. It catches
+    /// what it throws: whatever leaves it is lost.
     [[nodiscard]] std::shared_ptr<void> start(const std::string& tenant, Task<> task);
     /// The same for a task that nobody cancels.
     void run(const std::string& tenant, Task<> task);
@@ -47,11 +48,13 @@ private:
         mutable Mutex mutex;
         StoppableCondition changed;
         FairLine<JobPtr> line HEARTH_GUARDED_BY(mutex);                    ///< those that can go on
+        std::deque<JobPtr> cancelled HEARTH_GUARDED_BY(mutex);             ///< to be destroyed
         std::set<JobPtr> jobs HEARTH_GUARDED_BY(mutex);                    ///< all of them
         std::multimap<TimePoint, JobPtr> alarms HEARTH_GUARDED_BY(mutex);  ///< of those that wait
 
         /// Puts a waiting job in line; one that runs goes on once more.
         void wake(const JobPtr& job) HEARTH_REQUIRES(mutex);
+        void cancel(const JobPtr& job) HEARTH_REQUIRES(mutex);
         void wakeOverdue(TimePoint now) HEARTH_REQUIRES(mutex);
     };
 

@@ -59,6 +59,11 @@ private:
     const TimePoint time_;
 };
 
+/// Awaited, it lets a task go on in its executor, after the other tasks of its tenant.
+inline std::shared_ptr<Timer> itsTurn() {
+    return std::make_shared<Timer>(TimePoint::min());
+}
+
 /// Waits until it is set.
 class Signal final : public Waitable {
 public:

@@ -13,11 +13,6 @@ constexpr std::size_t kThreads = 8;
 /// The delay of follow-up work, which would otherwise share the processor with the answer.
 constexpr auto kBehindAnswer = std::chrono::milliseconds(2);
 
-/// Awaited, it lets a task go on in its executor, after the tenant's other tasks.
-std::shared_ptr<Timer> itsTurn() {
-    return std::make_shared<Timer>(TimePoint::min());
-}
-
 }  // namespace
 
 ExecutionEnds::ExecutionEnds(LiveExecutions& live, ArtifactCollector& artifacts,

@@ -1,7 +1,5 @@
 #include "api/rest/streams/StreamedJson.h"
 
-#include <pthread.h>
-
 #include <chrono>
 #include <exception>
 #include <utility>
@@ -15,81 +13,40 @@ constexpr auto kTurn = std::chrono::milliseconds(5);
 /// An answer up to about this size is sent whole, with its length.
 constexpr std::size_t kShort = 128U << 10U;
 
+/// Makes some pieces of an answer, for a short time. Waits if its client must read first.
+Progress make(api::Stream& stream, const LiveSource& source) {
+    const auto over = std::chrono::steady_clock::now() + kTurn;
+    Progress progress = Progress::More;
+    for (int i = 0; i < kPiecesInTurn && progress == Progress::More; ++i) {
+        if (i > 0 && std::chrono::steady_clock::now() >= over) break;
+        if (stream.closed()) return Progress::Last;
+        if (stream.pending() > api::Stream::kHighWater) return Progress::Waits;
+        std::string piece;
+        progress = source(piece);
+        if (!piece.empty()) stream.send(std::move(piece));
+    }
+    return progress;
+}
+
+// NOLINTBEGIN(performance-unnecessary-value-param): the frame keeps them
+Task<> carry(std::shared_ptr<api::Stream> stream, LiveSource source, std::shared_ptr<Signal> news) {
+    // NOLINTEND(performance-unnecessary-value-param)
+    try {
+        while (true) {
+            news->clear();
+            const Progress progress = make(*stream, source);
+            if (progress == Progress::Last) break;
+            WaitablePtr next = itsTurn();
+            if (progress == Progress::Waits) next = news;
+            co_await next;
+        }
+        stream->finish();
+    } catch (const std::exception&) {  // the top of this task: its client sees the failure
+        stream->cut();
+    }
+}
+
 }  // namespace
-
-struct StreamedJson::Answer {
-    Answer(std::shared_ptr<api::Stream> to, LiveSource from)
-        : stream(std::move(to)), source(std::move(from)) {}
-
-    const std::shared_ptr<api::Stream> stream;
-    // Both change under the inbox's mutex, which the checker cannot name here. While a thread makes
-    // the answer, the source belongs to that thread.
-    LiveSource source;
-    State state = State::Idle;
-};
-
-void StreamedJson::Inbox::ask(const std::shared_ptr<Answer>& answer) {
-    const MutexLock lock(mutex);
-    if (answer->state == State::Running) answer->state = State::RunningAgain;
-    if (answer->state == State::Idle) line(answer);
-}
-
-void StreamedJson::Inbox::end(const std::shared_ptr<Answer>& answer) {
-    LiveSource gone;  // ends after the lock
-    const MutexLock lock(mutex);
-    const State before = std::exchange(answer->state, State::Over);
-    if (before == State::Due) due.erase(answer->stream->tenant(), answer);
-    if (before == State::Due || before == State::Idle) gone.swap(answer->source);
-}
-
-bool StreamedJson::Inbox::next(Turn& turn) {
-    auto answer = due.popIf([&](const std::string& tenant) {
-        turn.place = places.take(tenant);
-        return turn.place != nullptr;
-    });
-    if (!answer) return false;
-    turn.answer = std::move(*answer);
-    turn.answer->state = State::Running;
-    return true;
-}
-
-void StreamedJson::Inbox::done(Turn& turn, State next) {
-    LiveSource gone;  // ends after the lock
-    const MutexLock lock(mutex);
-    turn.place.reset();
-    Answer& answer = *turn.answer;
-    if (next == State::Over || answer.state == State::Over) {
-        answer.state = State::Over;
-        gone.swap(answer.source);
-    } else if (next == State::Due || answer.state == State::RunningAgain) {
-        line(turn.answer);
-    } else {
-        answer.state = State::Idle;
-    }
-}
-
-void StreamedJson::Inbox::line(const std::shared_ptr<Answer>& answer) {
-    answer->state = State::Due;
-    if (closed) return;
-    due.push(answer->stream->tenant(), answer);
-    changed.notifyOne();
-}
-
-StreamedJson::StreamedJson() {
-    for (std::size_t i = 0; i < kThreads; ++i) {
-        threads_.emplace_back([this](const std::stop_token& stop) { loop(stop); });
-        ::pthread_setname_np(threads_.back().native_handle(), "long-answers");
-    }
-}
-
-StreamedJson::~StreamedJson() {
-    for (std::jthread& thread : threads_) thread.request_stop();
-    threads_.clear();
-    FairLine<std::shared_ptr<Answer>> left;
-    const MutexLock lock(inbox_->mutex);
-    inbox_->closed = true;
-    std::swap(left, inbox_->due);
-}
 
 void StreamedJson::send(std::shared_ptr<api::Stream> stream, PieceSource source) {
     follow(std::move(stream), [source = std::move(source)](std::string& out) {
@@ -98,14 +55,13 @@ void StreamedJson::send(std::shared_ptr<api::Stream> stream, PieceSource source)
 }
 
 std::function<void()> StreamedJson::follow(std::shared_ptr<api::Stream> stream, LiveSource source) {
-    const auto answer = std::make_shared<Answer>(std::move(stream), std::move(source));
-    const auto wake = [inbox = inbox_, weak = std::weak_ptr<Answer>(answer)] {
-        if (const std::shared_ptr<Answer> same = weak.lock()) inbox->ask(same);
-    };
-    // The stream holds the answer until the stream ends, the answer holds the stream until done.
-    answer->stream->onDrained(wake);
-    answer->stream->onClosed([inbox = inbox_, answer] { inbox->end(answer); });
-    inbox_->ask(answer);
+    const auto news = std::make_shared<Signal>();
+    const std::function<void()> wake = [news] { news->set(); };
+    stream->onDrained(wake);
+    const std::string tenant = stream->tenant();
+    // The stream holds the task until the stream ends, the task holds the stream until done.
+    std::shared_ptr<void> task = executor_.start(tenant, carry(stream, std::move(source), news));
+    stream->onClosed([task = std::move(task)]() mutable { task.reset(); });
     return wake;
 }
 
@@ -141,46 +97,6 @@ api::Response StreamedJson::respond(PieceSource source, int status) {
             return true;
         },
         status);
-}
-
-void StreamedJson::loop(const std::stop_token& stop) {
-    while (true) {
-        Turn turn;
-        {
-            const MutexLock lock(inbox_->mutex);
-            inbox_->changed.wait(inbox_->mutex, stop, [&]() HEARTH_REQUIRES(inbox_->mutex) {
-                return inbox_->next(turn);
-            });
-        }
-        if (stop.stop_requested() || !turn.answer) return;
-        State next = State::Over;
-        // The top of this thread: a failure costs only its own answer, and the client sees it.
-        try {
-            next = make(*turn.answer);
-        } catch (const std::exception&) {
-            turn.answer->stream->cut();
-        }
-        inbox_->done(turn, next);
-    }
-}
-
-StreamedJson::State StreamedJson::make(Answer& answer) {
-    Progress progress = Progress::More;
-    const auto over = std::chrono::steady_clock::now() + kTurn;
-    for (int i = 0; i < kPiecesInTurn && progress == Progress::More && !answer.stream->closed() &&
-                    (i == 0 || std::chrono::steady_clock::now() < over);
-         ++i) {
-        if (answer.stream->pending() > api::Stream::kHighWater)
-            return State::Idle;  // onDrained asks
-        std::string piece;
-        progress = answer.source(piece);
-        if (!piece.empty()) answer.stream->send(std::move(piece));
-    }
-    if (progress != Progress::Last && !answer.stream->closed()) {
-        return progress == Progress::Waits ? State::Idle : State::Due;
-    }
-    answer.stream->finish();
-    return State::Over;
 }
 
 }  // namespace hearth::rest

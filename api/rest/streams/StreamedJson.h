@@ -5,12 +5,10 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "api/http/Handler.h"
-#include "base/Mutex.h"
-#include "base/tenants/FairLine.h"
+#include "base/Clock.h"
+#include "base/task/Executor.h"
 #include "base/tenants/TenantPlaces.h"
 
 namespace hearth::rest {
@@ -25,18 +23,11 @@ using LiveSource = std::function<Progress(std::string& out)>;
 
 /// Streams answers that are too long to hold: each is made piece by piece, and only when the client
 /// has taken most of the earlier pieces, so that an unread answer costs no more than its stream
-/// queues. Its own threads make them in turn, by tenant and then by answer, because neither the
-/// front's thread nor a worker may be held up for so long. A tenant holds at most two of the four,
-/// so its slow sources do not delay others; only one thread at a time makes an answer. Thread-safe;
-/// must outlive the front.
+/// queues. Each is a task of its own threads, because neither the front's thread nor a worker may
+/// be held up for so long; a tenant holds at most two of the four. Thread-safe; must outlive the
+/// front.
 class StreamedJson {
 public:
-    StreamedJson();
-    /// Releases answers under way.
-    ~StreamedJson();
-    StreamedJson(const StreamedJson&) = delete;
-    StreamedJson& operator=(const StreamedJson&) = delete;
-
     /// Sends all that `source` makes, then ends the stream. Takes over the stream's callbacks.
     void send(std::shared_ptr<api::Stream> stream, PieceSource source);
     /// The same for a live source. The returned function reports news, from any thread; it does not
@@ -58,44 +49,9 @@ private:
     static constexpr std::size_t kInline = 64;
     static constexpr std::size_t kInlineOfTenant = 4;
 
-    /// Waits for its client; for its turn; has its turn; has it and wants another one; is done.
-    enum class State : std::uint8_t { Idle, Due, Running, RunningAgain, Over };
-    struct Answer;
-    /// A thread's turn with an answer.
-    struct Turn {
-        std::shared_ptr<Answer> answer;
-        std::shared_ptr<void> place;  ///< the tenant's place among the threads
-    };
-    /// The part that the streams' callbacks use; it outlives this object as long as they need
-    /// it.
-    struct Inbox {
-        Mutex mutex;
-        StoppableCondition changed;
-        FairLine<std::shared_ptr<Answer>> due HEARTH_GUARDED_BY(mutex);
-        bool closed HEARTH_GUARDED_BY(mutex) = false;
-        TenantPlaces places{kThreads, kThreads - 1};  ///< taken while the mutex is held
-
-        /// Requests a turn for the answer; repeated calls before the turn count once.
-        void ask(const std::shared_ptr<Answer>& answer);
-        /// Its stream has ended: releases its source at once, or after the turn under way.
-        void end(const std::shared_ptr<Answer>& answer);
-        /// The next turn whose tenant may have it now.
-        bool next(Turn& turn) HEARTH_REQUIRES(mutex);
-        /// The turn has ended; `next` is the result of make().
-        void done(Turn& turn, State next);
-
-    private:
-        void line(const std::shared_ptr<Answer>& answer) HEARTH_REQUIRES(mutex);
-    };
-
-    void loop(const std::stop_token& stop);
-    /// Makes some pieces of one answer, for a short time. Due if it wants another turn, Idle if its
-    /// client must read first or news must come.
-    static State make(Answer& answer);
-
-    const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
     TenantPlaces inline_places_{kInline, kInlineOfTenant};
-    std::vector<std::jthread> threads_;
+    const SystemClock clock_;
+    Executor executor_{clock_, kThreads, "long-answers"};
 };
 
 }  // namespace hearth::rest

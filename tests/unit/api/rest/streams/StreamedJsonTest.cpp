@@ -129,7 +129,7 @@ TEST_CASE("an answer goes with its client, though its tenant has no turn left", 
         const auto stream = std::make_shared<FakeStream>("slow");
         carrier.send(stream, [kept = std::move(kept)](std::string&) { return *kept == 0; });
         stream->close();
-        gone = seen.expired() && stream.use_count() == 1;
+        gone = eventually([&] { return seen.expired() && stream.use_count() == 1; });
         over.set_value();
     }
     CHECK(gone);
