@@ -5,7 +5,6 @@
 
 #include "api/auth/WorkspaceToken.h"
 #include "base/Error.h"
-#include "base/task/Blocking.h"
 
 namespace hearth::kubernetes {
 namespace {
@@ -13,6 +12,8 @@ namespace {
 /// The most claims at once, of all and of one tenant; further objects do not enter a pool's line.
 constexpr std::size_t kMostClaims = 64;
 constexpr std::size_t kMostOfTenant = 8;
+/// A claim blocks one only while it talks with an agent.
+constexpr std::size_t kClaimThreads = 4;
 constexpr auto kFirstRetry = std::chrono::seconds(2);
 constexpr auto kLastRetry = std::chrono::seconds(60);
 /// The least time between two writes of one status.
@@ -61,6 +62,7 @@ WorkspaceObjects::WorkspaceObjects(pool::kubernetes::ClusterConfig cluster,
       url_(std::move(url)),
       clock_(clock),
       log_(log),
+      executor_(std::in_place, clock, kClaimThreads, "object-claims"),
       follower_(std::move(cluster), "workspaces", clock, log,
                 {[this](const std::string& name, const Json* object) { return sync(name, object); },
                  [this] { endLeftovers(); }}) {}
@@ -71,15 +73,14 @@ WorkspaceObjects::~WorkspaceObjects() {
 
 void WorkspaceObjects::stop() {
     follower_.stop();
-    for (auto& [name, known] : followed_) {
-        if (known.claim) known.claim->thread.request_stop();
-    }
+    executor_.reset();
     for (auto& [name, known] : followed_) drop(known);
 }
 
 void WorkspaceObjects::drop(Followed& known) {
     if (!known.claim) return;
     known.claim.reset();
+    known.task.reset();
     --claims_;
     if (--under_way_[known.tenant] == 0) under_way_.erase(known.tenant);
 }
@@ -138,40 +139,41 @@ void WorkspaceObjects::claim(const Json& object, Followed& known) {
 
 void WorkspaceObjects::beginClaim(const std::string& name, const WorkspaceWish& wish,
                                   Followed& known) {
-    auto made = std::make_unique<Claim>();
-    Claim& claim = *made;
-    claim.thread = std::jthread([this, name, wish, &claim](const std::stop_token& stop) {
-        std::optional<controller::WorkspaceView> view;
-        std::optional<Refusal> refusal;
-        bool ended = false;
-        try {
-            controller::WorkspaceRequest request = wish.request;
-            request.started_at = clock_.now();
-            Task<controller::WorkspaceView> creating =
-                workspaces_.create(tenantOf(wish.tenant), std::move(request));
-            if (!runToEnd(creating, clock_, stop)) return;
-            view = creating.result();
-        } catch (const Error& e) {
-            refusal = refusalOf(e, "Waiting");
-            if (!refusal->wrong) refusal->reason = waitsFor(e.code());
-            ended = e.code() == ErrorCode::Gone;
-            // The spec was changed after a claim whose result never reached the status.
-            if (e.code() == ErrorCode::IdempotencyMismatch) refusal->wrong = true;
-        } catch (const std::exception& e) {
-            refusal = Refusal{"Failed", e.what()};
-        }
-        {
-            const MutexLock lock(claim.mutex);
-            claim.view = std::move(view);
-            claim.refusal = std::move(refusal);
-            claim.ended = ended;
-        }
-        follower_.lookAt(name);
-    });
     known.tenant = wish.tenant;
-    known.claim = std::move(made);
+    known.claim = std::make_shared<Claim>();
+    known.task = executor_->start(wish.tenant, carry(name, wish, known.claim));
     ++claims_;
     ++under_way_[known.tenant];
+}
+
+// NOLINTBEGIN(performance-unnecessary-value-param): the frame keeps them
+Task<> WorkspaceObjects::carry(std::string name, WorkspaceWish wish, std::shared_ptr<Claim> claim) {
+    // NOLINTEND(performance-unnecessary-value-param)
+    std::optional<controller::WorkspaceView> view;
+    std::optional<Refusal> refusal;
+    bool ended = false;
+    try {  // the top of this task
+        controller::WorkspaceRequest request = wish.request;
+        request.started_at = clock_.now();
+        Task<controller::WorkspaceView> creating =
+            workspaces_.create(tenantOf(wish.tenant), std::move(request));
+        view = co_await creating;
+    } catch (const Error& e) {
+        refusal = refusalOf(e, "Waiting");
+        if (!refusal->wrong) refusal->reason = waitsFor(e.code());
+        ended = e.code() == ErrorCode::Gone;
+        // The spec was changed after a claim whose result never reached the status.
+        if (e.code() == ErrorCode::IdempotencyMismatch) refusal->wrong = true;
+    } catch (const std::exception& e) {
+        refusal = Refusal{"Failed", e.what()};
+    }
+    {
+        const MutexLock lock(claim->mutex);
+        claim->view = std::move(view);
+        claim->refusal = std::move(refusal);
+        claim->ended = ended;
+    }
+    follower_.lookAt(name);
 }
 
 void WorkspaceObjects::collect(const Json& object, Followed& known) {

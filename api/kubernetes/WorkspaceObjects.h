@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "api/kubernetes/ObjectFollower.h"
 #include "api/kubernetes/WorkspaceObject.h"
 #include "base/Clock.h"
 #include "base/Json.h"
 #include "base/Mutex.h"
+#include "base/task/Executor.h"
 #include "controller/contract/Workspaces.h"
 #include "metrics/Log.h"
 #include "pool/runtime/kubernetes/client/ClusterConfig.h"
@@ -25,7 +25,7 @@ namespace hearth::kubernetes {
 /// workspace ends with its object, even if no server ran when the object was deleted: it has the
 /// object's uid as a label. An object whose workspace has ended stays, and claims no other.
 ///
-/// Runs the follower's two threads and one for each running claim, because a claim may wait long.
+/// Runs the follower's two threads and a few for the claims, which hold none while they wait.
 class WorkspaceObjects {
 public:
     /// `url`: the address at which clients reach this server. References must outlive it.
@@ -42,13 +42,12 @@ public:
     void stop();
 
 private:
-    /// A running claim, in a thread of its own.
+    /// A running claim. Its task and its object share it.
     struct Claim {
         Mutex mutex;
         std::optional<controller::WorkspaceView> view HEARTH_GUARDED_BY(mutex);
         std::optional<Refusal> refusal HEARTH_GUARDED_BY(mutex);
         bool ended HEARTH_GUARDED_BY(mutex) = false;  ///< its earlier workspace is gone
-        std::jthread thread;                          ///< last: it uses the others
     };
     /// State of one object; only the worker touches it.
     struct Followed {
@@ -58,7 +57,8 @@ private:
         /// Set by this server's claim, or by the workspace's label; a status alone may be forged.
         bool certain = false;
         bool secret = false;  ///< the Secret exists
-        std::unique_ptr<Claim> claim;
+        std::shared_ptr<Claim> claim;
+        std::shared_ptr<void> task;      ///< the claim's; destroying it cancels that
         std::optional<TimePoint> again;  ///< when to claim, or to make the Secret, once more
         std::chrono::seconds delay{};    ///< the pause before `again`; longer each time
         std::int64_t refused = 0;        ///< the generation that was wrong; 0: none
@@ -71,6 +71,8 @@ private:
     void see(const Json& object, Followed& known);
     void claim(const Json& object, Followed& known);
     void beginClaim(const std::string& name, const WorkspaceWish& wish, Followed& known);
+    /// The task of a claim.
+    Task<> carry(std::string name, WorkspaceWish wish, std::shared_ptr<Claim> claim);
     /// Takes the result of a claim that has ended.
     void collect(const Json& object, Followed& known);
     void later(Followed& known) const;
@@ -92,6 +94,7 @@ private:
     std::map<std::string, Followed> followed_;      ///< by name
     std::map<std::string, std::size_t> under_way_;  ///< running claims, by tenant
     std::size_t claims_ = 0;                        ///< all running claims
+    std::optional<Executor> executor_;              ///< of the claims, until stop()
     ObjectFollower follower_;                       ///< last: its threads use all of the above
 };
 

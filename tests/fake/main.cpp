@@ -2,7 +2,7 @@
 #include "api/config/Settings.h"
 #include "api/serve/HearthServer.h"
 #include "api/serve/runtimes/RuntimeFactory.h"
-#include "pool/runtime/fake/FakeRuntime.h"
+#include "tests/fake/runtime/FakeRuntime.h"
 
 namespace {
 

@@ -29,7 +29,7 @@ SLEEPS = {
     "pool/launcher/DiskWorkspace.cpp": "a loop device does not tell when it is free",
     "pool/launcher/Launcher.cpp": "flock has no wait with a limit, and the launcher has one thread",
     "pool/runtime/docker/DockerRuntime.cpp": "once: a daemon does not tell that nothing of a killed server is still to come",
-    "pool/runtime/fake/FakeRuntime.cpp": "a runtime of tests that is told to be slow",
+    "tests/fake/runtime/FakeRuntime.cpp": "a runtime of tests that is told to be slow",
     "pool/sys/Cgroups.cpp": "cgroup v1 does not tell when the last process has left a group",
     "pool/sys/Freezer.cpp": "cgroup v1 does not tell when all processes are frozen",
 }

@@ -11,7 +11,7 @@
 #include "base/task/Blocking.h"
 #include "controller/ControlPlane.h"
 #include "controller/packages/PackageSpec.h"
-#include "pool/runtime/fake/FakeRuntime.h"
+#include "tests/fake/runtime/FakeRuntime.h"
 #include "tests/support/FakeGpuHost.h"
 #include "tests/support/Stepped.h"
 #include "tests/support/Support.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "pool/agent/client/AgentClient.h"
-#include "pool/runtime/fake/FakeRuntime.h"
+#include "tests/fake/runtime/FakeRuntime.h"
 #include "tests/unit/pool/agent/client/Peer.h"
 
 namespace hearth::pool::test {

@@ -1,4 +1,4 @@
-#include "pool/runtime/fake/FakeAgent.h"
+#include "tests/fake/runtime/FakeAgent.h"
 
 #include <algorithm>
 #include <array>

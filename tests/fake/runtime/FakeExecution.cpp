@@ -1,4 +1,4 @@
-#include "pool/runtime/fake/FakeExecution.h"
+#include "tests/fake/runtime/FakeExecution.h"
 
 #include <algorithm>
 #include <array>

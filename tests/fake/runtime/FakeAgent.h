@@ -14,10 +14,10 @@
 #include "pool/agent/protocol/BindLock.h"
 #include "pool/agent/protocol/Deadlines.h"
 #include "pool/agent/protocol/Frame.h"
-#include "pool/runtime/fake/FakeExecution.h"
-#include "pool/runtime/fake/FakeFiles.h"
-#include "pool/runtime/fake/FakeGroup.h"
-#include "pool/runtime/fake/FakeLoop.h"
+#include "tests/fake/runtime/FakeExecution.h"
+#include "tests/fake/runtime/FakeFiles.h"
+#include "tests/fake/runtime/FakeGroup.h"
+#include "tests/fake/runtime/FakeLoop.h"
 
 namespace hearth::pool {
 

@@ -12,7 +12,7 @@
 #include "base/Clock.h"
 #include "base/Mutex.h"
 #include "pool/runtime/ContainerRuntime.h"
-#include "pool/runtime/fake/FakeGroup.h"
+#include "tests/fake/runtime/FakeGroup.h"
 
 namespace hearth::pool {
 

@@ -1,4 +1,4 @@
-#include "pool/runtime/fake/FakeLoop.h"
+#include "tests/fake/runtime/FakeLoop.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/Error.h"
-#include "pool/runtime/fake/FakeAgent.h"
+#include "tests/fake/runtime/FakeAgent.h"
 
 namespace hearth::pool {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "pool/runtime/fake/FakeAgent.h"
+#include "tests/fake/runtime/FakeAgent.h"
 
 namespace hearth::pool {
 namespace {

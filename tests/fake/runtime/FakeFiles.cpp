@@ -1,4 +1,4 @@
-#include "pool/runtime/fake/FakeFiles.h"
+#include "tests/fake/runtime/FakeFiles.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "pool/runtime/fake/FakeRuntime.h"
+#include "tests/fake/runtime/FakeRuntime.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,8 +9,8 @@
 #include "base/Digest.h"
 #include "base/Error.h"
 #include "base/Version.h"
-#include "pool/runtime/fake/FakeAgent.h"
-#include "pool/runtime/fake/FakeLoop.h"
+#include "tests/fake/runtime/FakeAgent.h"
+#include "tests/fake/runtime/FakeLoop.h"
 
 namespace hearth::pool {
 
