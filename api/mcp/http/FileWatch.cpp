@@ -1,7 +1,10 @@
 #include "api/mcp/http/FileWatch.h"
 
-#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "api/mcp/resources/WorkspaceResources.h"
 #include "base/Error.h"
@@ -15,16 +18,26 @@ constexpr std::chrono::milliseconds kGather{50};
 constexpr std::chrono::seconds kPatience{2};
 /// The pause before a silent agent is asked again.
 constexpr std::chrono::seconds kAskAgain{10};
-constexpr std::chrono::nanoseconds kLongestQuiet = std::chrono::seconds(60);
+constexpr std::size_t kThreads = 4;
 
 }  // namespace
+
+/// A workspace that a tenant watches.
+struct FileWatch::Place {
+    std::string tenant;
+    std::string workspace;
+    const std::shared_ptr<Signal> news = std::make_shared<Signal>();
+    // Guarded by the table's mutex, which the checker cannot name here.
+    std::set<Watched*> files;
+    std::shared_ptr<void> task;  ///< destroying it ends follow()
+};
 
 /// One watched file; its destructor removes it from the table.
 struct FileWatch::Watched : std::enable_shared_from_this<FileWatch::Watched> {
     controller::Principal who;
     std::string uri;
     FileUri file;
-    std::weak_ptr<State> state;
+    std::weak_ptr<Table> table;
     Mutex mutex;
     /// Empty: there was no such file.
     std::string seen HEARTH_GUARDED_BY(mutex);
@@ -33,13 +46,18 @@ struct FileWatch::Watched : std::enable_shared_from_this<FileWatch::Watched> {
     Watched(const Watched&) = delete;
     Watched& operator=(const Watched&) = delete;
     ~Watched() {
-        const std::shared_ptr<State> table = state.lock();
-        if (!table) return;
-        const MutexLock lock(table->mutex);
-        const auto found = table->watched.find(file.workspace);
-        if (found == table->watched.end()) return;
-        found->second.erase(this);
-        if (found->second.empty()) table->watched.erase(found);
+        const std::shared_ptr<Table> alive = table.lock();
+        if (!alive) return;
+        std::shared_ptr<void> task;  // ends after the lock
+        const MutexLock lock(alive->mutex);
+        const auto places = alive->places.find(file.workspace);
+        if (places == alive->places.end()) return;
+        const auto place = places->second.find(who.tenant);
+        if (place == places->second.end() || place->second->files.erase(this) == 0) return;
+        if (!place->second->files.empty()) return;
+        task.swap(place->second->task);
+        places->second.erase(place);
+        if (places->second.empty()) alive->places.erase(places);
     }
 };
 
@@ -60,76 +78,23 @@ std::optional<std::string> tagOf(const controller::Services& services,
 
 }  // namespace
 
-void FileWatch::State::look(const std::string& workspace) {
-    const MutexLock lock(mutex);
-    const auto found = watched.find(workspace);
-    if (found == watched.end()) return;
-    const Time soon = std::chrono::steady_clock::now() + kGather;
-    for (const Watched* one : found->second) {
-        const Place place{one->who.tenant, workspace};
-        if (in_line.contains(place)) continue;
-        const auto [at, first] = due.try_emplace(place, soon);
-        at->second = std::min(at->second, soon);
+void FileWatch::Table::look(const std::string& workspace) {
+    std::vector<PlacePtr> all;
+    {
+        const MutexLock lock(mutex);
+        const auto found = places.find(workspace);
+        if (found == places.end()) return;
+        for (const auto& [tenant, place] : found->second) all.push_back(place);
     }
-    ring();
-}
-
-void FileWatch::State::ring() {
-    ++rings;
-    rung.notifyAll();
-}
-
-std::optional<FileWatch::Place> FileWatch::State::next() {
-    const Time now = std::chrono::steady_clock::now();
-    for (auto each = due.begin(); each != due.end();) {
-        if (each->second > now || compared.contains(each->first)) {
-            ++each;
-            continue;
-        }
-        line.push(each->first.tenant, each->first);
-        in_line.insert(each->first);
-        each = due.erase(each);
-    }
-    std::optional<Place> place = line.pop();
-    if (place) {
-        in_line.erase(*place);
-        compared.insert(*place);
-    }
-    return place;
-}
-
-void FileWatch::State::done(const Place& place, std::optional<Time> again) {
-    const MutexLock lock(mutex);
-    compared.erase(place);
-    line.done(place.tenant);
-    if (again) due.try_emplace(place, *again);
-    ring();
-}
-
-std::chrono::nanoseconds FileWatch::State::quiet() const {
-    Time first = Time::max();
-    for (const auto& [place, at] : due) {
-        if (!compared.contains(place)) first = std::min(first, at);
-    }
-    if (first == Time::max()) return kLongestQuiet;
-    return std::clamp<std::chrono::nanoseconds>(first - std::chrono::steady_clock::now(),
-                                                std::chrono::milliseconds(1), kLongestQuiet);
+    for (const PlacePtr& place : all) place->news->set();
 }
 
 FileWatch::FileWatch(const controller::Services& services, Changed changed)
     : services_(services),
       changed_(std::move(changed)),
       of_files_(services.workspaces.subscribeToFiles(
-          [state = state_](const std::string& workspace) { state->look(workspace); })) {
-    for (unsigned i = 0; i < kTurns.workers; ++i) {
-        threads_.emplace_back([this](const std::stop_token& stop) { loop(stop); });
-    }
-}
-
-FileWatch::~FileWatch() {
-    // Stops all before the first join, because each may have to wait for an agent.
-    for (std::jthread& thread : threads_) thread.request_stop();
-}
+          [table = table_](const std::string& workspace) { table->look(workspace); })),
+      executor_(clock_, kThreads, "mcp-files") {}
 
 std::shared_ptr<void> FileWatch::watch(const controller::Principal& who, const std::string& uri) {
     std::optional<FileUri> file = fileOf(uri);
@@ -139,11 +104,20 @@ std::shared_ptr<void> FileWatch::watch(const controller::Principal& who, const s
     watched->uri = uri;
     watched->file = std::move(*file);
     {
-        const MutexLock lock(state_->mutex);
-        std::set<Watched*>& all = state_->watched[watched->file.workspace];
-        if (all.size() >= kMostOfWorkspace) return nullptr;
-        all.insert(watched.get());
-        watched->state = state_;
+        const MutexLock lock(table_->mutex);
+        auto& places = table_->places[watched->file.workspace];
+        std::size_t files = 0;
+        for (const auto& [tenant, place] : places) files += place->files.size();
+        if (files >= kMostOfWorkspace) return nullptr;
+        PlacePtr& place = places[who.tenant];
+        if (!place) {
+            place = std::make_shared<Place>();
+            place->tenant = who.tenant;
+            place->workspace = watched->file.workspace;
+            place->task = executor_.start(who.tenant, follow(place));
+        }
+        place->files.insert(watched.get());
+        watched->table = table_;
     }
     // After the entry is in the table: a later change leads to a look, which compares this tag.
     const std::string now =
@@ -153,35 +127,27 @@ std::shared_ptr<void> FileWatch::watch(const controller::Principal& who, const s
     return watched;
 }
 
-void FileWatch::loop(const std::stop_token& stop) {
-    while (!stop.stop_requested()) {
-        std::optional<Place> place;
-        {
-            const MutexLock lock(state_->mutex);
-            place = state_->next();
-            if (!place) {
-                state_->rung.waitFor(state_->mutex, stop, state_->quiet(),
-                                     [this, seen = state_->rings]() HEARTH_REQUIRES(state_->mutex) {
-                                         return state_->rings != seen;
-                                     });
-                continue;
-            }
-        }
-        const bool answered = compare(*place);
-        std::optional<Time> again;
-        if (!answered) again = std::chrono::steady_clock::now() + kAskAgain;
-        state_->done(*place, again);
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the frame keeps it
+Task<> FileWatch::follow(PlacePtr place) {
+    std::shared_ptr<Signal> news = place->news;
+    while (true) {
+        co_await news;
+        auto gathered = std::make_shared<Timer>(clock_.now() + kGather);
+        co_await gathered;
+        news->clear();
+        if (compare(*place)) continue;
+        auto later = std::make_shared<Timer>(clock_.now() + kAskAgain);
+        auto first = std::make_shared<FirstOf>(std::vector<WaitablePtr>{later, news});
+        co_await first;
+        news->set();
     }
 }
 
 bool FileWatch::compare(const Place& place) {
     std::vector<std::shared_ptr<Watched>> all;
     {
-        const MutexLock lock(state_->mutex);
-        const auto found = state_->watched.find(place.workspace);
-        if (found == state_->watched.end()) return true;
-        for (Watched* one : found->second) {
-            if (one->who.tenant != place.tenant) continue;
+        const MutexLock lock(table_->mutex);
+        for (Watched* one : place.files) {
             // An entry whose destructor has begun waits for the lock to remove itself.
             if (auto held = one->weak_from_this().lock()) all.push_back(std::move(held));
         }

@@ -55,7 +55,7 @@ TEST_CASE("silent sandboxes of one tenant do not delay notifications of another"
         over.set_value();
     }
     CHECK(came);
-    CHECK(most == 1);
+    CHECK(most <= 2);  // of four threads
 }
 
 TEST_CASE("a change while a file is compared is seen by another comparison", "[unit][mcp]") {
