@@ -256,6 +256,7 @@ TEST_CASE("an execution that has ended is not overdue while its end is looked at
     House& house = open.house;
     ExecutionRequest request = command("sleep 100");
     request.timeout = 1s;
+    open.runtime.holdUsage();
     const auto execution = house.executions.start(house.who, open.workspace, request);
     house.executions.kill(house.who, execution->id());
     const auto live = house.live.find(execution->id());
@@ -266,6 +267,7 @@ TEST_CASE("an execution that has ended is not overdue while its end is looked at
         house.settler.endOverdue();
     }
     CHECK(house.table.find(open.workspace));
+    open.runtime.letUse();
     REQUIRE(house.settleUntil([&] { return execution->finished(); }));
     CHECK(execution->view().status == ExecutionStatus::Killed);
 }
@@ -473,8 +475,7 @@ TEST_CASE("what an execution was given counts, and so do its results", "[unit][c
     CHECK(running->view().dropped_results == 1);
     most.reset();
     running->result(large);
-    house.loop.settle();
-    CHECK(running->view().result_count == 1);
+    REQUIRE(house.settleUntil([&] { return running->view().result_count == 1; }));
     most = house.live.kept().takeAnyway(house.who.tenant, LiveExecutions::kMostOfTenant);
     house.executions.signal(house.who, running->id(), "KILL");
     REQUIRE(house.settleUntil([&] { return house.live.all().empty(); }));
@@ -490,6 +491,14 @@ TEST_CASE("a long result is not read by the thread that brings it, and keeps its
     const auto running = std::dynamic_pointer_cast<LiveExecution>(
         house.executions.start(house.who, open.workspace, command("sleep 99")));
     REQUIRE(running);
+    // Other ends have all the threads that a tenant may have.
+    open.runtime.holdUsage();
+    for (int i = 0; i < 4; ++i) {
+        const auto killed = std::dynamic_pointer_cast<LiveExecution>(
+            house.executions.start(house.who, open.workspace, command("sleep 98")));
+        house.executions.kill(house.who, killed->id());
+        REQUIRE(eventually([&] { return killed->hasEnded(); }));
+    }
     const std::string small = R"({"main":false,"mime":{"text/plain":"small"}})";
     const std::string large =
         R"({"main":false,"mime":{"text/plain":")" + std::string(1U << 20U, 'y') + R"("}})";
@@ -509,6 +518,7 @@ TEST_CASE("a long result is not read by the thread that brings it, and keeps its
     CHECK_FALSE(running->read(3, 100));
     CHECK(running->read(0, 100)->bytes == "one");
     CHECK_FALSE(running->finished());
+    open.runtime.letUse();
     REQUIRE(house.settleUntil([&] { return running->finished(); }));
     const ExecutionView view = running->view();
     CHECK(view.stdout_bytes == "onetwo");
