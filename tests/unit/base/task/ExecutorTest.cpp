@@ -121,6 +121,48 @@ TEST_CASE("a tenant whose tasks block leaves a thread to the others", "[unit][ba
     begun.reached(3);
 }
 
+TEST_CASE("a cancelled task is destroyed although its tenant has no turn left", "[unit][base]") {
+    const SystemClock clock;
+    std::atomic<int> alive = 0;
+    Count begun;
+    Count count;
+    const auto shut = std::make_shared<Door>();
+    const auto door = std::make_shared<Door>();
+    Executor executor(clock, 2, "test");
+    executor.run("rude", blocking(shut, begun));
+    begun.reached(1);
+    auto waits = executor.start("rude", passing(door, count, "late", Held(alive)));
+    waits.reset();
+    CHECK(test::eventually([&] { return alive == 0; }));
+    shut->open();
+    CHECK(test::eventually([&] { return executor.size() == 0; }));
+}
+
+TEST_CASE("a task that lets others go first goes on after them", "[unit][base]") {
+    struct Polite {
+        static Task<> pass(Count& count) {
+            count.add("first");
+            auto turn = itsTurn();
+            co_await turn;
+            count.add("last");
+        }
+    };
+    const SystemClock clock;
+    std::atomic<int> alive = 0;
+    Count begun;
+    Count count;
+    const auto shut = std::make_shared<Door>();
+    const auto open = std::make_shared<Door>();
+    open->open();
+    Executor executor(clock, 1, "test");
+    executor.run("a", blocking(shut, begun));  // until all stand in line
+    begun.reached(1);
+    executor.run("a", Polite::pass(count));
+    executor.run("a", passing(open, count, "between", Held(alive)));
+    shut->open();
+    CHECK(count.reached(3) == std::vector<std::string>{"first", "between", "last"});
+}
+
 TEST_CASE("tasks hold nothing after any order of wakes and cancels", "[unit][base]") {
     std::mt19937 random(7);
     const SystemClock clock;

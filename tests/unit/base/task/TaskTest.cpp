@@ -157,3 +157,15 @@ TEST_CASE("a thread that runs a task can be stopped", "[unit][base]") {
     Task<int> another = after(door, 5);
     CHECK(runToEnd(another, clock, stop.get_token()));
 }
+
+TEST_CASE("a signal wakes once it is set, until it is cleared", "[unit][base]") {
+    Signal signal;
+    int woken = 0;
+    const auto subscription = signal.subscribe([&] { ++woken; });
+    CHECK_FALSE(signal.ready());
+    signal.set();
+    CHECK(signal.ready());
+    CHECK(woken == 1);
+    signal.clear();
+    CHECK_FALSE(signal.ready());
+}
