@@ -21,7 +21,7 @@ public:
     ExecutionEnds(LiveExecutions& live, ArtifactCollector& artifacts, pool::SandboxRuntime& runtime,
                   WorkQueue& work, const History& history);
 
-    /// What an execution reports here. It may outlive this object.
+    /// Returns the part that an execution keeps; it may outlive this object.
     LiveExecution::Reports reports();
 
 private:

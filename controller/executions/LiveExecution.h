@@ -51,8 +51,8 @@ public:
     };
     /// An agent that answers may end an execution this long after its time limit.
     static constexpr std::chrono::seconds kEndGrace{1};
-    /// What the thread that reads its agent reports to others, outside every lock. Each must not
-    /// block, and returns false if nobody is there any more.
+    /// Reports of the thread that reads its agent, outside every lock. Each must not block, and
+    /// returns false if nobody is there any more.
     struct Reports {
         using Report = std::function<bool(const std::shared_ptr<LiveExecution>&)>;
         /// A long result has come: another thread is to call readResult() until that returns false.

@@ -20,7 +20,6 @@ SLEEP = r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|\bpoll\s*\(\s*nullptr"
 SLEEPS = {
     "api/cli/commands/ImageCommand.cpp": "once, in a command: the server's list may be a moment older than the import",
     "api/cli/remote/ExecutionFollower.cpp": "in a command, between tries to reach a server that is away",
-    "api/mcp/conformance/TalkingTools.cpp": "tools of a test suite that are to take a while",
     "base/host/Instance.cpp": "flock has no wait with a limit, and the holder that removes the folder is done in milliseconds",
     "controller/egress/ProxyConnection.cpp": "once, in the connection's own thread: a refused client is answered late",
     "controller/executions/ArtifactCollector.cpp": "once: file times move with the kernel's tick, and nothing tells of the next one",

@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kGather{50};
 constexpr std::chrono::seconds kPatience{2};
 /// The pause before a silent agent is asked again.
 constexpr std::chrono::seconds kAskAgain{10};
-constexpr std::size_t kThreads = 4;
+constexpr std::size_t kFileThreads = 4;
 
 }  // namespace
 
@@ -94,7 +94,7 @@ FileWatch::FileWatch(const controller::Services& services, Changed changed)
       changed_(std::move(changed)),
       of_files_(services.workspaces.subscribeToFiles(
           [table = table_](const std::string& workspace) { table->look(workspace); })),
-      executor_(clock_, kThreads, "mcp-files") {}
+      executor_(clock_, kFileThreads, "mcp-files") {}
 
 std::shared_ptr<void> FileWatch::watch(const controller::Principal& who, const std::string& uri) {
     std::optional<FileUri> file = fileOf(uri);

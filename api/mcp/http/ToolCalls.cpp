@@ -12,7 +12,7 @@ namespace hearth::mcp {
 namespace {
 
 /// A cancel waits for the agent of a sandbox, which may be slow or gone.
-constexpr std::size_t kThreads = 8;
+constexpr std::size_t kCallThreads = 8;
 constexpr unsigned kDoublings = 5;
 
 using StopCallback = std::stop_callback<std::function<void()>>;
@@ -66,7 +66,7 @@ private:
 };
 
 ToolCalls::ToolCalls(const Clock& clock, metrics::Log& log, std::chrono::milliseconds pause)
-    : clock_(clock), log_(log), pause_(pause), executor_(clock, kThreads, "mcp-calls") {}
+    : clock_(clock), log_(log), pause_(pause), executor_(clock, kCallThreads, "mcp-calls") {}
 
 void ToolCalls::follow(ToolCall call, std::shared_ptr<MessageSink> sink, std::stop_token stop,
                        HangUp hang_up) {

@@ -8,7 +8,7 @@
 
 namespace hearth::mcp {
 
-/// What becomes of a call's execution if its caller cancels the call.
+/// The fate of a call's execution if its caller cancels the call.
 enum class OnCancel { Kills, LeavesRunning };
 
 /// Waits for the end of an execution, at most until a time, or until its sandbox does not answer or

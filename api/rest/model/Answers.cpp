@@ -151,8 +151,7 @@ static void listFields(Shape<controller::Artifact>& shape) {
                    "gone: the copy had to make room or has expired"});
 }
 
-void listFields(Shape<controller::ExecutionView>& shape) {
-    using View = controller::ExecutionView;
+static Json executionExample() {
     Json example = {{"id", kExampleExecution}, {"workspaceId", kExampleWorkspace}};
     example.update(parseJson(R"({"language":null,"status":"ok","exitCode":0,"signal":null,
         "stdout":"3\n","stderr":"","truncated":false,"droppedBytes":0,"results":[],
@@ -160,7 +159,12 @@ void listFields(Shape<controller::ExecutionView>& shape) {
         "background":false,"startedAt":"2026-11-21T03:04:06.100Z","durationMs":3.1,
         "usage":{"cpuMs":2,"peakMemoryBytes":1454080},"interpreter":null,"context":null,
         "contextKept":null})"));
-    shape.schema().named("Execution").example(example);
+    return example;
+}
+
+void listFields(Shape<controller::ExecutionView>& shape) {
+    using View = controller::ExecutionView;
+    shape.schema().named("Execution").example(executionExample());
     Shape<View> usage;
     usage.schema().named("ExecutionUsage");
     usage.field("cpuMs", &View::cpu_ms).field("peakMemoryBytes", &View::peak_memory_bytes);

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "base/Error.h"
-#include "tests/unit/pool/runtime/fake/Support.h"
+#include "tests/unit/fake/runtime/Support.h"
 
 using namespace hearth;
 using namespace hearth::pool;

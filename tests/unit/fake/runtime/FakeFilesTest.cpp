@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
-#include "tests/unit/pool/runtime/fake/Support.h"
+#include "tests/unit/fake/runtime/Support.h"
 
 using namespace hearth;
 using namespace hearth::pool::test;

@@ -2,7 +2,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/unit/pool/runtime/fake/Support.h"
+#include "tests/unit/fake/runtime/Support.h"
 
 using namespace hearth;
 using namespace hearth::pool::test;

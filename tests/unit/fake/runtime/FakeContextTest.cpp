@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "tests/unit/pool/runtime/fake/Support.h"
+#include "tests/unit/fake/runtime/Support.h"
 
 using namespace hearth;
 using namespace hearth::pool::test;
