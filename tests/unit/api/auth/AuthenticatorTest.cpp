@@ -30,7 +30,7 @@ ErrorCode refused(const FakeTokens& tokens, FakeRequest from) {
 
 }  // namespace
 
-TEST_CASE("without tokens loopback is admin of the default tenant and nobody else is served",
+TEST_CASE("without tokens only loopback callers are served, as admin of the default tenant",
           "[unit][auth]") {
     FakeTokens tokens;
     FakeRequest inside = request();
@@ -42,7 +42,7 @@ TEST_CASE("without tokens loopback is admin of the default tenant and nobody els
     CHECK(refused(tokens, outside) == ErrorCode::Unauthenticated);
 }
 
-TEST_CASE("the front is told of the right by which somebody is let in", "[unit][auth]") {
+TEST_CASE("authentication hands the caller's access right to the request", "[unit][auth]") {
     struct Told final : FakeRequest {
         using FakeRequest::FakeRequest;
         void actsFor(const std::string&, const std::string&, AccessRight given) override {
@@ -115,7 +115,7 @@ TEST_CASE("a known token gives its principal, whatever the scheme's case", "[uni
     }
 }
 
-TEST_CASE("with tokens configured nobody comes in without one", "[unit][auth]") {
+TEST_CASE("an instance with tokens refuses a request without a token", "[unit][auth]") {
     FakeTokens tokens;
     tokens.known["abc"] = {"acme", Role::User, "tk_1"};
     CHECK(refused(tokens, request()) == ErrorCode::Unauthenticated);

@@ -5,7 +5,8 @@
 
 using namespace hearth;
 
-TEST_CASE("a tenant may send its burst at once, then its rate, and is told when", "[unit][auth]") {
+TEST_CASE("a tenant may use its burst at once, then its rate, and a refusal has a retry time",
+          "[unit][auth]") {
     ManualClock clock;
     const auth::RateLimits limits(2, 3, clock);
     for (std::uint32_t left = 3; left-- > 0;) {
@@ -28,7 +29,7 @@ TEST_CASE("a tenant may send its burst at once, then its rate, and is told when"
     CHECK(limits.take("red")->remaining == 2);  // never more than the burst
 }
 
-TEST_CASE("without a rate nothing is limited or told", "[unit][auth]") {
+TEST_CASE("without a rate no request is limited", "[unit][auth]") {
     ManualClock clock;
     const auth::RateLimits limits(0, 0, clock);
     CHECK_FALSE(limits.take("red"));

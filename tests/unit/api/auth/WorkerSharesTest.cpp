@@ -30,7 +30,7 @@ TEST_CASE("a tenant gets its share of the workers, and another one still gets it
     shares.reset();  // tickets may outlive it
 }
 
-TEST_CASE("a tenant's own work leaves its operators their places", "[unit][auth]") {
+TEST_CASE("a tenant's requests leave places for its operators", "[unit][auth]") {
     const auth::WorkerShares shares(1);
     const std::shared_ptr<void> work = shares.take("a");
     std::vector<std::shared_ptr<void>> operators;
@@ -43,7 +43,7 @@ TEST_CASE("a tenant's own work leaves its operators their places", "[unit][auth]
     CHECK(shares.take("a", kOperators));
 }
 
-TEST_CASE("operators have the share of their tenant too", "[unit][auth]") {
+TEST_CASE("operators may use reserved places and their tenant's share", "[unit][auth]") {
     const auth::WorkerShares shares(2);
     std::vector<std::shared_ptr<void>> operators;
     for (std::size_t i = 0; i < auth::WorkerShares::kReserved + 2; ++i) {
@@ -54,8 +54,9 @@ TEST_CASE("operators have the share of their tenant too", "[unit][auth]") {
     CHECK(shares.take("a"));
 }
 
-TEST_CASE("tenants that take all they can leave workers for the next, for operators and for none",
-          "[unit][auth]") {
+TEST_CASE(
+    "greedy tenants leave workers for the next, for operators and for requests without tenant",
+    "[unit][auth]") {
     const auth::WorkerShares shares(auth::WorkerShares::boundsOf(128));
     std::vector<std::shared_ptr<void>> held;
     const auto most = [&](const std::string& tenant) {
@@ -173,7 +174,7 @@ TEST_CASE("a client that goes while its request waits for a place gives it to th
     CHECK(shares.take("a"));
 }
 
-TEST_CASE("when others have all workers, a tenant that has none waits for a moment",
+TEST_CASE("a tenant without a worker waits briefly if other tenants hold all workers",
           "[unit][auth]") {
     const auth::WorkerShares shares({.all = 4, .of_tenant = 3});
     std::vector<std::shared_ptr<void>> held{shares.take("a"), shares.take("a"), shares.take("b"),

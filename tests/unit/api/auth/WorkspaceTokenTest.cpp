@@ -33,7 +33,7 @@ ErrorCode refusalOf(const auth::Authenticator& by, FakeRequest request, bool any
 
 }  // namespace
 
-TEST_CASE("a token for one workspace says whose it is, and only with the right key",
+TEST_CASE("a workspace token yields its tenant and workspace only with the right key",
           "[unit][auth]") {
     const std::string token = auth::workspaceToken(kKey, kGrant);
     const auto read = auth::readWorkspaceToken(kKey, token);
@@ -55,7 +55,7 @@ TEST_CASE("a token for one workspace says whose it is, and only with the right k
     }
 }
 
-TEST_CASE("the bearer of such a token is a user of that workspace, where that is enforced",
+TEST_CASE("a workspace token makes its bearer a user of that workspace where that is enforced",
           "[unit][auth]") {
     FakeTokens tokens;
     const auth::Authenticator authenticator(tokens, kKey);

@@ -58,7 +58,7 @@ TEST_CASE("output goes to the stream it came from, byte for byte", "[unit][cli]"
     CHECK(output.exitStatus() == 3);
 }
 
-TEST_CASE("output that a reader did not get is counted, told and an exit status", "[unit][cli]") {
+TEST_CASE("lost output is counted, reported and sets the exit status", "[unit][cli]") {
     for (const auto& [end, status] : {std::pair(R"("ok","exitCode":0)", kIncomplete),
                                       std::pair(R"("failed","exitCode":3)", 3)}) {
         std::ostringstream out;
@@ -85,7 +85,7 @@ TEST_CASE("output that a reader did not get is counted, told and an exit status"
     CHECK(document.exitStatus() == kIncomplete);
 }
 
-TEST_CASE("how an execution ended becomes an exit status", "[unit][cli]") {
+TEST_CASE("an execution's status becomes the exit status of the command", "[unit][cli]") {
     CHECK(exitStatusOf({{"status", "ok"}, {"exitCode", 0}}) == 0);
     CHECK(exitStatusOf({{"status", "failed"}, {"exitCode", 7}}) == 7);
     CHECK(exitStatusOf({{"status", "failed"}, {"exitCode", nullptr}, {"signal", "SEGV"}}) == 139);
@@ -95,7 +95,7 @@ TEST_CASE("how an execution ended becomes an exit status", "[unit][cli]") {
     CHECK(exitStatusOf({{"status", "lost"}, {"exitCode", nullptr}}) == 1);
 }
 
-TEST_CASE("an exception that nobody printed is shown", "[unit][cli]") {
+TEST_CASE("the traceback of an exception is shown if stderr lacks it", "[unit][cli]") {
     std::ostringstream out;
     std::ostringstream err;
     const Console console{out, err};
@@ -124,7 +124,7 @@ TEST_CASE("displayed text is printed, and the value of a last expression as a RE
     }
 }
 
-TEST_CASE("run in a context asks for it by name first", "[unit][cli]") {
+TEST_CASE("run --context requests the context by name before the execution", "[unit][cli]") {
     const RunRequest named =
         request({"-w", "ws_1", "--context", "main", "-l", "python", "-c", "x"});
     CHECK(named.context_target == "/v1/workspaces/ws_1/contexts");
@@ -152,21 +152,22 @@ TEST_CASE("run takes code, a command or an argument vector", "[unit][cli]") {
     CHECK(request({"--image", "python:3", "--command", "ls"}).body["image"] == "python:3");
 }
 
-TEST_CASE("work that nobody waits for has no short time limit", "[unit][cli]") {
+TEST_CASE("a detached or interactive execution has a time limit of a day", "[unit][cli]") {
     CHECK_FALSE(request({"-c", "1"}).body.contains("timeoutSeconds"));
     CHECK(request({"-d", "-c", "1"}).body["timeoutSeconds"] == 86'400);
     CHECK(request({"-it", "-c", "1"}).body["timeoutSeconds"] == 86'400);
     CHECK(request({"-d", "-t", "5", "-c", "1"}).body["timeoutSeconds"] == 5.0);
 }
 
-TEST_CASE("output is paced unless nobody reads it or its limit is too small", "[unit][cli]") {
+TEST_CASE("output is paced unless the execution is detached or the output limit is small",
+          "[unit][cli]") {
     CHECK(request({"-c", "1"}).body["paced"] == true);
     CHECK(request({"--output-limit", "1Mi", "-c", "1"}).body["paced"] == true);
     CHECK_FALSE(request({"--output-limit", "512Ki", "-c", "1"}).body.contains("paced"));
     CHECK_FALSE(request({"-d", "-c", "1"}).body.contains("paced"));
 }
 
-TEST_CASE("a folder for results is looked at before anything runs", "[unit][cli]") {
+TEST_CASE("a folder for results is checked before the execution starts", "[unit][cli]") {
     const test::TempDir dir;
     std::ofstream(dir.file("taken")) << "x";
     for (const char* flag : {"--out", "--save-results"}) {
@@ -176,7 +177,8 @@ TEST_CASE("a folder for results is looked at before anything runs", "[unit][cli]
     }
 }
 
-TEST_CASE("figures are numbered alone, and announced where they are not saved", "[unit][cli]") {
+TEST_CASE("figures have their own numbers, and are announced if they are not saved",
+          "[unit][cli]") {
     const test::TempDir dir;
     std::ostringstream out;
     std::ostringstream err;
@@ -200,7 +202,7 @@ TEST_CASE("flags of every client may stand before the command", "[unit][cli]") {
           std::string::npos);
 }
 
-TEST_CASE("run holds its sandbox to limits, in words of people", "[unit][cli]") {
+TEST_CASE("run reads the limits of a sandbox with units", "[unit][cli]") {
     const Json limits =
         request({"--cpu", "500m", "--memory", "64Mi", "--pids", "32", "--command", "ls"})
             .body["limits"];
@@ -218,7 +220,8 @@ TEST_CASE("run holds its sandbox to limits, in words of people", "[unit][cli]") 
     }
 }
 
-TEST_CASE("a script takes the words after it, and files go along", "[unit][cli]") {
+TEST_CASE("a script gets the words after it as arguments, and its files are sent along",
+          "[unit][cli]") {
     const test::TempDir dir;
     const std::string script = dir.file("a.py");
     std::ofstream(script) << "print(1)";
@@ -243,7 +246,7 @@ TEST_CASE("a script takes the words after it, and files go along", "[unit][cli]"
     CHECK_THROWS_AS(request({"-d", "--out", "o", "-c", "1"}), UsageError);
 }
 
-TEST_CASE("exec takes its own flags before the program and leaves it the rest", "[unit][cli]") {
+TEST_CASE("exec reads its flags before the program and passes the rest to it", "[unit][cli]") {
     const auto exec = [](const std::vector<std::string>& arguments) {
         const Options options = Options::parse(makeExec().spec, arguments,
                                                [](const std::string&) { return std::nullopt; });
@@ -270,7 +273,7 @@ TEST_CASE("run names the packages that must be there", "[unit][cli]") {
     CHECK_THROWS_AS(request({"--auto-packages", "--command", "ls"}), UsageError);
 }
 
-TEST_CASE("run refuses nothing, two things and nonsense", "[unit][cli]") {
+TEST_CASE("run refuses a call without code, with two programs or with wrong flags", "[unit][cli]") {
     for (const std::vector<std::string>& wrong :
          std::vector<std::vector<std::string>>{{},
                                                {"-c", "1", "--command", "ls"},
@@ -283,7 +286,7 @@ TEST_CASE("run refuses nothing, two things and nonsense", "[unit][cli]") {
     }
 }
 
-TEST_CASE("the language goes by the extension", "[unit][cli]") {
+TEST_CASE("the file's extension chooses the language", "[unit][cli]") {
     CHECK(languageOf("a/b.py") == "python");
     CHECK(languageOf("x.js") == "node");
     CHECK(languageOf("main.go") == "go");
@@ -310,8 +313,7 @@ TEST_CASE("problem details become one message and one hint", "[unit][cli]") {
           std::string::npos);
 }
 
-TEST_CASE("a value that the server finds not valid is a wrong use, other refusals are failures",
-          "[unit][cli]") {
+TEST_CASE("an invalid value is a usage error, and any other refusal is a failure", "[unit][cli]") {
     const auto statusFor = [](int status, const std::string& code) {
         return exitStatusOf(remoteError(status, R"({"errorCode":")" + code + "\"}"));
     };
@@ -339,7 +341,7 @@ TEST_CASE("wrong calls exit with 2, say why and suggest", "[unit][cli]") {
     CHECK(call({}).status == kUsage);
 }
 
-TEST_CASE("each problem of a manifest is told once, on a line of its own", "[unit][cli]") {
+TEST_CASE("each problem of a manifest is printed once, on its own line", "[unit][cli]") {
     std::string file = "/tmp/hearth-unit-XXXXXX";
     const Fd made(::mkstemp(file.data()));
     std::ofstream(file) << "apiVersion: hearth.dev/v1alpha1\nkind: SandboxPool\n"
@@ -431,7 +433,7 @@ TEST_CASE("tables are aligned and show no control characters", "[unit][cli]") {
     CHECK(printable("a\xff") == "a\xef\xbf\xbd");
 }
 
-TEST_CASE("a document of JSON obeys nobody's control characters either", "[unit][cli]") {
+TEST_CASE("JSON output escapes control characters", "[unit][cli]") {
     const Json value{{"name",
                       "a\n\x1b\x7f\xc2\x9b"
                       "31m\xe2\x80\xaegpj \xe2\x81\xa9 größer"}};
@@ -441,13 +443,13 @@ TEST_CASE("a document of JSON obeys nobody's control characters either", "[unit]
     CHECK(jsonText(value, -1).find('\n') == std::string::npos);
 }
 
-TEST_CASE("texts of several lines are shown line by line, and still obey nobody", "[unit][cli]") {
+TEST_CASE("texts of several lines are shown as blocks without control characters", "[unit][cli]") {
     const std::string text =
         fieldList({{"id", "ex_1"}, {"stdout", "a\n\x1b[31mb\n"}, {"stderr", "one\n"}});
     CHECK(text == "FIELD   VALUE\nid      ex_1\nstderr  one\n\nstdout:\na\n?[31mb\n");
 }
 
-TEST_CASE("figures are saved by number, whatever else a result is", "[unit][cli]") {
+TEST_CASE("figures are saved by number, beside other forms of a result", "[unit][cli]") {
     const test::TempDir dir;
     std::ostringstream out;
     std::ostringstream err;
@@ -467,7 +469,7 @@ TEST_CASE("figures are saved by number, whatever else a result is", "[unit][cli]
     CHECK(std::ranges::count(err.str(), '\n') == 2);
 }
 
-TEST_CASE("a filter that says nothing about a kind is refused, not ignored", "[unit][cli]") {
+TEST_CASE("a list filter that a kind does not support is refused", "[unit][cli]") {
     for (const std::vector<std::string>& wrong :
          std::vector<std::vector<std::string>>{{"pools", "--pool", "a"},
                                                {"pools", "-l", "a=b"},
@@ -488,7 +490,7 @@ TEST_CASE("a filter that says nothing about a kind is refused, not ignored", "[u
     }
 }
 
-TEST_CASE("a workspace is meant by its id, a part of it, or its name", "[unit][cli]") {
+TEST_CASE("a workspace is found by its id, a part of the id, or its name", "[unit][cli]") {
     const std::vector<std::pair<std::string, std::string>> ids = {{"ws_aa11", "mine"},
                                                                   {"ws_aa22", ""},
                                                                   {"ws_bb33", "aa"},
@@ -505,7 +507,8 @@ TEST_CASE("a workspace is meant by its id, a part of it, or its name", "[unit][c
     CHECK_THROWS_AS(chooseId("twice", ids), UsageError);
 }
 
-TEST_CASE("YAML keeps the type of every value and acts on no terminal", "[unit][cli]") {
+TEST_CASE("YAML output keeps the type of every value and escapes control characters",
+          "[unit][cli]") {
     const Json value = {{"a", {{"plain", "python"}, {"number", "12"}, {"switch", "yes"}}},
                         {"b", Json::array({1, true, nullptr, "x: y\n\x1b", "größer"})},
                         {"empty", Json::object()}};
@@ -522,7 +525,7 @@ TEST_CASE("ages are short and work for the past and the future", "[unit][cli]") 
     CHECK(age("", now) == "-");
 }
 
-TEST_CASE("views live with fields that are missing", "[unit][cli]") {
+TEST_CASE("tables accept missing fields", "[unit][cli]") {
     const WallTime now = fromUnixMillis(1'700'000'000'000);
     const std::vector<Json> items = {Json::object(), {{"metadata", {{"name", "python"}}}}};
     const std::string text = poolTable(items, now);

@@ -53,7 +53,7 @@ TEST_CASE("a flag takes its value after a blank, after = and behind its letter",
     CHECK(parse({"--code="}).get("code") == "");
 }
 
-TEST_CASE("what Poco alone would misread is read as it is written", "[unit][cli]") {
+TEST_CASE("arguments that Poco alone would misread are read as written", "[unit][cli]") {
     CHECK(parse({"-da"}).get("data-dir") == "a");
     CHECK(parse({"-co"}).get("code") == "o");
     CHECK(parse({"-cC=1"}).get("code") == "C=1");
@@ -80,7 +80,7 @@ TEST_CASE("a flag's name may begin the names of others", "[unit][cli]") {
     CHECK(options.get("pool") == "x");
 }
 
-TEST_CASE("the command line stands over the environment, and each says where it came from",
+TEST_CASE("the command line outranks the environment, and each value names its source",
           "[unit][cli]") {
     const std::map<std::string, std::string> variables = {{"HEARTH_DATA_DIR", "e"},
                                                           {"HEARTH_POOLS", "a.yaml,b.yaml"},
@@ -97,7 +97,7 @@ TEST_CASE("the command line stands over the environment, and each says where it 
     CHECK(parse({}, variables).get("data-dir") == "e");
 }
 
-TEST_CASE("a switch can be put off over the environment", "[unit][cli]") {
+TEST_CASE("a flag can switch off a switch that the environment sets", "[unit][cli]") {
     CHECK_FALSE(parse({"--json=false"}, {{"HEARTH_JSON", "1"}}).on("json"));
     CHECK_THROWS_AS(parse({}, {{"HEARTH_JSON", "perhaps"}}), UsageError);
     CHECK_THROWS_AS(parse({"--json=perhaps"}), UsageError);
@@ -129,7 +129,7 @@ TEST_CASE("letters of switches may stand together, before one that takes a value
     CHECK_THROWS_AS(given({"-ax"}), UsageError);
 }
 
-TEST_CASE("after -- words are operands where no program takes them", "[unit][cli]") {
+TEST_CASE("words after -- are operands if no program takes them", "[unit][cli]") {
     CommandSpec plain = spec();
     plain.rest = false;
     const Options options =
@@ -144,7 +144,7 @@ TEST_CASE("values that are missing, doubled or too many are errors", "[unit][cli
     CHECK(parse({"--pools", "a", "--pools", "b"}).all("pools").size() == 2);
 }
 
-TEST_CASE("what stands after -- is left alone", "[unit][cli]") {
+TEST_CASE("words after -- are not parsed", "[unit][cli]") {
     const Options options = parse({"script.py", "--", "--json", "-x"});
     CHECK(options.positional() == std::vector<std::string>{"script.py"});
     CHECK(options.rest() == std::vector<std::string>{"--json", "-x"});

@@ -52,7 +52,7 @@ constexpr const char* kHash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd
 
 }  // namespace
 
-TEST_CASE("without anything given the server listens on loopback only", "[unit][cli]") {
+TEST_CASE("without settings the server listens on loopback only", "[unit][cli]") {
     const ServeConfig config = load({});
     CHECK(*config.listen == "127.0.0.1:8080");
     CHECK(*config.ops_listen == "127.0.0.1:9464");
@@ -62,7 +62,8 @@ TEST_CASE("without anything given the server listens on loopback only", "[unit][
     CHECK(config.listen.source == Source::Default);
 }
 
-TEST_CASE("flags stand over environment over file over defaults", "[unit][cli]") {
+TEST_CASE("flags outrank the environment, the environment the file, and the file defaults",
+          "[unit][cli]") {
     const TempDir dir;
     const std::string file = written(
         dir, "h.yaml", "listen: 127.0.0.1:1\nopsListen: 127.0.0.1:2\nworkers: 3\nruntime: oci\n");
@@ -93,7 +94,7 @@ TEST_CASE("a seed's clients are served on its port unless another is given", "[u
     CHECK_THROWS_AS(load({"--compat", "s4"}), UsageError);
 }
 
-TEST_CASE("the file may itself be named by the environment", "[unit][cli]") {
+TEST_CASE("the environment may name the configuration file", "[unit][cli]") {
     const TempDir dir;
     const std::string file = written(dir, "h.yaml", "logLevel: debug\n");
     CHECK(*load({}, {{"HEARTH_CONFIG", file}}).log_level == metrics::LogLevel::Debug);
@@ -190,7 +191,7 @@ TEST_CASE("an instance is opened by its flag, variable or key only", "[unit][cli
     CHECK(messageOf("openLoopback: yes").find("h.yaml:1") != std::string::npos);
 }
 
-TEST_CASE("how the agent comes into Docker's containers can be said", "[unit][cli]") {
+TEST_CASE("a setting chooses how the agent gets into Docker's containers", "[unit][cli]") {
     using pool::docker::AgentMode;
     CHECK(*load({}).docker_agent == AgentMode::Auto);
     CHECK(*load({"--docker-agent", "copy"}).docker_agent == AgentMode::Copy);
@@ -222,7 +223,7 @@ TEST_CASE("the configuration is shown with the source of each value", "[unit][cl
     CHECK(configTable(config).find("HEARTH_USER") != std::string::npos);
 }
 
-TEST_CASE("mirrors, ways out and limits are read from the file, and the flags stand over it",
+TEST_CASE("mirrors, egress rules and limits are read from the file, and flags outrank it",
           "[unit][cli]") {
     const std::string text =
         "mirrors:\n"
@@ -327,7 +328,7 @@ TEST_CASE("images without a pool are allowed by patterns, from a file, flags or 
     CHECK_THROWS_AS(load({"--on-demand-wait-seconds=601"}), UsageError);
 }
 
-TEST_CASE("a stronger source's list stands alone, an empty one too", "[unit][cli]") {
+TEST_CASE("a list of a higher source replaces the lower one, even if it is empty", "[unit][cli]") {
     const TempDir dir;
     const std::string file =
         written(dir, "h.yaml", "allowedHosts: [a, b, c]\nallowedOrigins: []\n");
@@ -369,7 +370,7 @@ TEST_CASE("a wrong value names its flag, its variable or its line and key", "[un
           "h.yaml:2: cache is \"much\", which is not a size | write 256Mi or 4Gi");
 }
 
-TEST_CASE("the committed reference is what the table of settings makes", "[unit][cli]") {
+TEST_CASE("the committed reference equals the output of the table of settings", "[unit][cli]") {
     std::ifstream page(HEARTH_SOURCE_DIR "/docs/configuration.md");
     const std::string text((std::istreambuf_iterator<char>(page)),
                            std::istreambuf_iterator<char>());

@@ -5,7 +5,8 @@
 
 using namespace hearth::console;
 
-TEST_CASE("the program holds the console, each file whole and of its type", "[unit][console]") {
+TEST_CASE("the program contains each file of the console, whole and with its type",
+          "[unit][console]") {
     const ConsoleFile* page = findConsoleFile("index.html");
     REQUIRE(page);
     CHECK(page->type == "text/html; charset=utf-8");
@@ -21,8 +22,7 @@ TEST_CASE("the program holds the console, each file whole and of its type", "[un
     CHECK(findConsoleFile("nothing.js") == nullptr);
 }
 
-TEST_CASE("a page of the console names only files that there are, and none from elsewhere",
-          "[unit][console]") {
+TEST_CASE("a page of the console refers only to existing files of the console", "[unit][console]") {
     const std::string page(findConsoleFile("index.html")->bytes);
     for (std::size_t at = page.find("=\"/console/"); at != std::string::npos;
          at = page.find("=\"/console/", at + 1)) {

@@ -80,7 +80,7 @@ TEST_CASE("a request is one line of JSON", "[unit][http]") {
     CHECK(unknown["bytesOut"] == 0);
 }
 
-TEST_CASE("nothing that a client sends breaks a line, or makes it long", "[unit][http]") {
+TEST_CASE("a request can neither break a line of the log nor make it long", "[unit][http]") {
     AccessEntry entry;
     entry.method = std::string(8192, 'M');
     entry.path = "/" + std::string(8191, '"');
@@ -117,7 +117,7 @@ TEST_CASE("the access log may be read by its group, whatever the umask", "[unit]
                       Catch::Contains("the access log /nowhere/a"));
 }
 
-TEST_CASE("flushing waits for the lines of before only, while others still come", "[unit][http]") {
+TEST_CASE("a flush waits only for earlier lines while new lines arrive", "[unit][http]") {
     Ground ground;
     AccessLog access(ground.file, ground.clock, ground.log, ground.metrics);
     std::latch begun(1);
@@ -133,8 +133,7 @@ TEST_CASE("flushing waits for the lines of before only, while others still come"
     }
 }
 
-TEST_CASE("a disk that takes no lines costs lines that are counted, and nothing else",
-          "[unit][http]") {
+TEST_CASE("a failing disk loses only lines, and they are counted", "[unit][http]") {
     if (::access("/dev/full", W_OK) != 0) return;
     Ground ground;
     {
@@ -148,7 +147,7 @@ TEST_CASE("a disk that takes no lines costs lines that are counted, and nothing 
     }
 }
 
-TEST_CASE("a line that a full disk has cut is ended, and comes again whole", "[unit][http]") {
+TEST_CASE("a line cut by a full disk is ended and written again whole", "[unit][http]") {
     Ground ground;
     AccessLog access(ground.file, ground.clock, ground.log, ground.metrics);
     constexpr std::size_t kLines = 10;

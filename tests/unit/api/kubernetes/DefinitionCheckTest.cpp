@@ -62,7 +62,7 @@ bool holds(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a definition's mark changes with its fields, and not with words for people",
+TEST_CASE("a definition's mark changes with its fields, not with its descriptions",
           "[unit][resources]") {
     const Json ours = sandboxPoolDefinition();
     CHECK(ours["spec"]["names"]["categories"][1] == definitionMark(ours));
@@ -88,7 +88,7 @@ TEST_CASE("definitions of this program or of a newer one are right", "[unit][res
     CHECK(at.trouble().empty());
 }
 
-TEST_CASE("older and other definitions are told by the list of resources alone",
+TEST_CASE("older and foreign definitions are found by the list of resources alone",
           "[unit][resources]") {
     Answers at;
     at.mark("");
@@ -101,7 +101,7 @@ TEST_CASE("older and other definitions are told by the list of resources alone",
     CHECK_FALSE(holds(at.trouble(), "workspaces.hearth.dev"));
 }
 
-TEST_CASE("where a definition may be read, the fields and words that it lacks are named",
+TEST_CASE("a readable definition is reported with the fields and enum values that it lacks",
           "[unit][resources]") {
     Answers at;
     at.readable = true;
@@ -120,7 +120,7 @@ TEST_CASE("where a definition may be read, the fields and words that it lacks ar
     CHECK(holds(at.trouble(true), "lacks version v1alpha1"));
 }
 
-TEST_CASE("a field below one that keeps everything is lacking nowhere", "[unit][resources]") {
+TEST_CASE("no field is missing below one that preserves unknown fields", "[unit][resources]") {
     Json theirs = sandboxPoolDefinition();
     Json& spec = fieldsOf(theirs)["spec"];
     spec.erase("properties");

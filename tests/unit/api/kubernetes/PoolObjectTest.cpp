@@ -45,7 +45,7 @@ Json find(const Json& status, const std::string& type) {
     return nullptr;
 }
 
-TEST_CASE("the manifest of an object is what a file has, without the cluster's metadata",
+TEST_CASE("an object's manifest equals that of a file, without the cluster's metadata",
           "[unit][resources]") {
     const controller::Pool pool = controller::parsePool(manifestOf(objectOf()));
     CHECK(pool.name == "web");
@@ -69,7 +69,7 @@ TEST_CASE("the status of an object has counts, a selector and conditions of its 
     CHECK(find(status, "Stalled")["status"] == "False");
 }
 
-TEST_CASE("a time of a condition stays as long as its status does", "[unit][resources]") {
+TEST_CASE("a condition's time changes only with its status", "[unit][resources]") {
     Json object = objectOf();
     object["status"] = poolStatusOf(object, viewOf(), std::nullopt, kEarlier);
     for (Json& each : object["status"]["conditions"]) each["lastTransitionTime"] = kEarlier;
@@ -79,7 +79,7 @@ TEST_CASE("a time of a condition stays as long as its status does", "[unit][reso
     CHECK(find(changed, "Stalled")["lastTransitionTime"] == kEarlier);
 }
 
-TEST_CASE("until a pool was looked at with a new spec, its object's status is about the one before",
+TEST_CASE("an object keeps its observed generation until its pool was reconciled",
           "[unit][resources]") {
     Json object = objectOf(7);
     object["status"] = {{"observedGeneration", 6}};
@@ -90,7 +90,7 @@ TEST_CASE("until a pool was looked at with a new spec, its object's status is ab
     CHECK(poolStatusOf(object, view, std::nullopt, kNow)["observedGeneration"] == 7);
 }
 
-TEST_CASE("an object with a wrong spec is stalled, with the counts of the pool of before",
+TEST_CASE("an object with a wrong spec is stalled and keeps the counts of its pool",
           "[unit][resources]") {
     const Refusal wrong{"InvalidSpec", "/spec/warm/min must not be above max", true};
     const Json status = poolStatusOf(objectOf(), viewOf(), wrong, kNow);
@@ -106,7 +106,8 @@ TEST_CASE("an object with a wrong spec is stalled, with the counts of the pool o
     CHECK(waiting["ready"] == 0);
 }
 
-TEST_CASE("only counts differ, or more", "[unit][resources]") {
+TEST_CASE("a status with other counts alone is no news, one with another message is",
+          "[unit][resources]") {
     const Json before = poolStatusOf(objectOf(), viewOf(), std::nullopt, kNow);
     Json now = before;
     now["claimed"] = 6;
@@ -115,8 +116,7 @@ TEST_CASE("only counts differ, or more", "[unit][resources]") {
     CHECK(tellsMore(before, now));
 }
 
-TEST_CASE("a patch of the status takes out what it has no more, of this object alone",
-          "[unit][resources]") {
+TEST_CASE("a status patch removes absent fields and names the object's uid", "[unit][resources]") {
     Json object = objectOf();
     object["status"] = {{"schedule", Json::object()}, {"ready", 1}};
     const Json patch = statusPatch(object, {{"ready", 2}});
@@ -124,7 +124,7 @@ TEST_CASE("a patch of the status takes out what it has no more, of this object a
           Json{{"metadata", {{"uid", "u-1"}}}, {"status", {{"ready", 2}, {"schedule", nullptr}}}});
 }
 
-TEST_CASE("events tell what became wrong and what is right again, and not what always was",
+TEST_CASE("events report conditions that became wrong or right, not unchanged ones",
           "[unit][resources]") {
     const Json object = objectOf();
     const Json good = poolStatusOf(object, viewOf(), std::nullopt, kNow);

@@ -37,7 +37,7 @@ struct Place : kubernetes::test::Cluster {
 
 }  // namespace
 
-TEST_CASE("objects that are there are pools before the start goes on", "[unit][resources]") {
+TEST_CASE("existing objects become pools before the start goes on", "[unit][resources]") {
     Place at;
     at.server.put(kPools, objectNamed("web", 1, 2));
     const auto objects = at.follow();
@@ -48,7 +48,7 @@ TEST_CASE("objects that are there are pools before the start goes on", "[unit][r
     CHECK(at.status("web")["observedGeneration"] == 1);
 }
 
-TEST_CASE("an object that changes changes its pool, and one that goes takes it with it",
+TEST_CASE("a changed object changes its pool, and a deleted object deletes it",
           "[unit][resources]") {
     Place at;
     const auto objects = at.follow();
@@ -60,7 +60,7 @@ TEST_CASE("an object that changes changes its pool, and one that goes takes it w
     CHECK(at.settled([&] { return at.house->specs.find("web") == nullptr; }));
 }
 
-TEST_CASE("a wrong object is told so, tried again when it changes, and its pool stays as it was",
+TEST_CASE("a wrong object is stalled, keeps its pool, and is tried again when it changes",
           "[unit][resources]") {
     Place at;
     at.server.put(kPools, objectNamed("web", 1, 2));
@@ -76,7 +76,7 @@ TEST_CASE("a wrong object is told so, tried again when it changes, and its pool 
     CHECK(at.house->specs.find("web")->spec.warm_min == 1);
 }
 
-TEST_CASE("a pool whose object went while no server looked goes; one of a file stays",
+TEST_CASE("a pool goes if its object was deleted while no server ran; one of a file stays",
           "[unit][resources]") {
     Place at;
     at.server.put(kPools, objectNamed("gone"));
@@ -91,7 +91,7 @@ TEST_CASE("a pool whose object went while no server looked goes; one of a file s
     CHECK(at.house->specs.find("file"));
 }
 
-TEST_CASE("what an object declares is left to it by clients, with what they can do instead",
+TEST_CASE("clients cannot change a pool of an object, and the error says what to do",
           "[unit][resources]") {
     Place at;
     at.server.put(kPools, objectNamed("web"));
@@ -104,8 +104,7 @@ TEST_CASE("what an object declares is left to it by clients, with what they can 
     CHECK(at.house->specs.find("web")->spec.warm_min == 1);
 }
 
-TEST_CASE("without the right to see the objects the start waits, and says for what",
-          "[unit][resources]") {
+TEST_CASE("the start waits for the right to list pool objects, and logs it", "[unit][resources]") {
     Place at;
     at.server.put(kPools, objectNamed("web"));
     for (int i = 0; i < 3; ++i) {
@@ -117,7 +116,7 @@ TEST_CASE("without the right to see the objects the start waits, and says for wh
     CHECK(at.house->logged("kubernetes.objects_unknown").size() == 1);
 }
 
-TEST_CASE("without the kind the start does not wait", "[unit][resources]") {
+TEST_CASE("the start does not wait if the cluster lacks the kind", "[unit][resources]") {
     Place at;
     at.server.removeKind(kPools);
     const auto objects = at.follow();
@@ -139,7 +138,7 @@ TEST_CASE("a status that cannot be written is written later, and the log says so
     CHECK(at.house->logged("kubernetes.status_not_written").size() == 1);
 }
 
-TEST_CASE("objects tell that the cluster's definitions are older, and when they are no more",
+TEST_CASE("pool objects report that the cluster's definitions are older, and when no more",
           "[unit][resources]") {
     constexpr const char* served = "/apis/hearth.dev/v1alpha1";
     const Json older{

@@ -105,7 +105,7 @@ TEST_CASE("an object gets a workspace, with an address and a token for it alone"
     CHECK(at.settled([&] { return !at.isOpen(id); }));
 }
 
-TEST_CASE("an object that cannot be read is told what is wrong, and gets one once it is mended",
+TEST_CASE("an invalid object reports its error, and gets a workspace once it is mended",
           "[unit][resources]") {
     Claims at;
     const auto objects = at.follow();
@@ -137,7 +137,7 @@ TEST_CASE("objects that find no sandbox wait for one", "[unit][resources]") {
     CHECK(at.reaches("Active", "two"));
 }
 
-TEST_CASE("objects of one tenant keep eight claims under way at most, and others go on beside them",
+TEST_CASE("a tenant's objects have at most eight claims under way, and others go on",
           "[unit][resources]") {
     Claims at;
     at.declareForOne("full", 600s);
@@ -173,8 +173,7 @@ TEST_CASE("objects of one tenant keep eight claims under way at most, and others
     }
 }
 
-TEST_CASE("a workspace that ends is told by its object, which claims no other",
-          "[unit][resources]") {
+TEST_CASE("an object reports the end of its workspace and claims no other", "[unit][resources]") {
     Claims at;
     const auto objects = at.follow();
     at.server.put(kWorkspaces, wanting({{"pool", "p"}, {"tenant", "acme"}}));
@@ -211,8 +210,7 @@ TEST_CASE("after a restart an object keeps its workspace; one whose object went 
     CHECK(at.status()["phase"] == "Active");
 }
 
-TEST_CASE("an object whose claim was answered but not told gets the same workspace",
-          "[unit][resources]") {
+TEST_CASE("an object whose status was lost gets the same workspace again", "[unit][resources]") {
     Claims at;
     {
         const auto objects = at.follow();
@@ -228,7 +226,8 @@ TEST_CASE("an object whose claim was answered but not told gets the same workspa
     CHECK(at.status()["workspace"] == id);
 }
 
-TEST_CASE("a status that names somebody else's workspace is not believed", "[unit][resources]") {
+TEST_CASE("an object ignores a status that names a workspace of another claim",
+          "[unit][resources]") {
     Claims at;
     WorkspaceRequest request;
     request.pool = "p";
@@ -244,7 +243,7 @@ TEST_CASE("a status that names somebody else's workspace is not believed", "[uni
     CHECK(at.isOpen(other));
 }
 
-TEST_CASE("events tell of a claim, of what it waits for and of its end, once each",
+TEST_CASE("events report a claim, the reason of its wait and its end, once each",
           "[unit][resources]") {
     Claims at;
     auto objects = at.follow();
@@ -293,7 +292,7 @@ TEST_CASE("an object tells the reason of its workspace's end before the disk has
     CHECK_THAT(at.told()[1], Catch::StartsWith("Normal Ended: ") && Catch::Contains("has ended"));
 }
 
-TEST_CASE("an event of a wrong spec is one, and a server that starts again repeats none",
+TEST_CASE("a wrong spec makes one event, and a restarted server repeats none",
           "[unit][resources]") {
     Claims at;
     {

@@ -41,7 +41,7 @@ TEST_CASE("a runtime is asked about itself four times a second at most", "[unit]
     CHECK(asked == 4);
 }
 
-TEST_CASE("who asks about a runtime that hangs hears what it said before", "[unit][serve]") {
+TEST_CASE("a runtime that hangs is described by its last facts", "[unit][serve]") {
     ManualClock clock;
     std::promise<void> answer;
     std::atomic<int> asked = 0;

@@ -11,7 +11,7 @@
 using namespace hearth;
 using hearth::test::StandinGpus;
 
-TEST_CASE("a server that has given up all rights and may run no program looks at GPUs and scrubs",
+TEST_CASE("a server without privileges that may run no program lists and scrubs GPUs",
           "[unit][cli]") {
     StandinGpus machine;
     machine.add("gpu0", StandinGpus::uuid(0));

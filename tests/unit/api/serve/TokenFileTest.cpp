@@ -87,7 +87,7 @@ const std::string kOne = "tokens:\n" + token("ops", "secret-ops", "admin");
 
 }  // namespace
 
-TEST_CASE("a token that is taken out of the file is refused, its right ends, and others stay",
+TEST_CASE("a token removed from the file is refused and its right ends, and others stay",
           "[unit][serve]") {
     Place at(kTwo);
     REQUIRE(at.knows("s-app"));
@@ -117,8 +117,7 @@ TEST_CASE("a token whose role or tenant changes has the new one, and its old rig
     CHECK(before.stop_requested());
 }
 
-TEST_CASE("a file that is wrong keeps the tokens of before, and the log names it once",
-          "[unit][serve]") {
+TEST_CASE("a wrong file keeps the earlier tokens, and the log names it once", "[unit][serve]") {
     Place at(kTwo);
     const std::string wrong = GENERATE(std::string("tokens: [\n"), std::string("tokens: 7\n"),
                                        std::string("nonsense: true\n"), std::string(),
@@ -140,7 +139,7 @@ TEST_CASE("a file that is wrong keeps the tokens of before, and the log names it
     CHECK(at.metrics.render().find("hearth_tokens_file_stale 0") != std::string::npos);
 }
 
-TEST_CASE("a file that cannot be read keeps the tokens of before until it can", "[unit][serve]") {
+TEST_CASE("an unreadable file keeps the earlier tokens until it can be read", "[unit][serve]") {
     Place at(kTwo);
     REQUIRE(at.knows("s-app"));
     std::filesystem::remove(at.path);
@@ -153,7 +152,7 @@ TEST_CASE("a file that cannot be read keeps the tokens of before until it can", 
     CHECK(at.logged("tokens.reloaded") == 1);
 }
 
-TEST_CASE("a file that somebody writes is read once it stands still", "[unit][serve]") {
+TEST_CASE("a file is read once it no longer changes", "[unit][serve]") {
     Place at(kTwo);
     REQUIRE(at.knows("s-app"));
     at.write("tokens: []\n");  // the writer is not ready yet
@@ -176,8 +175,7 @@ TEST_CASE("the last token can be taken away, and then nobody is served", "[unit]
     CHECK(at.logged("auth.closed") == 1);
 }
 
-TEST_CASE("the first token closes an instance that was open, for callers of before, too",
-          "[unit][serve]") {
+TEST_CASE("the first token closes an open instance, also for earlier callers", "[unit][serve]") {
     Place at("logLevel: info\n");
     at.file();
     REQUIRE(at.store->open());
@@ -189,7 +187,7 @@ TEST_CASE("the first token closes an instance that was open, for callers of befo
     CHECK(at.history.had());
 }
 
-TEST_CASE("a file that holds a token is followed, too", "[unit][serve]") {
+TEST_CASE("the separate file of a token is followed, too", "[unit][serve]") {
     Place at("tokens:\n");
     std::ofstream(at.dir.file("app.token")) << "the-first-secret-of-app\n";
     at.write("tokens:\n- {name: app, tokenFile: app.token}\n");
@@ -218,8 +216,7 @@ TEST_CASE("a Secret is followed, whose files are links that change all at once",
     CHECK(at.knows("secret-ops"));
 }
 
-TEST_CASE("the file is read at once when the follower begins, and when it is hurried",
-          "[unit][serve]") {
+TEST_CASE("the file is read at once when the follower begins, and on request", "[unit][serve]") {
     Place at(kTwo);
     at.file();
     at.write(kOne);

@@ -172,7 +172,7 @@ std::string faultOf(const Issuers& issuers, const std::string& token) {
 
 }  // namespace
 
-TEST_CASE("a token of an issuer says who asks, by its claims", "[unit][auth][oidc]") {
+TEST_CASE("a token's claims give the principal", "[unit][auth][oidc]") {
     Place at;
     const Key rsa = Key::rsa("one");
     const Key ec = Key::ec("two");
@@ -197,7 +197,7 @@ TEST_CASE("a token of an issuer says who asks, by its claims", "[unit][auth][oid
     CHECK(at.asked == 2);
 }
 
-TEST_CASE("forged, stale and foreign tokens are told apart, and none is taken",
+TEST_CASE("forged, expired and foreign tokens are refused, each with its reason",
           "[unit][auth][oidc]") {
     Place at;
     const Key rsa = Key::rsa("one");
@@ -317,7 +317,7 @@ TEST_CASE("forged, stale and foreign tokens are told apart, and none is taken",
     CHECK(faultOf(*issuers, rsa.sign({{"alg", "RS256"}}, at.claims())) == "jwt_unknown_key");
 }
 
-TEST_CASE("new keys are read when a token names one, and at most each half minute",
+TEST_CASE("an unknown key id triggers a read of the issuer's keys, at most each half minute",
           "[unit][auth][oidc]") {
     Place at;
     const Key first = Key::rsa("first");
@@ -347,7 +347,7 @@ TEST_CASE("new keys are read when a token names one, and at most each half minut
     CHECK(at.asked == after);
 }
 
-TEST_CASE("while the issuer is away its keys of before are good, and before that nobody is let in",
+TEST_CASE("known keys stay valid while the issuer is down, and without keys no token is valid",
           "[unit][auth][oidc]") {
     Place at;
     const Key key = Key::rsa("one");
@@ -368,7 +368,7 @@ TEST_CASE("while the issuer is away its keys of before are good, and before that
     CHECK(faultOf(*issuers, token).empty());
 }
 
-TEST_CASE("an issuer that says that it is another is not believed", "[unit][auth][oidc]") {
+TEST_CASE("keys of an issuer that reports another name are not used", "[unit][auth][oidc]") {
     Place at;
     const Key key = Key::rsa("one");
     at.show({&key});
@@ -379,7 +379,8 @@ TEST_CASE("an issuer that says that it is another is not believed", "[unit][auth
         issuers->check(key.sign({{"alg", "RS256"}, {"kid", "one"}}, at.claims()))));
 }
 
-TEST_CASE("a file of issuers is read whole, and every fault of it is told", "[unit][auth][oidc]") {
+TEST_CASE("a file of issuers is read whole, and each error in it is reported",
+          "[unit][auth][oidc]") {
     const std::vector<IssuerConfig> all = parseIssuers(Json::parse(R"({"issuers": [
         {"issuer": "https://login.example", "audience": ["a", "b"], "tenant": "acme", "role": "none",
          "roles": [{"claim": "/groups", "value": "x", "role": "operator"}], "algorithms": ["ES256"]},

@@ -63,7 +63,8 @@ TEST_CASE("codex gets valid TOML", "[unit][cli]") {
     }
 }
 
-TEST_CASE("vscode is asked for the token, nobody is given it", "[unit][cli]") {
+TEST_CASE("the configuration of vscode prompts for the token instead of containing it",
+          "[unit][cli]") {
     const Json document = parseJson(makeMcpConfig("vscode", "http", kUrl, kProgram, true).text);
     CHECK(document["inputs"][0]["id"] == "hearth-token");
     CHECK(document["inputs"][0]["password"] == true);

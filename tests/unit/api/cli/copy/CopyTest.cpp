@@ -74,7 +74,7 @@ const std::string kEnd(1024, '\0');
 
 }  // namespace
 
-TEST_CASE("a word is a path in a workspace only if it says so", "[unit][cli][copy]") {
+TEST_CASE("an argument is a workspace path only in the form WORKSPACE:PATH", "[unit][cli][copy]") {
     const auto path = [](const std::string& word) { return RemotePath::parse(word)->path; };
     CHECK_FALSE(RemotePath::parse("file"));
     CHECK_FALSE(RemotePath::parse("./ws_1:file"));
@@ -123,7 +123,7 @@ TEST_CASE("a directory goes through a tar and comes out the same", "[unit][cli][
     CHECK((fs::status(to.path / "a.txt").permissions() & fs::perms::owner_exec) != fs::perms::none);
 }
 
-TEST_CASE("links that are followed end where they lead back", "[unit][cli][copy]") {
+TEST_CASE("followed links end at a cycle", "[unit][cli][copy]") {
     const Folder from;
     write(from.path / "d/file", "1");
     fs::create_symlink("..", from.path / "d/loop");
@@ -186,7 +186,7 @@ TEST_CASE("an archive's names cannot lead out of the destination", "[unit][cli][
     }
 }
 
-TEST_CASE("links that may lead out are left out, whatever others there are", "[unit][cli][copy]") {
+TEST_CASE("links that may lead out of the destination are left out", "[unit][cli][copy]") {
     CHECK(linkStaysInside("a/b", 0));
     CHECK(linkStaysInside("../a", 1));
     CHECK(linkStaysInside(".././/../a", 2));
@@ -206,7 +206,7 @@ TEST_CASE("links that may lead out are left out, whatever others there are", "[u
     CHECK(fs::is_symlink(to.path / "d/up"));
 }
 
-TEST_CASE("a hard link is to a file that the archive brought, not to what took its place",
+TEST_CASE("a hard link points to a file of the archive, not to its replacement",
           "[unit][cli][copy]") {
     const Folder home;
     write(home.path / "secret", "outside");
@@ -243,7 +243,7 @@ TEST_CASE("a hard link is to a file that the archive brought, not to what took i
     CHECK(read(home.path / "secret") == "outside");
 }
 
-TEST_CASE("set-id bits do not come along", "[unit][cli][copy]") {
+TEST_CASE("set-id bits are not copied", "[unit][cli][copy]") {
     const Folder to;
     Unpacking unpacking(to.path);
     unpacking.extract.feed(member(Type::File, "f", "1", "", 06755) + kEnd);

@@ -50,7 +50,7 @@ const Finding* find(const Findings& findings, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("cgroup layouts are told apart, and missing controllers named", "[unit][cli]") {
+TEST_CASE("doctor recognizes cgroup layouts and names missing controllers", "[unit][cli]") {
     const FakeHost v2;
     v2.write("/proc/self/mountinfo",
              "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw");
@@ -86,7 +86,7 @@ TEST_CASE("an old kernel and closed user namespaces fail with a fix", "[unit][cl
     CHECK(host.checks().kernel().level == Level::Ok);
 }
 
-TEST_CASE("root without CAP_SYS_RESOURCE is told what it costs", "[unit][cli]") {
+TEST_CASE("doctor warns of the effects of a missing CAP_SYS_RESOURCE", "[unit][cli]") {
     const FakeHost host;
     host.write("/proc/self/status", "Name:\thearth\nCapBnd:\t000001fffeffffff\nCapAmb:\t0");
     CHECK(host.checks().oomScores().level == Level::Warn);
@@ -96,7 +96,7 @@ TEST_CASE("root without CAP_SYS_RESOURCE is told what it costs", "[unit][cli]") 
     CHECK(host.checks().oomScores().level == Level::Ok);
 }
 
-TEST_CASE("the machine's room for open files is told", "[unit][cli]") {
+TEST_CASE("doctor reports the machine's limit of open files", "[unit][cli]") {
     const FakeHost host;
     CHECK(host.checks().openFiles().level == Level::Ok);
     host.write("/proc/sys/fs/file-nr", "948\t0\t2466177");
@@ -110,7 +110,8 @@ TEST_CASE("the machine's room for open files is told", "[unit][cli]") {
     CHECK(host.checks().openFiles().fix == "sysctl -w fs.file-max=500000");
 }
 
-TEST_CASE("host gates are warnings with the command that closes them", "[unit][cli]") {
+TEST_CASE("weak settings of the host are warnings with the command that fixes them",
+          "[unit][cli]") {
     const FakeHost host;
     host.write("/proc/sys/fs/protected_symlinks", "0");
     host.write("/proc/sys/kernel/kptr_restrict", "2");
@@ -151,7 +152,7 @@ TEST_CASE("runc is judged by its version", "[unit][cli]") {
     CHECK(judgeRunc("runc what").level == Level::Warn);
 }
 
-TEST_CASE("damaged databases that were kept are told, and nothing of a directory never used",
+TEST_CASE("doctor reports kept damaged databases, and nothing for an unused directory",
           "[unit][cli]") {
     const FakeHost host;
     ServeConfig config;
@@ -171,7 +172,7 @@ TEST_CASE("damaged databases that were kept are told, and nothing of a directory
     CHECK(find(checkState(config), "database")->level == Level::Fail);
 }
 
-TEST_CASE("an instance that lost its tokens is told", "[unit][cli]") {
+TEST_CASE("doctor reports an instance that lost its tokens", "[unit][cli]") {
     const FakeHost host;
     ServeConfig config;
     config.data_dir = {host.root()};
@@ -220,7 +221,7 @@ TEST_CASE("doctor lists the GPUs of CDI files, and the files that are refused", 
           std::string::npos);
 }
 
-TEST_CASE("a server that HEARTH_URL names and that does not answer is reported", "[unit][cli]") {
+TEST_CASE("doctor reports that the server of HEARTH_URL does not answer", "[unit][cli]") {
     const Finding closed = checkClientUrl("http://127.0.0.1:1", "");
     CHECK(closed.level == Level::Warn);
     CHECK(closed.name == "HEARTH_URL");

@@ -72,8 +72,7 @@ TEST_CASE("the version of a cluster is judged: too old, unknown, good", "[unit][
     }
 }
 
-TEST_CASE("runtime classes that pools name and the cluster lacks are told with their pools",
-          "[unit][cli]") {
+TEST_CASE("doctor reports missing runtime classes with the pools that name them", "[unit][cli]") {
     CHECK(judgeRuntimeClasses({}, {}).level == Level::Ok);
     CHECK(judgeRuntimeClasses({{"gvisor", "web"}}, {"gvisor", "kata"}).level == Level::Ok);
     const Finding missing = judgeRuntimeClasses({{"gvisor", "web"}}, {"kata"});

@@ -20,14 +20,13 @@ TEST_CASE("an execution's end becomes the exit status that a shell would give", 
     CHECK(exitStatusOf({{"status", "lost"}}) == 1);
 }
 
-TEST_CASE("a status that only a later server has is a failure, unless there is an exit code",
-          "[unit][cli]") {
+TEST_CASE("an unknown status is a failure, unless there is an exit code", "[unit][cli]") {
     CHECK(exitStatusOf({{"status", "melted"}}) == 1);
     CHECK(exitStatusOf({{"status", "melted"}, {"exitCode", 4}}) == 4);
     CHECK(exitStatusOf(Json::object()) == 1);
 }
 
-TEST_CASE("output that was not kept is marked where it is missing", "[unit][cli]") {
+TEST_CASE("dropped output leaves a mark at its place", "[unit][cli]") {
     std::ostringstream out;
     std::ostringstream err;
     const Console console{out, err};

@@ -147,7 +147,7 @@ TEST_CASE("a screen of 80 by 24 has sums, both lists and the keys", "[unit][cli]
     CHECK(lines.back().find("q quit") != std::string::npos);
 }
 
-TEST_CASE("a degraded pool is told in words", "[unit][cli][top]") {
+TEST_CASE("the reason of a degraded pool is shown in words", "[unit][cli][top]") {
     User user;
     user.seen = overviewOf({poolDocument("shell", 0, "no space"), poolDocument("b", 0, "x"),
                             poolDocument("c", 0, "x")},
@@ -158,7 +158,7 @@ TEST_CASE("a degraded pool is told in words", "[unit][cli][top]") {
     CHECK(shows(screen, "Degraded: no"));
 }
 
-TEST_CASE("nothing that a tenant names moves the cursor or shifts a column", "[unit][cli][top]") {
+TEST_CASE("names from tenants neither move the cursor nor shift a column", "[unit][cli][top]") {
     const std::string hostile = "a\x1b[2J\r\n\t\x07\u009b31m\u202e\u200b\u2028\ufeffz";
     const std::string shown = cellText(hostile);
     CHECK(shown == "a?[2J?????31m????z");
@@ -195,7 +195,7 @@ TEST_CASE("rows sort by number or text, either way, and keep the rest stable", "
     CHECK(user.state.lists.at(TopList::Workspaces).sort == 7);
 }
 
-TEST_CASE("the cursor stays on its row when others come, and on its place when it goes",
+TEST_CASE("the cursor stays on its row when rows are added, and at its place when the row goes",
           "[unit][cli][top]") {
     User user;
     user.press(Key::Down);
@@ -284,7 +284,7 @@ TEST_CASE("an opened workspace shows its runs, its use and its sentence", "[unit
     CHECK(user.state.mode == TopMode::Browse);
 }
 
-TEST_CASE("a lost server is told at the top, and the last numbers stay in grey",
+TEST_CASE("a lost server is reported at the top, and the last numbers stay in grey",
           "[unit][cli][top]") {
     User user;
     user.seen.failure = "connection refused";

@@ -18,7 +18,7 @@ HostRules::Verdict verdict(const std::string& method, const std::string& fields,
 
 }  // namespace
 
-TEST_CASE("a request comes from our own pages, from named ones, or from no page", "[unit][http]") {
+TEST_CASE("requests from own pages, configured origins or no page are allowed", "[unit][http]") {
     using Verdict = HostRules::Verdict;
     CHECK(verdict("POST", "") == Verdict::Allowed);
     CHECK(verdict("POST", "Origin: http://localhost:8080\r\n") == Verdict::Allowed);
@@ -28,7 +28,7 @@ TEST_CASE("a request comes from our own pages, from named ones, or from no page"
     CHECK(verdict("POST", "", "evil.example") == Verdict::BadHost);
 }
 
-TEST_CASE("what a browser calls foreign changes nothing, also without an origin", "[unit][http]") {
+TEST_CASE("a cross-site change is refused even without an Origin header", "[unit][http]") {
     using Verdict = HostRules::Verdict;
     for (const char* site : {"cross-site", "same-site"}) {
         const std::string field = std::string("Sec-Fetch-Site: ") + site + "\r\n";

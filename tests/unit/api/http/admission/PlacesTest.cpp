@@ -28,7 +28,7 @@ struct Holder {
 
 }  // namespace
 
-TEST_CASE("a token beyond its streams of news gives up its own oldest one", "[unit][http]") {
+TEST_CASE("a token over its limit of news streams loses its oldest one", "[unit][http]") {
     Holder holder{NewsPlaces({.all = 100, .of_tenant = 50, .of_token = 2})};
     CHECK(holder.take("t", "one") == 0);
     CHECK(holder.take("t", "other") == 0);
@@ -38,7 +38,7 @@ TEST_CASE("a token beyond its streams of news gives up its own oldest one", "[un
     CHECK(holder.places.count() == 3);
 }
 
-TEST_CASE("in a full tenant the token with most gives up, in a full server the tenant with most",
+TEST_CASE("the busiest token of a full tenant, or tenant of a full server, loses a stream",
           "[unit][http]") {
     Holder tenant{NewsPlaces({.all = 100, .of_tenant = 4, .of_token = 3})};
     CHECK(tenant.take("t", "modest") == 0);

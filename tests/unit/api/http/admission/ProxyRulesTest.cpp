@@ -44,7 +44,7 @@ TEST_CASE("X-Forwarded-For counts from trusted proxies only", "[unit][http]") {
     CHECK(peerFor(proxied, "X-Forwarded-For: nonsense\r\n") == "127.0.0.1");
 }
 
-TEST_CASE("what is no address cannot be trusted", "[unit][http]") {
+TEST_CASE("only valid addresses and networks can be trusted proxies", "[unit][http]") {
     for (const std::string bad : {"proxy", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/8x", ""}) {
         CHECK_THROWS_AS(ProxyRules({bad}), Error);
     }

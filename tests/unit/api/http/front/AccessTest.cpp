@@ -101,7 +101,7 @@ TEST_CASE("each request is a line, without its query and without the path of a s
     for (const Json& line : told) CHECK(line.dump().find("hush") == std::string::npos);
 }
 
-TEST_CASE("what no handler sees is a line too, with what is known of it", "[unit][http]") {
+TEST_CASE("a request that reaches no handler is logged with its known fields", "[unit][http]") {
     Logged logged([](Request&) { return text(""); });
     const Answer bad = Raw(logged.served).ask("GET / HTTP/1.1\nHost: x\n\n");
     CHECK(bad.status == 400);

@@ -60,7 +60,7 @@ TEST_CASE("an idle connection makes room before a new one, and one at work never
     CHECK(table.connections.leastOf("b") == nullptr);
 }
 
-TEST_CASE("the address with the most connections makes room, but a new one stays for an idle one",
+TEST_CASE("the busiest address makes room, but its new connection outlives another's idle one",
           "[unit][http]") {
     Table table;
     Connection& other = table.add("b", Place::Reading, true);

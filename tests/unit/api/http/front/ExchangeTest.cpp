@@ -126,7 +126,7 @@ TEST_CASE("a body past the limit is 413 and never read whole", "[unit][http]") {
     CHECK(all.find("Connection: close\r\n") != std::string::npos);
 }
 
-TEST_CASE("a body nobody read does not disturb the next request", "[unit][http]") {
+TEST_CASE("an unread body does not disturb the next request", "[unit][http]") {
     Served served([](Request&) { return text("unread"); });
     Raw raw(served);
     raw.send(kPost + "Content-Length: 50000\r\n\r\n" + std::string(50'000, 'x') + get("/"));
@@ -137,7 +137,7 @@ TEST_CASE("a body nobody read does not disturb the next request", "[unit][http]"
     CHECK(raw.answer().body == "unread");
 }
 
-TEST_CASE("a client that is not let in holds no worker, whether it sends nothing or reads nothing",
+TEST_CASE("a client without access holds no worker, even if it neither sends nor reads",
           "[unit][http]") {
     FrontOptions options;
     options.workers = 1;
@@ -182,7 +182,7 @@ TEST_CASE("100-continue is sent when the body is wanted, else the connection end
     CHECK(Raw(served).ask(get("/", "Expect: 200-ok\r\n")).status == 417);
 }
 
-TEST_CASE("whatever a handler throws is answered", "[unit][http]") {
+TEST_CASE("each exception of a handler becomes an answer", "[unit][http]") {
     Served served([](Request& request) -> Response {
         if (request.path() == "/error") {
             throw Error(ErrorCode::PoolExhausted, "pool python has no free sandbox")
@@ -311,7 +311,7 @@ TEST_CASE("a body written in pieces arrives whole, or visibly not", "[unit][http
     CHECK(served.front->connections() <= 1);
 }
 
-TEST_CASE("a client that stops reading costs no worker for long", "[unit][http]") {
+TEST_CASE("a client that stops reading frees its worker after the stall limit", "[unit][http]") {
     FrontOptions options;
     options.workers = 1;
     options.write_stall = Millis(400);
@@ -354,7 +354,8 @@ TEST_CASE("each request is counted by route, method and code", "[unit][http]") {
     CHECK(metrics.find("code=\"404\",method=\"GET\",route=\"/v1/{thing}\"") != std::string::npos);
 }
 
-TEST_CASE("an early answer is readable by a client that sends all it has first", "[unit][http]") {
+TEST_CASE("a client that sends its whole body first can still read an early answer",
+          "[unit][http]") {
     Served served([](Request& request) {
         char some[100];
         request.readSome(some, sizeof(some));

@@ -207,7 +207,7 @@ TEST_CASE("the Host check can be turned off", "[unit][http]") {
           200);
 }
 
-TEST_CASE("a head that drips in is cut at its total deadline", "[unit][http]") {
+TEST_CASE("a slow head is cut at its total deadline", "[unit][http]") {
     FrontOptions options;
     options.head_time = Millis(60);
     Served served(hello, options);
@@ -230,7 +230,7 @@ TEST_CASE("a silent new connection and an idle one are closed without a word", "
     CHECK(eventually([&] { return served.front->connections() == 0; }));
 }
 
-TEST_CASE("a body that drips in is cut, small ones before a worker sees them", "[unit][http]") {
+TEST_CASE("a slow body is cut, and a small one before a worker sees it", "[unit][http]") {
     FrontOptions options;
     options.body_time = Millis(60);
     options.body_rate = 1U << 20U;
@@ -247,7 +247,7 @@ TEST_CASE("a body that drips in is cut, small ones before a worker sees them", "
     CHECK(chunked.rest().starts_with("HTTP/1.1 504 "));
 }
 
-TEST_CASE("connections beyond the caps take the place of idle ones", "[unit][http]") {
+TEST_CASE("new connections beyond the caps replace idle ones", "[unit][http]") {
     FrontOptions options;
     options.connections_per_address = 2;
     Served served(hello, options);
@@ -261,7 +261,7 @@ TEST_CASE("connections beyond the caps take the place of idle ones", "[unit][htt
     CHECK(served.metrics.render().find("reason=\"shed_idle\"} ") != std::string::npos);
 }
 
-TEST_CASE("a client that does not take its answers gives its places up", "[unit][http]") {
+TEST_CASE("a client that does not read its answers loses its places", "[unit][http]") {
     FrontOptions options;
     options.connections_per_address = 2;
     Served served([](Request&) { return text(std::string(16U << 20U, 'x')); }, options);
@@ -280,7 +280,7 @@ TEST_CASE("a client that does not take its answers gives its places up", "[unit]
     CHECK(served.metrics.render().find("reason=\"shed_idle\"} ") != std::string::npos);
 }
 
-TEST_CASE("a newcomer outlives clients that do not take their answers", "[unit][http]") {
+TEST_CASE("a new connection outlives clients that do not read their answers", "[unit][http]") {
     FrontOptions options;
     options.connections_per_address = 2;
     options.unread = Millis(0);
@@ -311,7 +311,7 @@ TEST_CASE("a newcomer outlives clients that do not take their answers", "[unit][
     CHECK(served_newcomers > 8);
 }
 
-TEST_CASE("strangers of many addresses do not shut a newcomer out", "[unit][http]") {
+TEST_CASE("clients of many addresses do not shut out a new one", "[unit][http]") {
     FrontOptions options;
     options.connections = 8;
     options.first_byte = Millis(600'000);
@@ -331,7 +331,8 @@ TEST_CASE("strangers of many addresses do not shut a newcomer out", "[unit][http
     }
 }
 
-TEST_CASE("who has just connected twice stays where another address idles", "[unit][http]") {
+TEST_CASE("two new connections of an address outlive an idle one of another address",
+          "[unit][http]") {
     FrontOptions options;
     options.connections = 8;
     options.first_byte = Millis(600'000);
@@ -372,7 +373,8 @@ TEST_CASE("the address with most connections loses one, even where another's is 
     for (Raw* each : {&older, &second, &third}) CHECK(each->ask(get("/")).status == 200);
 }
 
-TEST_CASE("connections beyond the caps are told so where all are being answered", "[unit][http]") {
+TEST_CASE("connections beyond the caps are refused with 503 while all others await an answer",
+          "[unit][http]") {
     FrontOptions options;
     options.connections_per_address = 2;
     std::atomic<bool> go{false};
@@ -396,7 +398,7 @@ TEST_CASE("connections beyond the caps are told so where all are being answered"
     CHECK(one.answer().body == "late");
 }
 
-TEST_CASE("a header field of which only one can count must stand once", "[unit][http]") {
+TEST_CASE("a header field with a single value is refused if it stands twice", "[unit][http]") {
     Served served(hello);
     for (const std::string name : {"Authorization", "content-type", "IDEMPOTENCY-KEY", "Origin"}) {
         CAPTURE(name);

@@ -94,7 +94,8 @@ TEST_CASE("the client talks over a Unix socket", "[unit][http]") {
     ::unlink(path.c_str());
 }
 
-TEST_CASE("the client says what went wrong", "[unit][http]") {
+TEST_CASE("the client's errors tell a wrong URL, a lost server and a broken answer apart",
+          "[unit][http]") {
     const auto code = [](const std::string& url, ClientOptions options = {}) {
         try {
             HttpClient(url, options).get("/");
@@ -136,7 +137,7 @@ TEST_CASE("the client says what went wrong", "[unit][http]") {
     CHECK_THROWS_AS(client.request(forged), Error);
 }
 
-TEST_CASE("a connection the server closed meanwhile is replaced unseen", "[unit][http]") {
+TEST_CASE("the client replaces a connection that the server has closed", "[unit][http]") {
     FrontOptions options;
     options.keep_alive = Millis(20);
     Served served([](Request& request) { return text(request.readBody(100)); }, options);

@@ -73,7 +73,7 @@ TEST_CASE("many clients at once each get their own answers", "[unit][http]") {
     CHECK(wrong == 0);
 }
 
-TEST_CASE("stop under load returns, finishes what runs and answers nothing after", "[unit][http]") {
+TEST_CASE("stop under load finishes running requests and answers no later ones", "[unit][http]") {
     Served served([](Request& request) {
         if (request.path() != "/stream") return text("x");
         Response response = text("");

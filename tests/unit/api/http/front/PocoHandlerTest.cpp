@@ -64,7 +64,7 @@ std::string wholeOf(std::istream& in) {
 
 }  // namespace
 
-TEST_CASE("a handler that knows only Poco is served", "[unit][http]") {
+TEST_CASE("a handler written for Poco is served", "[unit][http]") {
     Poco::TemporaryFile file;
     std::ofstream(file.path()) << "from a file";
     PocoServed served([&](HTTPServerRequest& request, HTTPServerResponse& response) {
@@ -118,7 +118,7 @@ TEST_CASE("a handler that knows only Poco is served", "[unit][http]") {
     CHECK(raw.ask(get("/buffer")).body == "bytes");
 }
 
-TEST_CASE("a handler of Poco's asks for the body that a client holds back", "[unit][http]") {
+TEST_CASE("a Poco handler gets the body of a client that waits for 100-continue", "[unit][http]") {
     PocoServed served([](HTTPServerRequest& request, HTTPServerResponse& response) {
         if (request.getURI() == "/first") response.sendContinue();
         response.send() << wholeOf(request.stream());
@@ -134,7 +134,7 @@ TEST_CASE("a handler of Poco's asks for the body that a client holds back", "[un
     }
 }
 
-TEST_CASE("a handler of Poco's never takes a broken body for a whole one", "[unit][http]") {
+TEST_CASE("a Poco handler never sees a broken body as complete", "[unit][http]") {
     PocoServed served([](HTTPServerRequest& request, HTTPServerResponse& response) {
         response.send() << "whole: " << wholeOf(request.stream());
     });
@@ -151,7 +151,7 @@ TEST_CASE("a handler of Poco's never takes a broken body for a whole one", "[uni
     CHECK(cut.answer().status == 400);
 }
 
-TEST_CASE("a header reaches a handler as it was checked", "[unit][http]") {
+TEST_CASE("a handler gets a header undecoded, as it was checked", "[unit][http]") {
     Served served([](Request& request) { return text(request.get("X-Word", "-")); });
     // Poco's own parser decodes the word, including the line feed.
     const std::string word = "=?UTF-8?Q?a=0D=0AEvil:_b?=";

@@ -75,7 +75,7 @@ private:
 
 }  // namespace
 
-TEST_CASE("streams end when the right to them is withdrawn, and those of others go on",
+TEST_CASE("streams end when their right is withdrawn, and streams of other rights go on",
           "[unit][http]") {
     Rights rights;
     Raw news(rights.served());
@@ -112,7 +112,7 @@ TEST_CASE("a stream whose client reads nothing ends with its right, too", "[unit
     CHECK(eventually([&] { return rights.served().front->connections() == 0; }));
 }
 
-TEST_CASE("a right that is withdrawn before its stream begins ends it", "[unit][http]") {
+TEST_CASE("a stream ends at once if its right was withdrawn before", "[unit][http]") {
     Rights rights;
     rights.withdraw();
     Raw client(rights.served());
@@ -149,7 +149,7 @@ TEST_CASE("a request that waits is refused when its right ends, and not resumed"
     CHECK(rights.resumed() == 0);
 }
 
-TEST_CASE("what is read or written piece by piece ends with its right", "[unit][http]") {
+TEST_CASE("a transfer in pieces ends with its right", "[unit][http]") {
     std::stop_source of_up;
     std::stop_source of_down;
     Served served([&](Request& request) {

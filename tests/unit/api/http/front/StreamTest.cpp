@@ -74,7 +74,7 @@ TEST_CASE("a stream arrives in order, whoever sends, and its connection is used 
     CHECK(served.front->streams() == 0);
 }
 
-TEST_CASE("a producer is told to hold back and when to go on", "[unit][http]") {
+TEST_CASE("a stream tells its producer when to pause and when to go on", "[unit][http]") {
     Streams streams;
     Served served([&](Request&) { return streams.start(); });
     Raw raw(served, 256 << 10);
@@ -154,7 +154,7 @@ TEST_CASE("a client that hangs up ends the stream", "[unit][http]") {
     CHECK(served.front->streams() == 0);
 }
 
-TEST_CASE("silence is filled with the keepalive", "[unit][http]") {
+TEST_CASE("a silent stream sends keepalives", "[unit][http]") {
     Streams streams;
     Served served([&](Request&) { return streams.start(": ka\n\n"); });
     Raw raw(served);
@@ -193,7 +193,7 @@ TEST_CASE("a producer that never holds back cannot fill the memory", "[unit][htt
     CHECK(eventually([&] { return served.front->connections() == 0; }));
 }
 
-TEST_CASE("what the streams of a tenant queue together has a bound", "[unit][http]") {
+TEST_CASE("the queued bytes of all streams of a tenant have a bound", "[unit][http]") {
     Streams streams;
     FrontOptions options;
     options.unread_bytes_of_tenant = 20U << 20U;
@@ -256,7 +256,7 @@ TEST_CASE("an HTTP/1.0 client gets the stream as it is", "[unit][http]") {
     CHECK(raw.rest().ends_with("\r\n\r\nplain"));
 }
 
-TEST_CASE("stop gives streams a last word and ends them", "[unit][http]") {
+TEST_CASE("stop lets streams send a last event and ends them", "[unit][http]") {
     Streams streams;
     std::stop_token token;
     Served served([&](Request& request) {
@@ -305,8 +305,7 @@ TEST_CASE("streams and waits do not use up the connections of an address", "[uni
     CHECK(Raw(served).ask(get("/")).status == 200);
 }
 
-TEST_CASE("a stream that waits for news is ended for a newer one of the same token",
-          "[unit][http]") {
+TEST_CASE("a news stream ends for a newer one of the same token", "[unit][http]") {
     FrontOptions options;
     options.news_of_token = 2;
     Streams streams;

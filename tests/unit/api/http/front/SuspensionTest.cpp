@@ -86,7 +86,7 @@ TEST_CASE("requests that wait hold no worker, and are answered on their connecti
     CHECK(bell.subscribed() == 0);
 }
 
-TEST_CASE("what has happened before the waiting began is not missed", "[unit][http]") {
+TEST_CASE("an event before the suspension is not missed", "[unit][http]") {
     Bell bell;
     bell.ring();
     Served served([&](Request&) { return bell.waitFor([] { return text("done"); }); });
@@ -133,7 +133,7 @@ TEST_CASE("a client that goes ends the waiting of its request", "[unit][http]") 
     CHECK_FALSE(resumed);
 }
 
-TEST_CASE("a server that stops answers what waits", "[unit][http]") {
+TEST_CASE("a server that stops answers suspended requests", "[unit][http]") {
     Bell bell;
     Served served([&](Request& request) {
         return bell.waitFor([&request] {
@@ -148,7 +148,7 @@ TEST_CASE("a server that stops answers what waits", "[unit][http]") {
     bell.ring();  // late, after all clients have gone
 }
 
-TEST_CASE("who waits beyond what may is answered at once", "[unit][http]") {
+TEST_CASE("a request beyond the limits of waiting requests is answered at once", "[unit][http]") {
     Bell bell;
     FrontOptions options;
     options.waits = 3;
@@ -180,7 +180,7 @@ TEST_CASE("who waits beyond what may is answered at once", "[unit][http]") {
     CHECK(Raw(served).ask(get("/greedy")).body == "rung");
 }
 
-TEST_CASE("what the waiting requests of a tenant keep has a bound", "[unit][http]") {
+TEST_CASE("the memory of a tenant's waiting requests has a bound", "[unit][http]") {
     Bell bell;
     FrontOptions options;
     options.waiting_bytes_of_tenant = 100;

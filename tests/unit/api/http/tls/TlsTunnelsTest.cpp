@@ -158,8 +158,7 @@ struct CertificateFolder {
 
 }  // namespace
 
-TEST_CASE("what a client says over TLS comes out plain, and the answer goes back",
-          "[unit][http][tls]") {
+TEST_CASE("a tunnel decrypts a client's request and encrypts the answer", "[unit][http][tls]") {
     CertificateFolder at;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
     auto [raw, plain] = at.connection(tunnels);
@@ -215,7 +214,7 @@ TEST_CASE("a client that does not read stops itself only", "[unit][http][tls]") 
     }
 }
 
-TEST_CASE("who does not speak TLS is let go, and a silent one when the front has had enough",
+TEST_CASE("a client without TLS is disconnected, a silent one at the front's timeout",
           "[unit][http][tls]") {
     CertificateFolder at;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
@@ -276,7 +275,7 @@ TEST_CASE("a handshake may come in pieces, wherever they are cut", "[unit][http]
     }
 }
 
-TEST_CASE("a client that goes on after our goodbye is let go", "[unit][http][tls]") {
+TEST_CASE("a client that sends after close_notify is disconnected", "[unit][http][tls]") {
     CertificateFolder at;
     ManualClock clock;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, clock);
@@ -298,7 +297,7 @@ TEST_CASE("a client that goes on after our goodbye is let go", "[unit][http][tls
     }));
 }
 
-TEST_CASE("clients that do not take their last bytes hold no more than some places",
+TEST_CASE("clients that do not read their last bytes hold a bounded number of places",
           "[unit][http][tls]") {
     constexpr std::size_t kMany = 270;
     constexpr std::size_t kMostLeaving = 256;
@@ -325,7 +324,7 @@ TEST_CASE("clients that do not take their last bytes hold no more than some plac
     CHECK(let_go() == kMany - kMostLeaving);
 }
 
-TEST_CASE("a client that takes none of its last bytes is let go", "[unit][http][tls]") {
+TEST_CASE("a client that reads none of its last bytes is disconnected", "[unit][http][tls]") {
     CertificateFolder at;
     ManualClock clock;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, clock);
@@ -341,7 +340,7 @@ TEST_CASE("a client that takes none of its last bytes is let go", "[unit][http][
     }));
 }
 
-TEST_CASE("old versions and ciphers are not spoken", "[unit][http][tls]") {
+TEST_CASE("old TLS versions and ciphers are refused", "[unit][http][tls]") {
     CertificateFolder at;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
     const auto speaks = [&](int version, const char* ciphers) {
@@ -354,7 +353,7 @@ TEST_CASE("old versions and ciphers are not spoken", "[unit][http][tls]") {
     CHECK_FALSE(speaks(TLS1_1_VERSION, "ALL:@SECLEVEL=0"));
 }
 
-TEST_CASE("a new certificate is shown to new clients, and one that cannot be used to nobody",
+TEST_CASE("new clients get a new certificate, and an unusable one is never used",
           "[unit][http][tls]") {
     CertificateFolder at;
     TlsTunnels tunnels(at.files(), at.metrics, at.log, at.clock);
@@ -375,7 +374,7 @@ TEST_CASE("a new certificate is shown to new clients, and one that cannot be use
     CHECK(test::readFrom(old_plain, 5) == "still");
 }
 
-TEST_CASE("files that cannot be used are named", "[unit][http][tls]") {
+TEST_CASE("an error names the certificate file that cannot be used", "[unit][http][tls]") {
     CertificateFolder at;
     const auto refusal = [&](const TlsFiles& files) -> std::string {
         try {

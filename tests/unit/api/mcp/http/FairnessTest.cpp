@@ -35,7 +35,7 @@ std::string sessionOf(const std::string& sent) {
 
 }  // namespace
 
-TEST_CASE("a session is its token's, not its tenant's", "[unit][mcp]") {
+TEST_CASE("a session belongs to its token, not to its tenant", "[unit][mcp]") {
     Tenants scene;
     scene.open();
     CHECK(scene.post(message("ping", 1)).status == 200);
@@ -70,7 +70,7 @@ TEST_CASE("HTTP+SSE takes batches of the revision that has them, of a hundred at
     stream->finish();
 }
 
-TEST_CASE("a tenant has so many calls in work, and another tenant's go on", "[unit][mcp]") {
+TEST_CASE("a tenant's running calls are limited, and another tenant's calls go on", "[unit][mcp]") {
     Tenants scene;
     scene.keepRunning();
     scene.open();
@@ -86,7 +86,8 @@ TEST_CASE("a tenant has so many calls in work, and another tenant's go on", "[un
     CHECK(std::holds_alternative<api::StreamStarter>(scene.post(runMessage(1)).body));
 }
 
-TEST_CASE("what is kept of a client's own words is short", "[unit][mcp]") {
+TEST_CASE("long ids and URIs of a client are refused, and long progress tokens are dropped",
+          "[unit][mcp]") {
     Tenants scene;
     scene.open();
     const std::string much(1'000, 'x');
@@ -101,7 +102,7 @@ TEST_CASE("what is kept of a client's own words is short", "[unit][mcp]") {
     CHECK(stream->until("\"id\":1").find(much) == std::string::npos);
 }
 
-TEST_CASE("a call that cannot be taken back harms no other", "[unit][mcp]") {
+TEST_CASE("a call whose cancel fails does not affect other calls", "[unit][mcp]") {
     Tenants scene;
     scene.keepRunning();
     scene.house.executions.refuse_kill = Error(ErrorCode::SandboxLost, "it has just gone");
@@ -117,7 +118,7 @@ TEST_CASE("a call that cannot be taken back harms no other", "[unit][mcp]") {
     stream->until("\"result\"");
 }
 
-TEST_CASE("a tenant whose calls are slow to be taken back delays no other's", "[unit][mcp]") {
+TEST_CASE("slow cancels of one tenant delay no cancel of another", "[unit][mcp]") {
     constexpr int kSlow = 9;
     std::counting_semaphore gate(0);
     std::atomic<int> of_b{0};
@@ -153,7 +154,7 @@ TEST_CASE("an answer has one reader: the last", "[unit][mcp]") {
     third->until("\"id\":7,\"result\"");
 }
 
-TEST_CASE("subscriptions of one tenant push out none of another", "[unit][mcp]") {
+TEST_CASE("subscriptions of one tenant displace none of another", "[unit][mcp]") {
     Tenants scene;
     scene.as("token-b");
     scene.open();

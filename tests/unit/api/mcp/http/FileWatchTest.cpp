@@ -58,7 +58,7 @@ TEST_CASE("silent sandboxes of one tenant do not delay notifications of another"
     CHECK(most <= 2);  // of four threads
 }
 
-TEST_CASE("a change while a file is compared is seen by another comparison", "[unit][mcp]") {
+TEST_CASE("a change during a comparison causes another comparison", "[unit][mcp]") {
     FakeServices house;
     std::atomic<int> stats{0};
     std::atomic<int> told{0};

@@ -7,7 +7,7 @@
 
 namespace hearth::mcp {
 
-TEST_CASE("initialize answers the version, what is served, and a session", "[unit][mcp]") {
+TEST_CASE("initialize answers version, capabilities and a session", "[unit][mcp]") {
     Scene scene;
     const Json params = {{"protocolVersion", "2025-06-18"}};
     const Json result = scene.postJson(message("initialize", 0, params))["result"];
@@ -44,7 +44,7 @@ TEST_CASE("HTTP rules of the transport are kept", "[unit][mcp]") {
     CHECK(scene.post(message("ping", 1)).status == 415);
 }
 
-TEST_CASE("a request needs a session that lives", "[unit][mcp]") {
+TEST_CASE("a request needs a live session", "[unit][mcp]") {
     Scene scene;
     CHECK(scene.post(message("ping", 1)).status == 400);
     scene.set("Mcp-Session-Id", "unknown");
@@ -145,7 +145,7 @@ TEST_CASE("a quick call is answered as JSON", "[unit][mcp]") {
     CHECK_FALSE(result.contains("structuredContent"));
 }
 
-TEST_CASE("a run that its agent refuses is a result that says why", "[unit][mcp]") {
+TEST_CASE("a run that its agent refuses gives a result with the reason", "[unit][mcp]") {
     Scene scene(std::chrono::seconds(5));
     scene.house.executions.behave = [](const auto&, const auto& execution) {
         execution->refusal = Error(ErrorCode::Conflict, "the sandbox has too many processes");
@@ -189,7 +189,8 @@ TEST_CASE("a cancelled call is killed and gets no answer", "[unit][mcp]") {
     CHECK(scene.house.executions.newest()->view().status == controller::ExecutionStatus::Killed);
 }
 
-TEST_CASE("a cancel waits for a slow sandbox elsewhere, and is tried again", "[unit][mcp]") {
+TEST_CASE("a cancel waits for a slow sandbox in the background, and is tried again",
+          "[unit][mcp]") {
     Scene scene;
     scene.keepRunning();
     scene.open();
@@ -227,7 +228,7 @@ TEST_CASE("only the session that made a call can cancel it", "[unit][mcp]") {
     CHECK(scene.house.executions.newest()->view().status == controller::ExecutionStatus::Running);
 }
 
-TEST_CASE("a stopping server answers slow calls with what there is", "[unit][mcp]") {
+TEST_CASE("a stopping server answers slow calls with their current state", "[unit][mcp]") {
     Scene scene;
     scene.keepRunning();
     scene.open();

@@ -4,7 +4,7 @@
 #include "tests/unit/api/mcp/Scene.h"
 
 namespace hearth::mcp {
-TEST_CASE("server/discover names modern versions only and who answers", "[unit][mcp]") {
+TEST_CASE("server/discover names the modern versions only, and the server", "[unit][mcp]") {
     Scene scene;
     const Json answer = scene.postJson(modern(scene, "server/discover", "probe"));
     CHECK(answer["id"] == "probe");
@@ -56,7 +56,7 @@ TEST_CASE("an envelope, a version and headers are checked in the order of the re
     CHECK(scene.post(request).status == 400);
 }
 
-TEST_CASE("what the old eras have is no method of the new one, and the other way round",
+TEST_CASE("methods of the old eras are unknown in the new one, and the other way round",
           "[unit][mcp]") {
     Scene scene;
     for (const char* method : {"ping", "logging/setLevel", "resources/subscribe", "no/such"}) {
@@ -98,7 +98,8 @@ TEST_CASE("a modern client that hangs up has cancelled its call", "[unit][mcp]")
     CHECK(scene.house.executions.newest()->view().status == controller::ExecutionStatus::Killed);
 }
 
-TEST_CASE("a subscription is acknowledged first, and told of what it asked for", "[unit][mcp]") {
+TEST_CASE("a subscription gets its acknowledgement first, then the requested changes",
+          "[unit][mcp]") {
     Scene scene;
     const Json request = modern(scene, "subscriptions/listen", "listen:0",
                                 {{"notifications", {{"toolsListChanged", true}}}});

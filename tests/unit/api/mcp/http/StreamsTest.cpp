@@ -49,7 +49,7 @@ TEST_CASE("an answer whose connection broke is fetched with its last event", "[u
     CHECK(scene.send("GET", "").status == 400);
 }
 
-TEST_CASE("streams of revisions that would choke on it have no event without data", "[unit][mcp]") {
+TEST_CASE("streams of older revisions have no event without data", "[unit][mcp]") {
     Scene scene;
     scene.keepRunning();
     scene.open("2025-06-18");
@@ -58,7 +58,7 @@ TEST_CASE("streams of revisions that would choke on it have no event without dat
     CHECK(sent.starts_with("id: "));
 }
 
-TEST_CASE("a session's stream is told of changes, and its newest one only", "[unit][mcp]") {
+TEST_CASE("a session's newest stream alone gets notifications of changes", "[unit][mcp]") {
     Scene scene;
     scene.open();
     const std::shared_ptr<FakeStream> first = started(scene.send("GET", ""));

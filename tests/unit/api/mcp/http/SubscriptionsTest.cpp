@@ -48,7 +48,7 @@ Json honoured(Scene& scene, const std::vector<std::string>& uris) {
 
 }  // namespace
 
-TEST_CASE("a slow look at the history does not hold up who ends a session", "[unit][mcp]") {
+TEST_CASE("a slow read of the history does not delay the end of a session", "[unit][mcp]") {
     std::promise<void> over;
     std::promise<void> found;
     Scene scene;
@@ -70,7 +70,7 @@ TEST_CASE("a slow look at the history does not hold up who ends a session", "[un
     CHECK(at_once);
 }
 
-TEST_CASE("a one shot tells nobody that there are other resources", "[unit][mcp]") {
+TEST_CASE("a one shot sends no notification of a changed resource list", "[unit][mcp]") {
     Scene scene;
     scene.open();
     const std::shared_ptr<FakeStream> stream = started(scene.send("GET", ""));
@@ -93,7 +93,7 @@ TEST_CASE("a one shot tells nobody that there are other resources", "[unit][mcp]
     CHECK(second->until("list_changed").find("resources/list_changed") != std::string::npos);
 }
 
-TEST_CASE("a session that wants warnings hears of a workspace that ends soon", "[unit][mcp]") {
+TEST_CASE("a session with warnings enabled is notified before a workspace ends", "[unit][mcp]") {
     const auto expiring = [](Scene& scene, const std::string& tenant) {
         scene.house.events.happen({.type = "workspace.expiring",
                                    .resource = test::kWorkspace,
@@ -128,7 +128,7 @@ TEST_CASE("a session that wants warnings hears of a workspace that ends soon", "
     CHECK(updated.find("notifications/message") == std::string::npos);
 }
 
-TEST_CASE("an endpoint without such capabilities tells of no change and takes no subscription",
+TEST_CASE("an endpoint without resources sends no change and refuses subscriptions",
           "[unit][mcp]") {
     Scene scene;
     scene.surface.mount("/earlier", {.server_info = {{"name", "earlier"}, {"version", "1"}},
@@ -160,8 +160,7 @@ TEST_CASE("an endpoint without such capabilities tells of no change and takes no
     CHECK(earlier->until("").find("list_changed") == std::string::npos);
 }
 
-TEST_CASE("a subscription to a file hears what the API writes there, and of no other file",
-          "[unit][mcp]") {
+TEST_CASE("a file subscription reports writes of the API to that file only", "[unit][mcp]") {
     Scene scene;
     scene.open();
     const std::string id = workspaceOf(scene);
@@ -175,7 +174,7 @@ TEST_CASE("a subscription to a file hears what the API writes there, and of no o
     CHECK(stream->until(fileUri(id, "a.txt")).find("other.txt") == std::string::npos);
 }
 
-TEST_CASE("a subscription to a file hears what code has written when its run ends", "[unit][mcp]") {
+TEST_CASE("a file subscription reports writes of code when its execution ends", "[unit][mcp]") {
     Scene scene;
     scene.keepRunning();
     const std::string id = workspaceOf(scene);
@@ -195,7 +194,7 @@ TEST_CASE("a subscription to a file hears what code has written when its run end
     CHECK(told.find(R"("io.modelcontextprotocol/subscriptionId":"l")") != std::string::npos);
 }
 
-TEST_CASE("listen acknowledges only what it will tell", "[unit][mcp]") {
+TEST_CASE("listen acknowledges only subscriptions that it will serve", "[unit][mcp]") {
     Scene scene;
     const std::string mine = workspaceOf(scene);
     const std::string theirs = workspaceOf(scene, {"other", controller::Role::User, ""});
@@ -218,7 +217,7 @@ TEST_CASE("listen acknowledges only what it will tell", "[unit][mcp]") {
     CHECK(errorCode(subscribe(session, fileUri(foreign, "a.txt"))) == -32002);
 }
 
-TEST_CASE("a workspace has places for so many watched files, and again when one ends",
+TEST_CASE("a workspace limits its watched files, and the end of a watch frees a place",
           "[unit][mcp]") {
     FakeServices house;
     FileWatch watch(house.services, [](const std::string&, const std::string&) {});
@@ -259,7 +258,7 @@ TEST_CASE("paths of a workspace's files are completed, directories with a slash"
     CHECK(proposals("ap", {{"id", "ws_none"}}) == Json::array());
 }
 
-TEST_CASE("a change is told before the result of the call that made it", "[unit][mcp]") {
+TEST_CASE("the notification of a change comes before the result of its call", "[unit][mcp]") {
     const auto changes = [](const std::string& sent) {
         std::size_t count = 0;
         for (std::size_t at = 0;

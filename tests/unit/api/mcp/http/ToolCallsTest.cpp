@@ -107,7 +107,7 @@ bool gone(const std::weak_ptr<void>& place) {
 
 }  // namespace
 
-TEST_CASE("long answers of a tenant delay those of no other", "[unit][mcp]") {
+TEST_CASE("long answers of one tenant delay no answer of another", "[unit][mcp]") {
     std::promise<void> over;
     const std::shared_future<void> until = over.get_future().share();
     Calls calls;
@@ -141,7 +141,7 @@ TEST_CASE("when the server stops, each call is answered with its state", "[unit]
     }
 }
 
-TEST_CASE("a tenant whose cancels are slow delays only its own", "[unit][mcp]") {
+TEST_CASE("slow cancels of a tenant delay only its own cancels", "[unit][mcp]") {
     constexpr int kEach = 9;
     std::counting_semaphore gate(0);
     std::atomic<int> slow{0};
@@ -164,7 +164,7 @@ TEST_CASE("a tenant whose cancels are slow delays only its own", "[unit][mcp]") 
     CHECK(slow == 3 * kEach);
 }
 
-TEST_CASE("a cancel that its sandbox does not hear is tried again", "[unit][mcp]") {
+TEST_CASE("a cancel without an answer of its sandbox is tried again", "[unit][mcp]") {
     std::atomic<int> tries{0};
     Calls calls;
     const auto place = calls.cancel("a", [&] {
@@ -174,7 +174,8 @@ TEST_CASE("a cancel that its sandbox does not hear is tried again", "[unit][mcp]
     CHECK(tries == 4);
 }
 
-TEST_CASE("a cancel is not tried again once its work has ended, or in vain", "[unit][mcp]") {
+TEST_CASE("a cancel is not repeated once its work has ended, or if it cannot succeed",
+          "[unit][mcp]") {
     std::atomic<int> tries{0};
     std::atomic<int> refused{0};
     Calls calls;
@@ -196,7 +197,7 @@ TEST_CASE("a cancel is not tried again once its work has ended, or in vain", "[u
     CHECK(refused == 1);
 }
 
-TEST_CASE("a cancel is given up after so many attempts", "[unit][mcp]") {
+TEST_CASE("a cancel is given up after a fixed number of attempts", "[unit][mcp]") {
     std::atomic<unsigned> tries{0};
     Calls calls;
     const auto place = calls.cancel("a", [&] {
@@ -207,8 +208,7 @@ TEST_CASE("a cancel is given up after so many attempts", "[unit][mcp]") {
     CHECK(tries == ToolCalls::kTries);
 }
 
-TEST_CASE("a thing that was made for a call is ended if its client never learns of it",
-          "[unit][mcp]") {
+TEST_CASE("the result of a claim is undone if its client never learns of it", "[unit][mcp]") {
     Calls calls;
     std::atomic<int> ended{0};
     const auto claim = [&](const std::shared_ptr<Call>& call) {
@@ -238,7 +238,7 @@ TEST_CASE("a thing that was made for a call is ended if its client never learns 
     CHECK(calls.told == 1);
 }
 
-TEST_CASE("a call is either told or ended, however its cancelling falls", "[unit][mcp]") {
+TEST_CASE("a call that races with its cancel is either answered or undone", "[unit][mcp]") {
     Calls calls;
     std::atomic<int> made{0};
     std::atomic<int> ended{0};
@@ -260,7 +260,7 @@ TEST_CASE("a call is either told or ended, however its cancelling falls", "[unit
     CHECK(made == calls.told);
 }
 
-TEST_CASE("answers that belong together come together, without the cancelled ones", "[unit][mcp]") {
+TEST_CASE("the answers of a batch come together, without those of cancelled calls", "[unit][mcp]") {
     Calls calls;
     const auto first = std::make_shared<Call>();
     const auto second = std::make_shared<Call>();
@@ -287,7 +287,8 @@ TEST_CASE("answers that belong together come together, without the cancelled one
     CHECK(eventually([&] { return killed == 1; }));
 }
 
-TEST_CASE("who leaves answers that belong together is told of none", "[unit][mcp]") {
+TEST_CASE("a client that leaves a batch gets no answer, and its results are undone",
+          "[unit][mcp]") {
     Calls calls;
     std::atomic<int> ended{0};
     {

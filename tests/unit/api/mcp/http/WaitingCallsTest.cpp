@@ -69,7 +69,7 @@ TEST_CASE("a run that waits for a sandbox streams, and goes on as its execution"
     CHECK(sent.find("ok, exit 0") != std::string::npos);
 }
 
-TEST_CASE("a wait has no share of the time that a call may keep its worker", "[unit][mcp]") {
+TEST_CASE("a wait does not count as time that a call may keep its worker", "[unit][mcp]") {
     Scene scene(std::chrono::hours(1));
     scene.house.stock.hold();
     scene.open();
@@ -128,7 +128,7 @@ TEST_CASE("a session's client that hangs up while it waits fetches its answer la
     CHECK(again->until("").find("ok, exit 0") != std::string::npos);
 }
 
-TEST_CASE("a wait whose HTTP+SSE stream has gone has no caller any more", "[unit][mcp]") {
+TEST_CASE("a wait is cancelled when its HTTP+SSE stream has gone", "[unit][mcp]") {
     Scene scene;
     scene.house.stock.hold();
     FakeRequest open = requestOf("GET", "/sse", scene.headers);
@@ -144,7 +144,7 @@ TEST_CASE("a wait whose HTTP+SSE stream has gone has no caller any more", "[unit
     CHECK(scene.house.stock.waiting(0));
 }
 
-TEST_CASE("what a wait ends with is a result that says what to do", "[unit][mcp]") {
+TEST_CASE("a wait that fails gives an error result with a hint", "[unit][mcp]") {
     Scene scene;
     scene.house.stock.hold();
     scene.open();
@@ -156,7 +156,7 @@ TEST_CASE("what a wait ends with is a result that says what to do", "[unit][mcp]
     CHECK(sent.find("close some") != std::string::npos);
 }
 
-TEST_CASE("a server that stops ends the waits at once, in words", "[unit][mcp]") {
+TEST_CASE("a server that stops ends all waits at once with a message", "[unit][mcp]") {
     Scene scene;
     scene.house.stock.hold();
     scene.open();
@@ -171,7 +171,7 @@ TEST_CASE("a server that stops ends the waits at once, in words", "[unit][mcp]")
     CHECK(scene.house.stock.waiting(0));
 }
 
-TEST_CASE("a client of JSON alone waits without a worker, and by hanging up waits no more",
+TEST_CASE("a client that accepts only JSON waits without a worker, and leaves by hanging up",
           "[unit][mcp]") {
     Scene scene;
     scene.house.stock.hold();
@@ -236,7 +236,7 @@ TEST_CASE("calls of one name wait for each other's turn without a worker", "[uni
     }
 }
 
-TEST_CASE("a tenant has so many calls that wait; beyond them it is told to come again",
+TEST_CASE("a tenant's waiting calls are limited, and further calls are told to retry",
           "[unit][mcp]") {
     Scene scene(std::chrono::milliseconds(0), 2 * kMostWaiting);
     scene.house.stock.hold();
@@ -274,7 +274,7 @@ TEST_CASE("progress of a wait tells its place in line and how long it takes", "[
           "a sandbox of pool python (place 3 of 7 in line, about 12 s to go)");
 }
 
-TEST_CASE("a turn that does not come is refused, and holds nobody for ever", "[unit][mcp]") {
+TEST_CASE("a wait for a turn is refused at its deadline", "[unit][mcp]") {
     const SystemClock clock;
     seeds::NamedLocks turns;
     const auto take = [&](const char* key) {

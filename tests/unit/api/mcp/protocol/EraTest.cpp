@@ -71,7 +71,7 @@ TEST_CASE("the era of a request comes from its body", "[unit][mcp]") {
     }
 }
 
-TEST_CASE("a null means absent wherever something may be absent", "[unit][mcp]") {
+TEST_CASE("null means absent for every optional field", "[unit][mcp]") {
     const Classified plain = classify(request("ping", 1, nullptr), std::nullopt);
     REQUIRE(plain.kind == Kind::Legacy);
     CHECK(plain.messages.front().params == Json::object());
@@ -100,7 +100,7 @@ TEST_CASE("an error without a known id has no id", "[unit][mcp]") {
     CHECK_FALSE(errorMessage({}, {rpc::kParseError, "x", {}}).contains("id"));
 }
 
-TEST_CASE("a version asked for is echoed if it is served, else the newest is offered",
+TEST_CASE("a requested version is echoed if it is served, else the newest is offered",
           "[unit][mcp]") {
     CHECK(negotiate("2024-11-05") == "2024-11-05");
     CHECK(negotiate("2026-07-28") == "2025-11-25");

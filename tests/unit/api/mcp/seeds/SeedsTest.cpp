@@ -118,7 +118,7 @@ TEST_CASE("each seed lists exactly its tools with its arguments and defaults", "
     CHECK_FALSE(isSeed("s4"));
 }
 
-TEST_CASE("an argument that may be null may be left out, null or a text", "[unit][mcp]") {
+TEST_CASE("an optional argument may be absent, null or a text", "[unit][mcp]") {
     House house;
     const std::string id = openIn(house);
     for (const Json& workspace : {Json(), Json(id)}) {
@@ -187,7 +187,7 @@ TEST_CASE("failures have the seed's form over MCP and are thrown for plain HTTP"
     CHECK(use(house, "s3", "create_python_env", Json::object(), callOf(house)).is_error);
 }
 
-TEST_CASE("only a seed's default image stands for any Python", "[unit][mcp]") {
+TEST_CASE("only the default image of a seed stands for any Python", "[unit][mcp]") {
     House house;
     house.workspaces.images = {"python", "node:22"};
     CHECK(valueOf(house, "s0", "sandbox_initialize", Json::object())["success"] == true);
@@ -205,7 +205,8 @@ TEST_CASE("only a seed's default image stands for any Python", "[unit][mcp]") {
     CHECK(alone["mode"] == "standalone");
 }
 
-TEST_CASE("the sandbox that no call names is that of one principal and session", "[unit][mcp]") {
+TEST_CASE("a call without a sandbox id uses the sandbox of its principal and session",
+          "[unit][mcp]") {
     House house;
     const auto at = [&](const std::string& tool, const std::string& tenant,
                         const std::string& session, const Json& arguments = Json::object()) {
@@ -250,7 +251,8 @@ TEST_CASE("empty ids name nothing", "[unit][mcp]") {
     CHECK(valueOf(house, "s1", "list_sandboxes", Json::object()).size() == 1);
 }
 
-TEST_CASE("a long install is told as installing, and found again by its workspace", "[unit][mcp]") {
+TEST_CASE("a long installation is reported as installing, and found again by its workspace",
+          "[unit][mcp]") {
     House house;
     house.workspaces.network = egress::NetworkMode::Mirror;
     const std::string id = openIn(house);
@@ -284,7 +286,8 @@ TEST_CASE("a long install is told as installing, and found again by its workspac
     CHECK(check()["status"] == "success");
 }
 
-TEST_CASE("a series tells of each command, and forged marks are text", "[unit][mcp]") {
+TEST_CASE("a series reports the result of each command, and forged marks stay text",
+          "[unit][mcp]") {
     const std::vector<std::string> commands{"a", "b", "c"};
     const CommandSeries series = commandSeries(commands);
     CHECK(std::vector<std::string>(series.argv.end() - 3, series.argv.end()) == commands);
@@ -323,7 +326,8 @@ TEST_CASE("a series tells of each command, and forged marks are text", "[unit][m
     CHECK(results()[0].exit_code == -1);
 }
 
-TEST_CASE("local paths are refused with a URL, and the bridge knows what to move", "[unit][mcp]") {
+TEST_CASE("local paths are refused with a URL, and the bridge knows which files to move",
+          "[unit][mcp]") {
     House house;
     const std::string id = openIn(house);
     const Json put = valueOf(house, "s0", "copy_project",

@@ -27,8 +27,7 @@ controller::ExecutionView showing(const std::vector<Json>& bundles) {
 
 }  // namespace
 
-TEST_CASE("a picture is shown whole where there is room, and else in its smaller size",
-          "[unit][mcp]") {
+TEST_CASE("a picture has its full size if there is room, else its smaller size", "[unit][mcp]") {
     const Json both{{"image/png", base64(400'000)}, {"image/jpeg", base64(80'000)}};
     const ShownPictures one = picturesOf(showing({both}), 700'000);
     REQUIRE(one.of_result.size() == 1);
@@ -51,7 +50,7 @@ TEST_CASE("pictures without room are counted by their types", "[unit][mcp]") {
     CHECK(shown.left_out.at("image/gif") == 1);
 }
 
-TEST_CASE("a form that a result does not have is named with its reason, and the others are shown",
+TEST_CASE("a refused form of a result is named with its reason, and other forms are shown",
           "[unit][mcp]") {
     Json bundle{{"text/plain", "shown"}};
     bundle["application/json"] = std::string("a\0b", 3);

@@ -151,7 +151,7 @@ TEST_CASE("bad arguments are a result that names what is allowed", "[unit][mcp]"
     }
 }
 
-TEST_CASE("a run in a context goes by a name", "[unit][mcp]") {
+TEST_CASE("a run selects its context by name", "[unit][mcp]") {
     House house;
     const std::string workspace = openIn(house);
     house.executions.behave = [](const auto&, const auto& execution) { execution->end("ok", 0); };
@@ -167,7 +167,7 @@ TEST_CASE("a run in a context goes by a name", "[unit][mcp]") {
     }
 }
 
-TEST_CASE("what code shows reaches the model as text and images", "[unit][mcp]") {
+TEST_CASE("results of code reach the model as text and images", "[unit][mcp]") {
     House house;
     const std::string png = base64Encode("\x89PNG\r\n\x1a\n and so on");
     house.executions.behave = [&](const auto&, const auto& execution) {
@@ -199,7 +199,7 @@ TEST_CASE("what code shows reaches the model as text and images", "[unit][mcp]")
     CHECK_FALSE(result.message().contains("structuredContent"));
 }
 
-TEST_CASE("results of any size stay within what a model is given", "[unit][mcp]") {
+TEST_CASE("a tool result of any size stays within the limit for a model", "[unit][mcp]") {
     House house;
     house.executions.behave = [&](const auto&, const auto& execution) {
         for (int i = 0; i < 30; ++i) {
@@ -229,7 +229,7 @@ TEST_CASE("a service error tells the model what to do next", "[unit][mcp]") {
           "Try again after 3 s.");
 }
 
-TEST_CASE("who names an unknown thing is told the tool to use next", "[unit][mcp]") {
+TEST_CASE("the error for an unknown id names the tool to use next", "[unit][mcp]") {
     House house;
     const std::string id = openIn(house);
     const std::string none = "ws_" + std::string(32, '0');
@@ -284,7 +284,7 @@ TEST_CASE("a workspace's deadlines have the same bounds as in REST", "[unit][mcp
     }
 }
 
-TEST_CASE("a run names its packages and is told what came of them", "[unit][mcp]") {
+TEST_CASE("a run with packages reports the outcome of each", "[unit][mcp]") {
     House house;
     use(house, "run", {{"code", "1"}, {"packages", {"numpy", "six"}}, {"auto_packages", true}});
     CHECK(house.executions.request.packages == std::vector<std::string>{"numpy", "six"});
@@ -341,7 +341,7 @@ TEST_CASE("a long output is cut in the middle and run_status gives the rest", "[
     CHECK(rest == output);
 }
 
-TEST_CASE("bytes that are no text come out as valid text", "[unit][mcp]") {
+TEST_CASE("output that is not UTF-8 becomes valid text", "[unit][mcp]") {
     House house;
     house.executions.behave = [](const auto&, const auto& execution) {
         execution->print("\xFF\xFE ok");
@@ -403,7 +403,7 @@ TEST_CASE("file_get shows text, pictures, binaries and directories each in its w
     CHECK(get("a.txt", {{"offset", 9}}).is_error);
 }
 
-TEST_CASE("packages waits without a worker, and says what came of it or that it goes on",
+TEST_CASE("packages waits without a worker, then reports the outcome or that it still runs",
           "[unit][mcp]") {
     House house;
     house.workspaces.network = egress::NetworkMode::Mirror;
@@ -435,7 +435,7 @@ TEST_CASE("packages waits without a worker, and says what came of it or that it 
     CHECK_FALSE(early.call->leftover());
 }
 
-TEST_CASE("a mode that is none is refused in words", "[unit][mcp]") {
+TEST_CASE("an invalid file mode is refused with a message", "[unit][mcp]") {
     House house;
     const std::string id = openIn(house);
     for (const char* bad : {"", "8", "0x1f", "77777", "rwx"}) {
@@ -446,8 +446,7 @@ TEST_CASE("a mode that is none is refused in words", "[unit][mcp]") {
     }
 }
 
-TEST_CASE("a resource that is long says where the rest is, and no half picture is given",
-          "[unit][mcp]") {
+TEST_CASE("a long resource says where the rest is, and a picture is never cut", "[unit][mcp]") {
     House house;
     const std::string id = openIn(house);
     std::string text;

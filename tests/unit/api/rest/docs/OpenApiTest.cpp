@@ -96,7 +96,8 @@ TEST_CASE("an operation documents the refusals that its headers bring", "[unit][
     CHECK(shown("/v1/workspaces", "post", "410") == problem);
 }
 
-TEST_CASE("generators get one type of each body, and bytes where there are bytes", "[unit][rest]") {
+TEST_CASE("client generators get one type for each body, and bytes for binary bodies",
+          "[unit][rest]") {
     House house;
     const Json document = parseJson(house.rest.openApi());
     const Json& schemas = document.at("components").at("schemas");
@@ -231,9 +232,8 @@ TEST_CASE("the document has every operation that is served and no other", "[unit
     CHECK(total == shown);
 }
 
-TEST_CASE(
-    "the document declares tokens on the operations that need one, once the server asks for them",
-    "[unit][rest]") {
+TEST_CASE("the document declares tokens on the operations that need them if the server does",
+          "[unit][rest]") {
     House house;
     const auto document = [&house] {
         FakeRequest question("GET", "/openapi.json");
@@ -281,7 +281,8 @@ TEST_CASE("every reference of the document resolves", "[unit][rest]") {
     }
 }
 
-TEST_CASE("a one shot is described with what it can have, and nothing else", "[unit][rest]") {
+TEST_CASE("the schema of a one shot has exactly the fields that a one shot supports",
+          "[unit][rest]") {
     House house;
     const Json document = parseJson(house.rest.openApi());
     const Json& schemas = document.at("components").at("schemas");
@@ -324,7 +325,7 @@ TEST_CASE("the page of the document shows every operation and loads nothing", "[
     CHECK(html.find("://") == std::string::npos);
 }
 
-TEST_CASE("the page escapes all that it is given", "[unit][rest]") {
+TEST_CASE("the page of the document escapes all its input", "[unit][rest]") {
     const std::string evil = "<script>alert('x')&\"</script>";
     rest::Operation op;
     op.method = "GET";

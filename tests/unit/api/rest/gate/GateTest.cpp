@@ -60,7 +60,7 @@ rest::Page<std::string> page(const Json& query, std::vector<std::string> items, 
 
 }  // namespace
 
-TEST_CASE("a creation that is repeated with its key gets the first one's answer", "[unit][rest]") {
+TEST_CASE("a creation repeated with its key gets the first answer", "[unit][rest]") {
     House house;
     const api::Response first = link(house, "k");
     CHECK(first.status == 201);
@@ -76,7 +76,7 @@ TEST_CASE("a creation that is repeated with its key gets the first one's answer"
     CHECK(headerOf(link(house, "k"), "Idempotency-Replayed").empty());
 }
 
-TEST_CASE("a key is free again when its request failed, and taken while it is under way",
+TEST_CASE("an idempotency key is taken while its request runs, and free after a failure",
           "[unit][rest]") {
     ManualClock clock;
     rest::IdempotencyCache replays(clock);
@@ -126,7 +126,7 @@ TEST_CASE("kept answers of one tenant have a limit in bytes", "[unit][rest]") {
     CHECK_FALSE(of("large", 2 * kHalf + 1));  // it is not kept
 }
 
-TEST_CASE("pages follow one another whatever comes and goes between them", "[unit][rest]") {
+TEST_CASE("pages of a list stay consistent while items come and go", "[unit][rest]") {
     const auto first = page({{"limit", 2}}, {"d", "a", "c", "b"});
     CHECK(first.items == std::vector<std::string>{"a", "b"});
     REQUIRE_FALSE(first.next_cursor.empty());
@@ -156,7 +156,7 @@ TEST_CASE("a tenant past its rate is refused, and every answer tells the rate", 
     CHECK(request.told["RateLimit-Reset"] == "2");
 }
 
-TEST_CASE("changes and denials are in the audit log, reading and what was sent are not",
+TEST_CASE("the audit log has changes and denials, but neither reads nor request bodies",
           "[unit][rest][audit]") {
     House house;
     std::string pattern = (fs::temp_directory_path() / "hearth-gate-XXXXXX").string();
@@ -227,8 +227,7 @@ std::set<std::string> takenBy(House& house, const std::string& workspace) {
 
 }  // namespace
 
-TEST_CASE("the token of one workspace is good for calls about that one, and for nothing else",
-          "[unit][rest]") {
+TEST_CASE("a workspace token allows calls about its workspace only", "[unit][rest]") {
     House house;
     CHECK(takenBy(house, "ws_" + std::string(32, 'f')).empty());
     const std::set<std::string> taken = takenBy(house, kWorkspace);

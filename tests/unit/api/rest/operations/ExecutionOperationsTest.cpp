@@ -58,7 +58,7 @@ TEST_CASE("a longer execution is waited for without a worker", "[unit][rest]") {
     CHECK(headerOf(response, "Location") == "/v1/executions/" + kExecution);
 }
 
-TEST_CASE("the patience of Prefer ends the waiting and nothing else", "[unit][rest]") {
+TEST_CASE("the wait of Prefer ends the waiting, not the execution", "[unit][rest]") {
     House house;
     FakeExecution& execution = *house.executions.execution;
     execution.on_wait = [&] { house.manual.advance(execution.waits.back()); };
@@ -80,7 +80,8 @@ TEST_CASE("the patience of Prefer ends the waiting and nothing else", "[unit][re
     CHECK(house.rest.handle(hasty).status == 202);
 }
 
-TEST_CASE("one execution is waited for as its start is, without a worker", "[unit][rest]") {
+TEST_CASE("a read of an execution waits for its end without a worker, as its start does",
+          "[unit][rest]") {
     House house;
     FakeExecution& execution = *house.executions.execution;
     execution.on_wait = [&] { house.manual.advance(execution.waits.back()); };
@@ -114,7 +115,7 @@ TEST_CASE("one execution is waited for as its start is, without a worker", "[uni
     CHECK(execution.waits.empty());
 }
 
-TEST_CASE("each form of a repeated start says that it is the first one's", "[unit][rest]") {
+TEST_CASE("each form of a repeated start is marked as a replay", "[unit][rest]") {
     House house;
     FakeExecution& execution = *house.executions.execution;
     execution.end("ok", 0);
@@ -145,7 +146,7 @@ TEST_CASE("a background execution is answered at once and keeps its input open",
     CHECK(!house.executions.request.stdin_open);
 }
 
-TEST_CASE("a one shot gives the workspace its part of the body", "[unit][rest]") {
+TEST_CASE("a one shot passes pool, language and files to the claim", "[unit][rest]") {
     House house;
     house.executions.execution->end("ok", 0);
     FakeRequest request("POST", "/v1/executions",
@@ -163,7 +164,7 @@ TEST_CASE("a one shot gives the workspace its part of the body", "[unit][rest]")
     CHECK_FALSE(house.executions.request.fingerprint.empty());
 }
 
-TEST_CASE("a language is asked for by a name that an image may give it", "[unit][rest]") {
+TEST_CASE("a request may use a language name that an image defines", "[unit][rest]") {
     House house;
     house.executions.execution->end("ok", 0);
     const auto ask = [&house](const std::string& language) {
@@ -177,7 +178,7 @@ TEST_CASE("a language is asked for by a name that an image may give it", "[unit]
     for (const char* language : {"a b", "Python", "a/b"}) CHECK_THROWS_AS(ask(language), Error);
 }
 
-TEST_CASE("packages are asked for by name and told with their versions", "[unit][rest]") {
+TEST_CASE("packages are requested by name and reported with their versions", "[unit][rest]") {
     House house;
     FakeExecution& execution = *house.executions.execution;
     controller::RunPackages& packages = execution.state.packages.emplace();
@@ -240,7 +241,7 @@ TEST_CASE("a streamed execution is started and handed to the front", "[unit][res
     CHECK(stream->finished);
 }
 
-TEST_CASE("an execution with much output is streamed, and says the same", "[unit][rest]") {
+TEST_CASE("an execution with much output is streamed and has the same content", "[unit][rest]") {
     House house;
     FakeExecution& execution = *house.executions.execution;
     for (int i = 0; i < 100; ++i) execution.print(1 + i % 2, std::string(10'000, '\x01'));
@@ -293,7 +294,7 @@ TEST_CASE("a list of executions has their sizes in place of their output", "[uni
     CHECK(parseJson(bodyOf(house.rest.handle(asked))) == list);
 }
 
-TEST_CASE("a page of executions reads what it shows", "[unit][rest]") {
+TEST_CASE("a page of executions reads only the executions that it shows", "[unit][rest]") {
     House house;
     house.executions.times_listed = 6;
     FakeRequest request("GET", kExecutions + "?limit=1");

@@ -18,7 +18,7 @@ api::Response get(House& house, const std::string& path, const std::string& head
 
 }  // namespace
 
-TEST_CASE("a form is no file: it is refused before anything is written", "[unit][rest]") {
+TEST_CASE("a multipart form is refused before a file is written", "[unit][rest]") {
     House house;
     const auto put = [&house](const std::string& type) {
         FakeRequest request("PUT", kFiles + "/a.txt", "--b\r\n\r\nx\r\n--b--\r\n");
@@ -37,7 +37,8 @@ TEST_CASE("a form is no file: it is refused before anything is written", "[unit]
     }
 }
 
-TEST_CASE("a file is read whole, as something a browser does not run", "[unit][rest]") {
+TEST_CASE("a file is served whole, with headers that keep a browser from running it",
+          "[unit][rest]") {
     House house;
     const api::Response response = get(house, "a.txt");
     CHECK(bodyOf(response) == "hello world");
@@ -81,7 +82,7 @@ TEST_CASE("a file that changes under the reader is an error, not a mixture", "[u
     CHECK_THROWS_AS(get(house, "a.txt"), Error);
 }
 
-TEST_CASE("the head of a file has its length and reads nothing", "[unit][rest]") {
+TEST_CASE("HEAD of a file has its length and reads no content", "[unit][rest]") {
     House house;
     house.workspaces.change_before_read = true;  // a read would fail
     FakeRequest request("HEAD", kFiles + "/a.txt");

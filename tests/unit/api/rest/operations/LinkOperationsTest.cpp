@@ -33,7 +33,8 @@ ErrorCode linkRefusal(House& house, const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a link gives the file, as something that no browser runs", "[unit][rest]") {
+TEST_CASE("a link serves the file with headers that keep a browser from running it",
+          "[unit][rest]") {
     House house;
     const std::string path = made(house);
     CHECK(path.ends_with("/a.txt"));
@@ -60,7 +61,7 @@ TEST_CASE("a link works without a token and until its time only", "[unit][rest]"
     CHECK(linkRefusal(house, path) == ErrorCode::Gone);
 }
 
-TEST_CASE("whoever has a link uses none of its tenant's share", "[unit][rest]") {
+TEST_CASE("a request by link uses no place of its tenant's worker share", "[unit][rest]") {
     House house;
     const std::string path = made(house);
     const auto get = [&](const std::string& what) {
@@ -104,7 +105,7 @@ TEST_CASE("a link that was changed or signed with another key opens nothing", "[
     CHECK(linkRefusal(house, "/v1/links/.x/y") == ErrorCode::Forbidden);
 }
 
-TEST_CASE("the name in a link is signed with it", "[unit][rest]") {
+TEST_CASE("the signature of a link covers the file's name", "[unit][rest]") {
     House house;
     const std::string path = made(house);
     const std::string signed_part = path.substr(0, path.rfind('/') + 1);
@@ -116,7 +117,7 @@ TEST_CASE("the name in a link is signed with it", "[unit][rest]") {
     CHECK_THROWS_AS(house.rest.handle(head), Error);
 }
 
-TEST_CASE("a link is made to a file that is there, by who may read it", "[unit][rest]") {
+TEST_CASE("a link is made only to an existing file, by a caller who may read it", "[unit][rest]") {
     House house;
     const auto code = [&](const std::string& body) {
         try {
@@ -147,7 +148,7 @@ TEST_CASE("an archive is a tar, also to a client that knows only bytes", "[unit]
     CHECK(type("application/octet-stream, application/problem+json") == "application/octet-stream");
 }
 
-TEST_CASE("an archive that says it is packed is 415", "[unit][rest]") {
+TEST_CASE("a compressed archive is refused with 415", "[unit][rest]") {
     House house;
     const auto status = [&](const std::string& header, const std::string& value) {
         FakeRequest request("PUT", kWorkspacePath + "/archive", "bytes");

@@ -215,7 +215,7 @@ TEST_CASE("a fingerprint ignores the order of keys and sees everything else", "[
     CHECK(print("/a", R"({"x":1})") != print("/b", R"({"x":1})"));
 }
 
-TEST_CASE("roles guard what they must", "[unit][rest]") {
+TEST_CASE("operations refuse callers without the required role", "[unit][rest]") {
     House house;
     house.tokens.known["u"] = {"acme", controller::Role::User, "tk_u"};
     house.tokens.known["o"] = {"acme", controller::Role::Operator, "tk_o"};
@@ -242,7 +242,7 @@ TEST_CASE("roles guard what they must", "[unit][rest]") {
     }
 }
 
-TEST_CASE("limits of a claim reach the service, and what cannot be narrowed is refused",
+TEST_CASE("limits of a claim reach the service, and a limit that cannot be lowered is refused",
           "[unit][rest]") {
     House house;
     const auto send = [&](const char* target, const std::string& body) {
@@ -282,7 +282,7 @@ TEST_CASE("limits of a claim reach the service, and what cannot be narrowed is r
     CHECK(refused(R"({"pids":7,"tmpBytes":1048576})") == "INVALID_ARGUMENT/limits/pids");
 }
 
-TEST_CASE("a pool may be sent back as it was read, and its version must still hold",
+TEST_CASE("a pool document that was read may be sent back while its version holds",
           "[unit][rest]") {
     House house;
     FakeRequest get("GET", "/v1/pools/python");
@@ -332,7 +332,7 @@ TEST_CASE("an unknown path is 404 and another method 405 with what is allowed", 
     CHECK(headerOf(response, "Allow").find("POST") != std::string::npos);
 }
 
-TEST_CASE("a context by name answers 200 where it was there", "[unit][rest]") {
+TEST_CASE("a context by name is answered with 200 if it exists, else with 201", "[unit][rest]") {
     House house;
     for (const bool known : {false, true}) {
         FakeRequest request("POST", "/v1/workspaces/" + kWorkspace + "/contexts",
@@ -345,7 +345,7 @@ TEST_CASE("a context by name answers 200 where it was there", "[unit][rest]") {
     CHECK(house.contexts.workspace == kWorkspace);
 }
 
-TEST_CASE("an execution in a context takes code and nothing that is the context's",
+TEST_CASE("an execution in a context takes code, but no field that belongs to the context",
           "[unit][rest]") {
     const std::string target = "/v1/workspaces/" + kWorkspace + "/executions";
     const auto field = [&](const std::string& where, const std::string& body) -> std::string {

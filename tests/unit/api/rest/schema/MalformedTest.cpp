@@ -79,7 +79,7 @@ constexpr ErrorCode kInvalid = ErrorCode::InvalidArgument;
 
 }  // namespace
 
-TEST_CASE("every operation with a JSON body refuses what is not its body", "[unit][rest]") {
+TEST_CASE("every operation with a JSON body refuses a body of another form", "[unit][rest]") {
     House table;
     int seen = 0;
     for (const rest::Operation& op : table.rest.operations()) {

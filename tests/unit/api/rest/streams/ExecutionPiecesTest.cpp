@@ -24,7 +24,7 @@ std::string atOnce(const std::shared_ptr<controller::Execution>& execution) {
 
 }  // namespace
 
-TEST_CASE("an execution in pieces of any size is what it is at once", "[unit][rest]") {
+TEST_CASE("an execution's JSON is the same in pieces of any size", "[unit][rest]") {
     std::mt19937 random(7);  // NOLINT(bugprone-random-generator-seed): the same bytes each time
     const auto pick = [&](std::size_t below) { return random() % below; };
     const std::vector<std::string> bits{
@@ -87,10 +87,8 @@ TEST_CASE("no piece holds more than its share, however long output and results a
     CHECK(all.find('\n') == std::string::npos);  // so that it fits into one event
 }
 
-TEST_CASE(
-    "of a running execution what was there at the beginning is told, and what went meanwhile "
-    "is counted",
-    "[unit][rest]") {
+TEST_CASE("the JSON of a running execution has its output so far and counts dropped bytes",
+          "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();
     execution->print(1, "first");
     execution->print(2, "error");

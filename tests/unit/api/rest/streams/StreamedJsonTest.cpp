@@ -116,7 +116,7 @@ TEST_CASE("an answer is made by one thread at a time, however often it is asked 
     CHECK(stream->sent.size() == 200U * (64U << 10U));
 }
 
-TEST_CASE("an answer goes with its client, though its tenant has no turn left", "[unit][rest]") {
+TEST_CASE("an answer ends with its client, even if its tenant has no turn left", "[unit][rest]") {
     std::promise<void> over;
     const std::shared_future<void> until = over.get_future().share();
     auto kept = std::make_shared<int>(0);

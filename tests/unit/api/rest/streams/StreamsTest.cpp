@@ -114,7 +114,7 @@ TEST_CASE("a stream whose sandbox does not answer ends with a problem", "[unit][
     CHECK(execution->subscriptions() == 0);
 }
 
-TEST_CASE("resuming behind any event gives exactly the rest", "[unit][rest]") {
+TEST_CASE("resuming after any event gives exactly the rest", "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();
     execution->print(1, "caf\xC3");
     execution->print(1, "\xA9 and \xF0\x9F");
@@ -142,8 +142,7 @@ TEST_CASE("resuming behind any event gives exactly the rest", "[unit][rest]") {
     }
 }
 
-TEST_CASE("resuming behind an id that is beyond all gives the end, and no smaller ids",
-          "[unit][rest]") {
+TEST_CASE("resuming after an id beyond the end gives the end, and no smaller ids", "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();
     execution->print(1, "one\n");
     execution->show("text/plain", "shown");
@@ -200,7 +199,7 @@ TEST_CASE("results stand in order with the output and resuming finds every place
     }
 }
 
-TEST_CASE("a place among results is found when they come back after a restart", "[unit][rest]") {
+TEST_CASE("a position among results is found when they return after a restart", "[unit][rest]") {
     // The client got one result, "abc" and another result. The new server has no results yet.
     const auto execution = std::make_shared<FakeExecution>();
     const auto stream = std::make_shared<FakeStream>();
@@ -222,8 +221,7 @@ TEST_CASE("a place among results is found when they come back after a restart", 
     CHECK(all[1].id == 8);
 }
 
-TEST_CASE("a character cut in two comes whole, and what is no character comes as base64",
-          "[unit][rest]") {
+TEST_CASE("a character cut in two comes whole, and invalid UTF-8 comes as base64", "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();
     const auto stream = std::make_shared<FakeStream>();
     rest::StreamedJson carrier;
@@ -244,7 +242,7 @@ TEST_CASE("a character cut in two comes whole, and what is no character comes as
     CHECK(all[3].name == "exit");
 }
 
-TEST_CASE("output that was not kept is counted in the next piece", "[unit][rest]") {
+TEST_CASE("dropped output is counted in the next piece", "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();
     execution->print(1, "head");
     execution->skip = 1000;
@@ -279,7 +277,7 @@ TEST_CASE("a slow client holds the pump back, not the execution", "[unit][rest]"
     CHECK(bytesOf(parse(stream->sent), "stdout").size() == 32U << 14U);
 }
 
-TEST_CASE("what is on the disk is read by the carrier's thread and not by the callbacks'",
+TEST_CASE("the carrier's thread reads output from disk, and the callbacks' threads do not",
           "[unit][rest]") {
     const bool at_first = GENERATE(true, false);
     const auto execution = std::make_shared<FakeExecution>();
@@ -320,8 +318,7 @@ TEST_CASE("what is on the disk is read by the carrier's thread and not by the ca
     CHECK(execution->subscriptions() == 0);
 }
 
-TEST_CASE("a place behind much that is on the disk is found by the carrier's thread",
-          "[unit][rest]") {
+TEST_CASE("the carrier's thread finds a position after many results on disk", "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();
     for (int i = 0; i < 100; ++i) execution->show("text/plain", std::to_string(i));
     execution->print(1, "tail");
@@ -385,7 +382,7 @@ TEST_CASE("a client that hangs up frees the pump and leaves the execution alone"
     CHECK(!execution->finished());
 }
 
-TEST_CASE("a client that is gone before the pump begins frees it too", "[unit][rest]") {
+TEST_CASE("a client that left before the pump begins frees the execution", "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();
     const auto stream = std::make_shared<FakeStream>();
     stream->close();
@@ -466,7 +463,7 @@ TEST_CASE("a follower with turns that hangs up frees the execution", "[unit][res
     CHECK(eventually([&] { return execution.use_count() == 1; }));
 }
 
-TEST_CASE("an incomplete tail is only what can still become a character", "[unit][rest]") {
+TEST_CASE("an incomplete tail holds only bytes that can still become a character", "[unit][rest]") {
     const std::vector<std::pair<std::string, std::size_t>> all{
         {"", 0},         {"a", 0},        {"\xC3", 1},         {"\xC3\xA9", 0},
         {"\xE2\x82", 2}, {"\xE2", 1},     {"\xF0\x9F\x94", 3}, {"\xF0\x9F\x94\xA5", 0},
@@ -475,7 +472,7 @@ TEST_CASE("an incomplete tail is only what can still become a character", "[unit
     for (const auto& [bytes, expected] : all) CHECK(rest::incompleteTail(bytes) == expected);
 }
 
-TEST_CASE("events follow from where the client was", "[unit][rest]") {
+TEST_CASE("events continue from the client's position", "[unit][rest]") {
     House house;
     house.events.add("workspace.created");
     house.events.add("workspace.reclaimed");
@@ -509,7 +506,7 @@ TEST_CASE("text cannot break out of its event", "[unit][rest]") {
 }
 
 TEST_CASE(
-    "a stored result is read for its place and its showing, however much output stands before it",
+    "a stored result is read for its position and its content, however much output precedes it",
     "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();
     for (int i = 0; i < 100; ++i) execution->print(1, std::string(100, 'x'));

@@ -105,7 +105,7 @@ TEST_CASE("a task whose client has gone is destroyed, and does not go on", "[uni
     CHECK(late.served == 0);
 }
 
-TEST_CASE("who waits for an execution is told if its sandbox does not answer", "[unit][rest]") {
+TEST_CASE("a wait for an execution reports a sandbox that does not answer", "[unit][rest]") {
     const ManualClock clock;
     FakeRequest request{"POST", "/v1/executions"};
     const auto execution = std::make_shared<FakeExecution>();
@@ -143,7 +143,8 @@ TEST_CASE("a task that still waits is refused when the server stops, or has no r
           ErrorCode::Unavailable);
 }
 
-TEST_CASE("a stream tells the place of its claim, then what the execution sends", "[unit][rest]") {
+TEST_CASE("a stream sends the place of its claim, then the events of the execution",
+          "[unit][rest]") {
     Line line;
     line.until = TimePoint::max();
     SystemClock clock;
@@ -167,7 +168,7 @@ TEST_CASE("a stream tells the place of its claim, then what the execution sends"
     CHECK(stream->text().find("event: started") != std::string::npos);
 }
 
-TEST_CASE("a stream whose claim fails ends with the problem, and one that hangs up has left",
+TEST_CASE("a stream whose claim fails ends with the problem, and a hang-up cancels the claim",
           "[unit][rest]") {
     Line line;
     line.until = TimePoint::max();

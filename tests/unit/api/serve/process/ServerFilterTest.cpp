@@ -55,7 +55,8 @@ TEST_CASE("the server runs no program, leaves no namespace and sees no other pro
 #endif
 }
 
-TEST_CASE("the server's sockets are those it uses, also with high bits set", "[unit][controller]") {
+TEST_CASE("only the server's socket families are allowed, also with high bits set",
+          "[unit][controller]") {
     for (const long family : {1L, 2L, 10L, 16L}) {
         INFO(family);
         CHECK(underFilter([family] { return ::syscall(SYS_socket, family, 2, 0); }) != EPERM);

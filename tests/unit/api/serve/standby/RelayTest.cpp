@@ -159,7 +159,7 @@ TEST_CASE("a new leader gets the new connections, and those to the old one end",
     CHECK(after.hear(1) == "2");
 }
 
-TEST_CASE("a relay that stops ends what it carries, and frees its address", "[unit][serve]") {
+TEST_CASE("a relay that stops ends its connections and frees its address", "[unit][serve]") {
     Leader leader("a");
     Running at;
     at.relay.aim(leader.address());
