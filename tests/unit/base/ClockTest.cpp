@@ -11,7 +11,7 @@ TEST_CASE("wall time is written as RFC 3339 with milliseconds", "[unit][base]") 
     CHECK(toUnixMillis(fromUnixMillis(1'700'000'000'123)) == 1'700'000'000'123);
 }
 
-TEST_CASE("times beyond a clock of nanoseconds are shown right, and never wrap", "[unit][base]") {
+TEST_CASE("times beyond the range of nanoseconds are shown right, and never wrap", "[unit][base]") {
     CHECK(formatUnixMillis(13'569'465'600'000) == "2400-01-01T00:00:00.000Z");
     CHECK(formatUnixMillis(253'402'300'799'999) == "9999-12-31T23:59:59.999Z");
     CHECK(formatUnixMillis(INT64_MAX) == "9999-12-31T23:59:59.999Z");
@@ -27,7 +27,7 @@ TEST_CASE("times beyond a clock of nanoseconds are shown right, and never wrap",
     CHECK(nearestWallTime(std::chrono::duration<double>(1e300)) == kLastWallTime);
 }
 
-TEST_CASE("a manual clock moves only by hand, both its hands together", "[unit][base]") {
+TEST_CASE("a manual clock moves only by hand, wall time and steady time together", "[unit][base]") {
     ManualClock clock;
     const TimePoint now = clock.now();
     const WallTime wall = clock.wall();

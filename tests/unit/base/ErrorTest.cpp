@@ -27,7 +27,7 @@ TEST_CASE("every code has a name of its own and an HTTP status", "[unit][base]")
     CHECK_FALSE(errorCodeRetryable(ErrorCode::InvalidArgument));
 }
 
-TEST_CASE("an error carries what the client may know", "[unit][base]") {
+TEST_CASE("an error carries the message, hint and fields for the client", "[unit][base]") {
     Error error(ErrorCode::Gone, "it is gone");
     error.hint("make another").retryAfter(std::chrono::seconds(3)).field("/a", "bad");
     error.ended("idle", "2026-01-01T00:00:00.000Z");
@@ -39,7 +39,7 @@ TEST_CASE("an error carries what the client may know", "[unit][base]") {
     CHECK(error.endedReason() == "idle");
 }
 
-TEST_CASE("a failed system call says which and where", "[unit][base]") {
+TEST_CASE("the error of a system call names the call and the path", "[unit][base]") {
     try {
         throwErrno(ENOENT, "open", "/some/path");
     } catch (const std::system_error& e) {

@@ -35,7 +35,7 @@ std::string wrongIn(const std::string& document, Fields::Absent absent = Fields:
 
 }  // namespace
 
-TEST_CASE("fields that are as they should be are read, and absent ones are not", "[unit][base]") {
+TEST_CASE("valid fields are read, and absent ones are empty", "[unit][base]") {
     const Json json = parseJson(R"({"name":"a","count":3,"shift":-1,"on":true,"colour":"blue"})");
     const Fields::Wrong wrong = [](const FieldError& e) { throw std::runtime_error(e.pointer); };
     Fields fields(json, "", wrong, Fields::Absent::Fine);
@@ -49,7 +49,7 @@ TEST_CASE("fields that are as they should be are read, and absent ones are not",
     CHECK(fields.object("inner").find("x") == nullptr);
 }
 
-TEST_CASE("each field that is wrong is told with its place", "[unit][base]") {
+TEST_CASE("each wrong field is reported with its pointer", "[unit][base]") {
     CHECK(wrongIn("{}").empty());
     CHECK(wrongIn(R"({"name":null,"inner":null})").empty());
     CHECK(wrongIn(R"({"name":"abcde","count":0,"shift":3,"on":1,"colour":"green",
@@ -69,7 +69,7 @@ TEST_CASE("each field that is wrong is told with its place", "[unit][base]") {
     CHECK(wrongIn("[]") == "/top must be an object\n");
 }
 
-TEST_CASE("where fields must be there, an absent one is wrong", "[unit][base]") {
+TEST_CASE("an absent field is wrong where all are required", "[unit][base]") {
     CHECK(wrongIn(R"({"name":"a","count":1,"shift":0,"on":false,"inner":{"list":[]}})",
                   Fields::Absent::Wrong) == "/top/colour is missing\n");
     CHECK(wrongIn("null", Fields::Absent::Wrong).starts_with("/top must be an object\n"));

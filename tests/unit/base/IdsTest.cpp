@@ -48,7 +48,7 @@ TEST_CASE("base64 reads what it writes, in both alphabets", "[unit][base]") {
     }
 }
 
-TEST_CASE("base64 takes only the one way to write something", "[unit][base]") {
+TEST_CASE("base64 accepts only the canonical spelling", "[unit][base]") {
     std::string out;
     for (const char* bad : {"Zm9vYg", "Zm9vYg=", "Zm9v Yg=", "Zm9vYg==\n", "Zm9vYh==", "====", "=",
                             "Zg==Zg==", "-_8=", "Z", "A===", "Zm9=vYg="}) {

@@ -26,7 +26,7 @@ TEST_CASE("a document reads back as it was, its keys in order", "[unit][base]") 
     CHECK(parseJson(" 7 ").get<int>() == 7);
 }
 
-TEST_CASE("what is not one JSON document is refused", "[unit][base]") {
+TEST_CASE("a text that is not one JSON document is refused", "[unit][base]") {
     for (const char* text :
          {"", " ", "{", "[1,]", "{\"a\":1,}", "{'a':1}", "nul", "01", "1 2", "{} x", "[1]]",
           "// c\n1", "NaN", "+1", "\"\t\"", "\"\\ud800\"", "\xEF\xBB\xBF{", "1e999", "-1e999"}) {
@@ -47,7 +47,7 @@ TEST_CASE("a key may stand once and holds no NUL", "[unit][base]") {
     CHECK(parseJson(R"(["a\u0000b"])")[0].get<std::string>().size() == 3);
 }
 
-TEST_CASE("each limit holds at its edge", "[unit][base]") {
+TEST_CASE("each JSON limit holds exactly at its value", "[unit][base]") {
     JsonLimits limits;
     limits.bytes = 5;
     CHECK_FALSE(refusal("[1,2]", limits));
@@ -68,14 +68,14 @@ TEST_CASE("each limit holds at its edge", "[unit][base]") {
     CHECK(refusal(R"({"a":1,"b":2,"c":3})", limits) == kBad);
 }
 
-TEST_CASE("a million brackets neither crash nor cost", "[unit][base]") {
+TEST_CASE("a million open brackets are refused without a crash", "[unit][base]") {
     CHECK(refusal(std::string(1'000'000, '[')) == kBad);
     std::string objects;
     for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";
     CHECK(refusal(objects) == kBad);
 }
 
-TEST_CASE("UTF-8 is told from what only looks like it", "[unit][base]") {
+TEST_CASE("UTF-8 is recognized, and invalid bytes are replaced", "[unit][base]") {
     for (const char* good : {"", "plain", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x94\xA5",
                              "\xF4\x8F\xBF\xBF", "\xED\x9F\xBF"}) {
         CHECK(isUtf8(good));
@@ -111,7 +111,8 @@ TEST_CASE("text is escaped for JSON as the whole document would be", "[unit][bas
     }
 }
 
-TEST_CASE("a lenient reader leaves out what cannot be kept, and keeps the rest", "[unit][base]") {
+TEST_CASE("a lenient reader leaves out values beyond its limits and keeps the rest",
+          "[unit][base]") {
     const JsonLimits lenient{.depth = 3, .lenient = true};
     CHECK(parseJson(R"({"a":{"b":[1,[2,[3]],{"c":4},5]},"d":6})", lenient) ==
           Json{{"a", {{"b", {1, nullptr, nullptr, 5}}}}, {"d", 6}});

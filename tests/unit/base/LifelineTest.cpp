@@ -50,7 +50,7 @@ TEST_CASE("an owner ends after the calls that are under way", "[unit][base]") {
     CHECK(gone);
 }
 
-TEST_CASE("what belongs to the end of a scope is done however it is left", "[unit][base]") {
+TEST_CASE("a scope exit runs however the scope is left, unless it is cancelled", "[unit][base]") {
     int done = 0;
     {
         const ScopeExit end([&] { ++done; });

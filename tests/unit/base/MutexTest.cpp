@@ -51,7 +51,7 @@ TEST_CASE("a wait sees what another thread has written, and holds the mutex agai
     CHECK(guarded.free());
 }
 
-TEST_CASE("a wait that lasts too long says that it was in vain", "[unit][base]") {
+TEST_CASE("a wait that times out returns false", "[unit][base]") {
     Guarded guarded;
     const MutexLock lock(guarded.mutex);
     CHECK_FALSE(guarded.changed.waitFor(
@@ -59,7 +59,7 @@ TEST_CASE("a wait that lasts too long says that it was in vain", "[unit][base]")
         [&]() HEARTH_REQUIRES(guarded.mutex) { return guarded.value != 0; }));
 }
 
-TEST_CASE("a stop ends a wait that nobody else would end", "[unit][base]") {
+TEST_CASE("a stop request ends a wait", "[unit][base]") {
     Guarded guarded;
     std::stop_source stop;
     std::jthread stopper([&] { stop.request_stop(); });

@@ -74,8 +74,7 @@ TEST_CASE("a second server is refused, and the next one gets the folder anew", "
     CHECK(lockInstance(instance));
 }
 
-TEST_CASE("a folder that is just being removed is never one that a server has begun",
-          "[unit][base]") {
+TEST_CASE("the removal of dead folders never removes the folder of a new server", "[unit][base]") {
     const TempDir root;
     const Instance instance{"aaaaaaaaaaaa", root.path(), root.file("aaaaaaaaaaaa")};
     std::atomic<int> removed = 0;

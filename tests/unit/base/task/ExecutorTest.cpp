@@ -58,7 +58,7 @@ Task<> throwing() {
 
 }  // namespace
 
-TEST_CASE("tasks go on when what they wait for is ready or late", "[unit][base]") {
+TEST_CASE("a task goes on when its wait is ready or late", "[unit][base]") {
     const SystemClock clock;
     std::atomic<int> alive = 0;
     Count count;
@@ -75,7 +75,7 @@ TEST_CASE("tasks go on when what they wait for is ready or late", "[unit][base]"
     CHECK(test::eventually([&] { return executor.size() == 0 && alive == 0; }));
 }
 
-TEST_CASE("a task whose holder lets go of it is cancelled", "[unit][base]") {
+TEST_CASE("a task is cancelled when its holder releases it", "[unit][base]") {
     const SystemClock clock;
     std::atomic<int> alive = 0;
     Count count;

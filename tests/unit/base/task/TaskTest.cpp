@@ -71,7 +71,7 @@ TEST_CASE("a task that waits for nothing ends in its first run", "[unit][base]")
     CHECK(task.result() == 42);
 }
 
-TEST_CASE("a task goes on where it waited, through those that it awaits", "[unit][base]") {
+TEST_CASE("a task resumes in the inner task that waits", "[unit][base]") {
     const auto first = std::make_shared<Door>();
     const auto second = std::make_shared<Door>();
     Task<int> task = sum(first, second);
@@ -85,7 +85,7 @@ TEST_CASE("a task goes on where it waited, through those that it awaits", "[unit
     CHECK(task.result() == 6);
 }
 
-TEST_CASE("a task does not wait for what is ready", "[unit][base]") {
+TEST_CASE("a task does not suspend for a ready wait", "[unit][base]") {
     const auto door = std::make_shared<Door>();
     door->open();
     Task<int> task = sum(door, door);
@@ -93,7 +93,7 @@ TEST_CASE("a task does not wait for what is ready", "[unit][base]") {
     CHECK(task.result() == 6);
 }
 
-TEST_CASE("what an awaited task throws reaches the one that awaits it", "[unit][base]") {
+TEST_CASE("the exception of an awaited task reaches the task that awaits it", "[unit][base]") {
     const auto door = std::make_shared<Door>();
     Task<std::string> task = caught(door);
     CHECK_FALSE(task.run());

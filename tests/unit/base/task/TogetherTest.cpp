@@ -26,7 +26,7 @@ std::vector<Task<int>> pair(const std::shared_ptr<Door>& first,
 
 }  // namespace
 
-TEST_CASE("all tasks go on, whichever comes first", "[unit][base]") {
+TEST_CASE("whenAll resumes its tasks in any order of their waits", "[unit][base]") {
     const ManualClock clock;
     const auto first = std::make_shared<Door>();
     const auto second = std::make_shared<Door>();
@@ -41,7 +41,7 @@ TEST_CASE("all tasks go on, whichever comes first", "[unit][base]") {
     CHECK(both.result() == std::vector<int>{1, 2});
 }
 
-TEST_CASE("all of no tasks is ready, and a failure is thrown at the end", "[unit][base]") {
+TEST_CASE("whenAll of no tasks is ready, and throws a failure at the end", "[unit][base]") {
     const ManualClock clock;
     Task<std::vector<int>> none = whenAll(std::vector<Task<int>>(), clock);
     REQUIRE(none.run());
@@ -58,7 +58,7 @@ TEST_CASE("all of no tasks is ready, and a failure is thrown at the end", "[unit
     CHECK_THROWS_AS(failing.result(), std::runtime_error);
 }
 
-TEST_CASE("any task that ends ends the wait for the others", "[unit][base]") {
+TEST_CASE("whenAny ends with the first task that ends", "[unit][base]") {
     const ManualClock clock;
     const auto first = std::make_shared<Door>();
     const auto second = std::make_shared<Door>();
@@ -72,7 +72,7 @@ TEST_CASE("any task that ends ends the wait for the others", "[unit][base]") {
     CHECK_FALSE(tasks[0].ended());
 }
 
-TEST_CASE("every period a waiting task is looked at", "[unit][base]") {
+TEST_CASE("every calls its observer in each period while the task waits", "[unit][base]") {
     ManualClock clock;
     const auto door = std::make_shared<Door>();
     int looks = 0;
@@ -91,7 +91,7 @@ TEST_CASE("every period a waiting task is looked at", "[unit][base]") {
     CHECK(task.result() == 3);
 }
 
-TEST_CASE("a task with a time goes on when it has come, also among others", "[unit][base]") {
+TEST_CASE("whenAll resumes a task at its own deadline", "[unit][base]") {
     ManualClock clock;
     const auto late = std::make_shared<Door>(clock.now() + std::chrono::seconds(5));
     const auto never = std::make_shared<Door>();

@@ -33,7 +33,7 @@ TEST_CASE("a full buffer loses the oldest item of its heaviest group", "[unit][m
     CHECK(textsIn(buffer) == Items{"a4", "b2", "b3", "c1"});
 }
 
-TEST_CASE("one heavy item costs nobody else an item", "[unit][metrics]") {
+TEST_CASE("a heavy item evicts no item of another group", "[unit][metrics]") {
     FairBuffer<std::string> buffer(10);
     buffer.push("a", "a1", 4);
     buffer.push("b", "b1", 4);
@@ -44,7 +44,7 @@ TEST_CASE("one heavy item costs nobody else an item", "[unit][metrics]") {
     CHECK(textsIn(buffer) == Items{"b1", "a2"});
 }
 
-TEST_CASE("a crowd of groups leaves only the newest ones", "[unit][metrics]") {
+TEST_CASE("a buffer of too many groups keeps only the newest items", "[unit][metrics]") {
     FairBuffer<std::string> buffer(3);
     for (int i = 1; i <= 1000; ++i) buffer.push(std::to_string(i), std::to_string(i));
     CHECK(textsIn(buffer) == Items{"998", "999", "1000"});

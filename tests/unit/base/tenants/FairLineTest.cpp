@@ -24,7 +24,7 @@ std::vector<int> popped(FairLine<int> line) {
 
 }  // namespace
 
-TEST_CASE("tenants take turns, and within a tenant who came first is first", "[unit][controller]") {
+TEST_CASE("tenants take turns, and the items of a tenant keep their order", "[unit][controller]") {
     const FairLine<int> line = lineOf({{"a", 1}, {"a", 2}, {"a", 3}, {"b", 4}, {"c", 5}, {"b", 6}});
     CHECK(line.size() == 6);
     CHECK(line.of("a") == 3);
@@ -32,7 +32,7 @@ TEST_CASE("tenants take turns, and within a tenant who came first is first", "[u
     CHECK(popped(line) == std::vector<int>{1, 4, 5, 2, 6, 3});
 }
 
-TEST_CASE("a place in line is how many are served before it", "[unit][controller]") {
+TEST_CASE("the place in line is the number of items served before it", "[unit][controller]") {
     const std::vector<std::pair<std::string, int>> items{{"a", 1}, {"a", 2}, {"a", 3},
                                                          {"b", 4}, {"c", 5}, {"b", 6}};
     const FairLine<int> line = lineOf(items);
@@ -43,7 +43,7 @@ TEST_CASE("a place in line is how many are served before it", "[unit][controller
     }
 }
 
-TEST_CASE("who leaves is not served, and the turns of the others stay", "[unit][controller]") {
+TEST_CASE("an erased item is not served, and the turns of other items stay", "[unit][controller]") {
     FairLine<int> line = lineOf({{"a", 1}, {"b", 2}, {"a", 3}, {"c", 4}});
     CHECK(line.erase("b", 2));
     CHECK_FALSE(line.erase("b", 2));
@@ -51,7 +51,8 @@ TEST_CASE("who leaves is not served, and the turns of the others stay", "[unit][
     CHECK(popped(line) == std::vector<int>{1, 4, 3});
 }
 
-TEST_CASE("who leaves at the head of the line has had its tenant's turn", "[unit][controller]") {
+TEST_CASE("an item erased at the head of the line uses up its tenant's turn",
+          "[unit][controller]") {
     FairLine<int> line;
     for (const int a : {1, 2, 3}) line.push("a", a);
     line.push("b", 4);
@@ -64,7 +65,7 @@ TEST_CASE("who leaves at the head of the line has had its tenant's turn", "[unit
     CHECK(line.empty());
 }
 
-TEST_CASE("room is made by the newest of who has most, until shares are equal",
+TEST_CASE("the tenant with most items gives up its newest until shares are equal",
           "[unit][controller]") {
     FairLine<int> line = lineOf({{"a", 1}, {"a", 2}, {"a", 3}, {"a", 4}});
     CHECK(line.displaceFor("a") == std::nullopt);
@@ -87,7 +88,7 @@ TEST_CASE("a tenant that may not have its turn is passed over and keeps its plac
     CHECK(popped(line) == std::vector<int>{1, 3});
 }
 
-TEST_CASE("an item counts as its cost in its tenant's turns", "[unit][controller]") {
+TEST_CASE("an item uses as many of its tenant's turns as it costs", "[unit][controller]") {
     FairLine<int> line;
     line.push("a", 1, 1, 3);
     line.push("a", 2);
@@ -122,7 +123,7 @@ TEST_CASE("a tenant that leaves the line and comes back still owes its turns",
     CHECK(popped(empty) == std::vector<int>{2, 3});
 }
 
-TEST_CASE("behind a tenant that may not have its turn, the others still skip turns that they owe",
+TEST_CASE("tenants after a passed-over tenant still skip the turns that they owe",
           "[unit][controller]") {
     const auto not_a = [](const std::string& tenant) { return tenant != "a"; };
     const auto rest = [&](FairLine<int>& line) {

@@ -26,7 +26,7 @@ TEST_CASE("four tenants that take all they can leave places for a fifth", "[unit
     CHECK(most("alone") == 256);
 }
 
-TEST_CASE("a tenant that is refused has its share, or all places are taken", "[unit][base]") {
+TEST_CASE("a tenant is refused only if it has its share or all places are taken", "[unit][base]") {
     TenantPlaces places(4, 3);
     std::vector<std::shared_ptr<void>> held{places.take("a"), places.take("a")};
     CHECK_FALSE(places.take("a"));
@@ -41,7 +41,7 @@ TEST_CASE("a tenant that is refused has its share, or all places are taken", "[u
     CHECK_FALSE(places.hasItsShare("d"));
 }
 
-TEST_CASE("places of which one tenant may have all are not shared out", "[unit][base]") {
+TEST_CASE("places are not shared out if one tenant may have all", "[unit][base]") {
     TenantPlaces places(3, 3);
     const std::vector<std::shared_ptr<void>> held{places.take("a"), places.take("a"),
                                                   places.take("a")};
@@ -50,7 +50,7 @@ TEST_CASE("places of which one tenant may have all are not shared out", "[unit][
     CHECK_FALSE(places.take("b"));
 }
 
-TEST_CASE("a place that is given up goes to the first in line that may have it", "[unit][base]") {
+TEST_CASE("a released place goes to the first waiter that may have it", "[unit][base]") {
     TenantPlaces places(4, 2);
     std::vector<std::shared_ptr<void>> held{places.take("a"), places.take("a"), places.take("b"),
                                             places.take("c")};
@@ -80,7 +80,8 @@ TEST_CASE("a place that is given up goes to the first in line that may have it",
     CHECK(places.count() == 2);
 }
 
-TEST_CASE("who leaves the line gets nothing, and gives back what had come", "[unit][base]") {
+TEST_CASE("a waiter that leaves the line gets no place, and gives back one that it had",
+          "[unit][base]") {
     TenantPlaces places(1, 1);
     std::shared_ptr<void> only = places.take("a");
     std::string order;

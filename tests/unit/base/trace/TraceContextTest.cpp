@@ -25,7 +25,7 @@ TEST_CASE("a traceparent is read and written as W3C has it") {
     CHECK_FALSE(parseTraceContext("00-" + kTrace + "-" + kSpan + "-fe", "")->sampled);
 }
 
-TEST_CASE("a later version of traceparent counts up to what this one knows") {
+TEST_CASE("a later version of traceparent is read up to the known fields") {
     CHECK(parseTraceContext("cc-" + kTrace + "-" + kSpan + "-01", ""));
     CHECK(parseTraceContext("cc-" + kTrace + "-" + kSpan + "-01-what-comes", ""));
     CHECK_FALSE(parseTraceContext("cc-" + kTrace + "-" + kSpan + "-01.", ""));
@@ -33,7 +33,7 @@ TEST_CASE("a later version of traceparent counts up to what this one knows") {
     CHECK_FALSE(parseTraceContext("ff-" + kTrace + "-" + kSpan + "-01", ""));
 }
 
-TEST_CASE("what is no traceparent is none") {
+TEST_CASE("an invalid traceparent is ignored") {
     const std::string zeroes(32, '0');
     for (const std::string& text :
          {std::string(), std::string("00"), kParent.substr(1), kParent + " ",

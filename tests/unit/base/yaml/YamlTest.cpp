@@ -28,7 +28,7 @@ TEST_CASE("a YAML text is read by the core schema of YAML 1.2", "[unit][yaml]") 
         "no":null,"list":[1,{"a":"b"}],"flag":true,"version":"1.1.0"})"));
 }
 
-TEST_CASE("a YAML text that asks too much or says a thing twice is refused with its line",
+TEST_CASE("a YAML text that is too large, invalid or has a doubled key is refused with its line",
           "[unit][yaml]") {
     CHECK(yamlProblem("a: 1\nb: 2\na: 3\n") == "line 3: the key \"a\" is given twice");
     CHECK(yamlProblem("a: 1\n---\nb: 2\n") == "line 1: must be one document, not 2");

@@ -39,7 +39,7 @@ TEST_CASE("lists of numbers keep their order and drop repeats", "[unit][cli]") {
     CHECK(some.names == std::set<std::string>{"cold"});
 }
 
-TEST_CASE("numbers that are none or out of range are refused", "[unit][cli]") {
+TEST_CASE("invalid numbers and numbers out of range are refused", "[unit][cli]") {
     for (const char* list : {"", "0", "1,", "1,,2", "x", "4x", "-1", "101", "99999999999999"}) {
         CAPTURE(list);
         CHECK_THROWS_AS(plan({"--concurrency", list}), UsageError);
@@ -73,7 +73,7 @@ TEST_CASE("a pool of the bench has the template of the measured one", "[unit][cl
     CHECK(numpy["spec"]["template"]["prewarm"]["imports"] == Json::array({"numpy"}));
 }
 
-TEST_CASE("pools leave memory to everybody else", "[unit][cli]") {
+TEST_CASE("pools of the bench leave memory for the rest of the machine", "[unit][cli]") {
     constexpr std::uint64_t kMiB = 1U << 20U;
     CHECK(sandboxesThatFit(512 * kMiB, kMiB) == 0);
     CHECK(sandboxesThatFit(612 * kMiB, 10 * kMiB) == 10);
@@ -101,7 +101,7 @@ TEST_CASE("the URL of a started server stands in its greeting", "[unit][cli]") {
     CHECK(greetedUrl("error: no\n").empty());
 }
 
-TEST_CASE("a field of meminfo is the one of that whole name", "[unit][cli]") {
+TEST_CASE("a field of meminfo is found by its whole name", "[unit][cli]") {
     const std::string text = "MemTotal: 10 kB\nSlabX:  1 kB\nSlab:   2 kB\n";
     CHECK(meminfoField(text, "Slab") == 2048);
     CHECK(meminfoField(text, "Shmem") == 0);

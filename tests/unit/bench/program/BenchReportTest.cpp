@@ -52,7 +52,7 @@ TEST_CASE("the ratio is Docker's median over Hearth's", "[unit][cli]") {
     CHECK(benchTable(report).find("the workspace's own container") != std::string::npos);
 }
 
-TEST_CASE("of a busy machine only ratios are told", "[unit][cli]") {
+TEST_CASE("the report of a busy machine shows only ratios", "[unit][cli]") {
     BenchReport report;
     report.docker_version = "1";
     report.add(Side::Hearth, "shell", 2.0);

@@ -30,7 +30,7 @@ struct Listening {
 
 }  // namespace
 
-TEST_CASE("a connection finds a peer that is gone in the time that is asked for", "[unit][http]") {
+TEST_CASE("a connection detects a dead peer within the configured time", "[unit][http]") {
     Listening there;
     const ClientConnection usual(there.endpoint, {});
     CHECK(option(usual, SOL_SOCKET, SO_KEEPALIVE) == 0);

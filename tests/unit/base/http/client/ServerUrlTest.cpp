@@ -22,7 +22,8 @@ TEST_CASE("a server's URL says whether it speaks TLS, and where", "[unit][http]"
     }
 }
 
-TEST_CASE("the proxy is that of the environment, and never one for this machine", "[unit][http]") {
+TEST_CASE("the proxy comes from the environment, and is never used for this machine",
+          "[unit][http]") {
     const ProxySettings settings = ProxySettings::from([](const std::string& name) {
         if (name == "HTTPS_PROXY") return std::optional<std::string>("http://u%40x:p@proxy:3128");
         if (name == "http_proxy") return std::optional<std::string>("small:81");
