@@ -36,7 +36,7 @@ struct Leaderless {
 
 }  // namespace
 
-TEST_CASE("a new leader retires an unbound Pod that says a claim was under way",
+TEST_CASE("a new leader retires an unbound Pod that has the note of a claim",
           "[unit][controller]") {
     Leaderless at;
     at.ground.runtime.noteClaim(at.warm[0]);
@@ -52,7 +52,7 @@ TEST_CASE("a new leader retires an unbound Pod that says a claim was under way",
     CHECK(next.workspaces.get(next.who, at.workspace.id).phase == WorkspacePhase::Active);
 }
 
-TEST_CASE("a new leader keeps a Pod that does not answer, which nobody claimed as far as it knows",
+TEST_CASE("a new leader keeps a silent Pod without a known claim, and gives it to no claim",
           "[unit][controller]") {
     Leaderless at;
     at.ground.runtime.hang(at.warm[0]);
@@ -64,7 +64,7 @@ TEST_CASE("a new leader keeps a Pod that does not answer, which nobody claimed a
     CHECK(next.warm.find(at.warm[0])->phase == pool::Phase::Claimed);  // it is given to nobody
 }
 
-TEST_CASE("an end that one leader answered holds for the next, which has neither mark nor record",
+TEST_CASE("the end of a workspace holds for the next leader without mark and record",
           "[unit][controller]") {
     Leaderless at;
     {
@@ -84,7 +84,7 @@ TEST_CASE("an end that one leader answered holds for the next, which has neither
     CHECK(next.settleUntil([&] { return !exists(at.ground, at.workspace.sandbox_id); }));
 }
 
-TEST_CASE("a workspace whose silent Pod ran out of memory after a change of leaders ends so",
+TEST_CASE("a memory kill of a silent Pod after a change of leaders ends its workspace as oom",
           "[unit][controller]") {
     Leaderless at;
     at.ground.runtime.hang(at.workspace.sandbox_id);

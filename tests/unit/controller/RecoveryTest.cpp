@@ -103,7 +103,8 @@ void checkAdopted(House& house, const Left& left) {
 
 }  // namespace
 
-TEST_CASE("after a crash a new server takes up what the old one left", "[unit][controller]") {
+TEST_CASE("after a crash a new server takes over the workspaces and sandboxes of the old one",
+          "[unit][controller]") {
     Ground ground;
     const Left left = liveAndDie(ground);
     const std::size_t created = ground.runtime.created();
@@ -161,8 +162,7 @@ TEST_CASE("every life of a server has a higher epoch", "[unit][controller]") {
     CHECK(ground.runtime.created() == 1);
 }
 
-TEST_CASE("warm sandboxes of a pool that is declared otherwise now are swept",
-          "[unit][controller]") {
+TEST_CASE("warm sandboxes of a pool with a changed template are swept", "[unit][controller]") {
     Ground ground;
     {
         House house(ground);
@@ -179,7 +179,8 @@ TEST_CASE("warm sandboxes of a pool that is declared otherwise now are swept",
     CHECK(ground.runtime.list().empty());
 }
 
-TEST_CASE("an agent is not believed that its workspace is of another pool", "[unit][controller]") {
+TEST_CASE("recovery rejects an agent's word that its workspace is of another pool",
+          "[unit][controller]") {
     // Otherwise the agent could choose the network that it may reach.
     Ground ground;
     {
@@ -201,7 +202,8 @@ TEST_CASE("an agent is not believed that its workspace is of another pool", "[un
     CHECK(ground.runtime.list().size() == 1);
 }
 
-TEST_CASE("who was claimed just before a crash is like the others after it", "[unit][controller]") {
+TEST_CASE("a sandbox claimed just before a crash has the ordinary CPU weight after it",
+          "[unit][controller]") {
     Ground ground;
     std::string claimed;
     {
@@ -217,7 +219,7 @@ TEST_CASE("who was claimed just before a crash is like the others after it", "[u
     CHECK(ground.runtime.first().size() == 1);  // the warm one
 }
 
-TEST_CASE("what a claim narrowed stays so after a crash, whatever its agent tells",
+TEST_CASE("the network that a claim has narrowed stays so after a crash, whatever its agent tells",
           "[unit][controller]") {
     Ground ground;
     std::string open;
@@ -254,7 +256,7 @@ TEST_CASE("what a claim narrowed stays so after a crash, whatever its agent tell
     CHECK(codeOf([&] { house.workspaces.get(house.who, foreign); }) == ErrorCode::NotFound);
 }
 
-TEST_CASE("an agent is not believed that its workspace is another tenant's, or another one",
+TEST_CASE("recovery rejects an agent's word that its workspace is another one, or another tenant's",
           "[unit][controller]") {
     Ground ground;
     std::string mine;
@@ -362,8 +364,7 @@ void forgetEnds(Ground& ground) {
     database.execute("UPDATE workspaces SET ended_ms = NULL, reason = ''");
 }
 
-TEST_CASE("an end that was answered holds, though the crash came before its records",
-          "[unit][controller]") {
+TEST_CASE("an answered end holds even if the crash came before its records", "[unit][controller]") {
     Ground ground;
     const bool silent = GENERATE(false, true);
     const bool recorded = GENERATE(false, true);  // the workspace's end, not what it cut off
@@ -407,7 +408,7 @@ TEST_CASE("an end that was answered holds, though the crash came before its reco
     CHECK(house.executions.find(house.who, running)->finished());  // as without a crash
 }
 
-TEST_CASE("a workspace whose sandbox ended between its answer and the next start keeps its reason",
+TEST_CASE("a workspace whose sandbox ended before the next start keeps its end reason",
           "[unit][controller]") {
     Ground ground;
     WorkspaceView gone;
@@ -427,8 +428,7 @@ TEST_CASE("a workspace whose sandbox ended between its answer and the next start
     CHECK(errorOf([&] { house.workspaces.get(house.who, gone.id); }).endedReason() == "deleted");
 }
 
-TEST_CASE("of two sandboxes that one claim holds, the later attempt's is its workspace",
-          "[unit][controller]") {
+TEST_CASE("a claim with two sandboxes keeps the one of its later attempt", "[unit][controller]") {
     // The order of the ids does not matter: the later attempt stays in either order.
     for (const bool later_first : {false, true}) {
         Ground ground;
@@ -456,7 +456,7 @@ TEST_CASE("of two sandboxes that one claim holds, the later attempt's is its wor
     }
 }
 
-TEST_CASE("deadlines are told alike before and after a crash", "[unit][controller]") {
+TEST_CASE("a workspace has the same deadlines before and after a crash", "[unit][controller]") {
     Ground ground;
     std::string id;
     WorkspaceView before;
@@ -485,7 +485,7 @@ TEST_CASE("deadlines are told alike before and after a crash", "[unit][controlle
     CHECK(after.idle_expires_at == before.idle_expires_at);
 }
 
-TEST_CASE("a history that cannot be read costs no workspace", "[unit][controller]") {
+TEST_CASE("an unreadable history loses no workspace", "[unit][controller]") {
     Ground ground;
     const Left left = liveAndDie(ground);
     FlakyReads disk;
@@ -520,7 +520,7 @@ TEST_CASE("a workspace whose sandbox died with the server is gone as lost", "[un
     CHECK(gone.endedReason() == "lost");
 }
 
-TEST_CASE("an agent that is lost after its hello costs its workspace, not the server's start",
+TEST_CASE("an agent lost after its hello ends its workspace, not the server's start",
           "[unit][controller]") {
     Ground ground;
     House house(ground);

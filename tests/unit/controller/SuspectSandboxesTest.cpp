@@ -135,7 +135,8 @@ TEST_CASE("one tenant's silent sandboxes leave time at a start for another's",
     for (const std::string& id : others) CHECK(house.table.find(id));
 }
 
-TEST_CASE("while a sandbox may hold any claim, a new key is in flight", "[unit][controller]") {
+TEST_CASE("an idempotency key is in flight while a silent sandbox may hold its claim",
+          "[unit][controller]") {
     Ground ground;
     const Stopped left(ground);
     ground.loseData();
@@ -215,8 +216,7 @@ TEST_CASE("a silent sandbox that was never claimed is replaced", "[unit][control
     CHECK(house.settleUntil([&] { return !exists(ground, warm); }));
 }
 
-TEST_CASE("a connection that ends takes neither workspace nor execution along",
-          "[unit][controller]") {
+TEST_CASE("the end of a connection ends neither workspace nor execution", "[unit][controller]") {
     Open open;
     House& house = open.house;
     ExecutionRequest request = dayLong("cat");
@@ -240,7 +240,7 @@ TEST_CASE("a connection that ends takes neither workspace nor execution along",
     CHECK(toldOf(house, "sandbox.suspect") == 0);  // the agent answered the first question
 }
 
-TEST_CASE("an agent that stops answering is asked again, and nobody waits for it meanwhile",
+TEST_CASE("a silent agent is asked again, and no call waits for it meanwhile",
           "[unit][controller]") {
     Open open;
     House& house = open.house;
@@ -283,7 +283,8 @@ TEST_CASE("a connection that stays silent is replaced by another", "[unit][contr
     CHECK(running->view().status == ExecutionStatus::Killed);
 }
 
-TEST_CASE("an agent that tells of another claim is not taken back", "[unit][controller]") {
+TEST_CASE("a workspace ends if the agent of its sandbox reports another claim",
+          "[unit][controller]") {
     Open open;
     House& house = open.house;
     const auto running = house.executions.start(house.who, open.id, dayLong("sleep 1000"));

@@ -110,7 +110,7 @@ TEST_CASE("tenants are served in proportion to their weights", "[unit][controlle
     CHECK_FALSE(heavy[6]->due());
 }
 
-TEST_CASE("what a tenant is guaranteed is left to it, and it comes first below that",
+TEST_CASE("a tenant's guaranteed sandboxes are kept for it, and it comes first below them",
           "[unit][controller][quota]") {
     SharedLine q;
     q.pool.spec.max_members = 4;
@@ -135,7 +135,7 @@ TEST_CASE("what a tenant is guaranteed is left to it, and it comes first below t
     CHECK_FALSE(third->due());
 }
 
-TEST_CASE("a claim of several takes all at once and holds none while it waits",
+TEST_CASE("a claim of several sandboxes takes all at once and holds none while it waits",
           "[unit][controller][quota]") {
     SharedLine q;
     const auto three = std::make_shared<Claim>();
@@ -152,7 +152,8 @@ TEST_CASE("a claim of several takes all at once and holds none while it waits",
     CHECK(q.run("u", other).size() == 1);
 }
 
-TEST_CASE("a claim of more than there can be holds up nobody", "[unit][controller][quota]") {
+TEST_CASE("a claim of more sandboxes than the pool's limit delays no other claim",
+          "[unit][controller][quota]") {
     SharedLine q;
     const auto five = std::make_shared<Claim>();
     const auto other = std::make_shared<Claim>();
@@ -171,7 +172,7 @@ TEST_CASE("a claim of more than there can be holds up nobody", "[unit][controlle
     CHECK(q.run("t", five, 5).size() == 5);
 }
 
-TEST_CASE("two claims of several do not deadlock, and one that leaves gives up its turn",
+TEST_CASE("two claims of several sandboxes do not deadlock, and one that leaves gives up its turn",
           "[unit][controller][quota]") {
     SharedLine q;
     auto first = std::make_shared<Claim>();
@@ -188,7 +189,8 @@ TEST_CASE("two claims of several do not deadlock, and one that leaves gives up i
     CHECK(q.warm.counts("p").ready == 1);
 }
 
-TEST_CASE("a claim of several costs its tenant as many turns", "[unit][controller][quota]") {
+TEST_CASE("a claim of several sandboxes costs its tenant as many turns",
+          "[unit][controller][quota]") {
     SharedLine q;
     // In front of all may be a claim that cannot be served.
     const bool blocked = GENERATE(false, true);
@@ -217,7 +219,7 @@ TEST_CASE("a claim of several costs its tenant as many turns", "[unit][controlle
     if (blocked) CHECK_FALSE(five->due());
 }
 
-TEST_CASE("claims of several, one after another, do not hold up other tenants for ever",
+TEST_CASE("repeated claims of several sandboxes do not starve other tenants",
           "[unit][controller][quota]") {
     SharedLine q;
     const auto first = std::make_shared<Claim>();
@@ -245,7 +247,7 @@ TEST_CASE("claims of several, one after another, do not hold up other tenants fo
     CHECK_FALSE(last->due());
 }
 
-TEST_CASE("the claims that one of several held up are served when it hangs up",
+TEST_CASE("claims blocked by a claim of several sandboxes are served when it hangs up",
           "[unit][controller][quota]") {
     SharedLine q;
     auto three = std::make_shared<Claim>();
@@ -294,7 +296,7 @@ TEST_CASE("a pool that keeps no line holds ready sandboxes back for a guarantee,
     CHECK(small.had("greedy"));  // more is never ready
 }
 
-TEST_CASE("in a pool without a line a turn has as many claims as the tenant's weight",
+TEST_CASE("a tenant's turn in a pool without a line has as many claims as its weight",
           "[unit][controller][quota]") {
     NoLine q;
     q.quotas.load("greedy", {.weight = 3});
@@ -321,7 +323,7 @@ TEST_CASE("a refused tenant that does not come again keeps its turn for seconds 
     CHECK(q.had("other"));
 }
 
-TEST_CASE("a tenant that may have nothing more holds up nobody in a pool without a line",
+TEST_CASE("a tenant that may claim no more delays no other in a pool without a line",
           "[unit][controller][quota]") {
     NoLine q;
     q.pool.spec.max_members = 3;

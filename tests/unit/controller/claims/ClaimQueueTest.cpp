@@ -5,7 +5,7 @@ using namespace hearth::controller;
 using namespace hearth::controller::test;
 using namespace std::chrono_literals;
 
-TEST_CASE("a ready sandbox is had at once and belongs to its claimant", "[unit][controller]") {
+TEST_CASE("a ready sandbox is claimed at once and belongs to its claimant", "[unit][controller]") {
     Claimants q;
     q.makeReady();
     const pool::Member member = q.acquire(q.pool, {"t"}, "ws_1");
@@ -14,7 +14,7 @@ TEST_CASE("a ready sandbox is had at once and belongs to its claimant", "[unit][
     CHECK(q.warm.counts("p").ready == 0);
 }
 
-TEST_CASE("who came first is served first", "[unit][controller]") {
+TEST_CASE("claims are served in the order of their arrival", "[unit][controller]") {
     Claimants q;
     auto first = q.claim("ws_1");
     REQUIRE(q.waiting(1));
@@ -75,7 +75,7 @@ TEST_CASE("a claim that waited in vain leaves the line with a Retry-After", "[un
     CHECK(q.warm.counts("p").ready == 1);
 }
 
-TEST_CASE("a degraded pool is refused instead of waited for", "[unit][controller]") {
+TEST_CASE("a claim of a degraded pool is refused instead of waiting", "[unit][controller]") {
     Claimants q;
     for (int i = 0; i < 3; ++i) q.breaker.failed("p", "no");
     CHECK(codeOf([&] { q.acquire(q.pool, {"t"}, "ws"); }) == ErrorCode::PoolDegraded);
@@ -97,7 +97,7 @@ TEST_CASE("closing releases every waiting claim and refuses later ones", "[unit]
     CHECK(std::string(errorOf([&] { q.acquire(q.pool, {"t"}, "ws"); }).what()) == "no more");
 }
 
-TEST_CASE("while waiting is barred, claims get what is ready or the reason, at once",
+TEST_CASE("while waiting is barred, claims get a ready sandbox or the reason at once",
           "[unit][controller]") {
     Claimants q;
     q.pool.spec.max_wait = 1h;
@@ -118,7 +118,7 @@ TEST_CASE("while waiting is barred, claims get what is ready or the reason, at o
     CHECK(again.get() == "sb_2");
 }
 
-TEST_CASE("a ready sandbox is had at once also while a served claim has not woken yet",
+TEST_CASE("a claim gets a ready sandbox at once while a served claim has not woken yet",
           "[unit][controller]") {
     for (int round = 0; round < 200; ++round) {
         Claimants q;
@@ -134,7 +134,7 @@ TEST_CASE("a ready sandbox is had at once also while a served claim has not woke
     }
 }
 
-TEST_CASE("a claim that is taken back leaves the line at once", "[unit][controller]") {
+TEST_CASE("a cancelled claim leaves the line at once", "[unit][controller]") {
     Claimants q;
     std::stop_source first;
     auto taken = q.claim("ws_1", first.get_token());
@@ -152,7 +152,7 @@ TEST_CASE("a claim that is taken back leaves the line at once", "[unit][controll
     CHECK(q.warm.counts("p").ready == 1);
 }
 
-TEST_CASE("a sandbox that a claim was given as it was taken back goes to the next, or back",
+TEST_CASE("the sandbox of a cancelled claim goes to the next claim, or back to the pool",
           "[unit][controller]") {
     for (int round = 0; round < 200; ++round) {
         Claimants q;
@@ -184,7 +184,7 @@ TEST_CASE("a sandbox that a claim was given as it was taken back goes to the nex
     }
 }
 
-TEST_CASE("why a pool is degraded is told to who may know of the host, and to nobody else",
+TEST_CASE("only callers who may know of the host learn why a pool is degraded",
           "[unit][controller]") {
     Claimants q;
     for (int i = 0; i < 3; ++i) q.breaker.failed("p", "no space on /dev/sda1");
@@ -198,7 +198,8 @@ TEST_CASE("why a pool is degraded is told to who may know of the host, and to no
           "pool p cannot make sandboxes at the moment: no space on /dev/sda1");
 }
 
-TEST_CASE("who waits for what can never be made is told so at once", "[unit][controller]") {
+TEST_CASE("waiting claims are refused at once when the pool's packages cannot be installed",
+          "[unit][controller]") {
     Claimants q;
     q.pool.spec.max_wait = 1h;
     auto claim = q.claim("ws");
@@ -230,7 +231,7 @@ TEST_CASE("claims that wait are refused when creates fail, unless a sandbox may 
     }
 }
 
-TEST_CASE("a claim stands in line without a thread and is told when it need not wait",
+TEST_CASE("a claim waits in line without a thread, and is notified when its wait is over",
           "[unit][controller]") {
     Claimants q;
     Waiting claim{q, "t"};
@@ -251,7 +252,7 @@ TEST_CASE("a claim stands in line without a thread and is told when it need not 
     CHECK(q.warm.counts("p").claimed == 1);  // held by the claim, not by the line
 }
 
-TEST_CASE("a claim that nobody wants any more leaves the line, and its sandbox goes to the next",
+TEST_CASE("an abandoned claim leaves the line, and its sandbox goes to the next claim",
           "[unit][controller]") {
     Claimants q;
     Waiting first{q, "t"};
@@ -305,7 +306,7 @@ TEST_CASE("members go to tenants by turns", "[unit][controller]") {
     CHECK_FALSE(line[1]->due());
 }
 
-TEST_CASE("a full line is shared: who has less of it displaces the newest of who has most",
+TEST_CASE("a tenant with few claims in a full line displaces the newest claim of the largest",
           "[unit][controller]") {
     Claimants q;
     q.pool.spec.max_queue = 4;
@@ -350,7 +351,7 @@ TEST_CASE("claims that wait are bounded for a tenant and in all", "[unit][contro
     CHECK(claim("a"));
 }
 
-TEST_CASE("tenants that let all claims wait that they can leave room for the next",
+TEST_CASE("tenants at their limit of waiting claims leave room for the next tenant",
           "[unit][controller]") {
     Claimants q;
     q.pool.spec.max_queue = 1000;
@@ -376,7 +377,7 @@ TEST_CASE("tenants that let all claims wait that they can leave room for the nex
     CHECK(claim("next"));
 }
 
-TEST_CASE("a claim knows its place, and how long it takes where that can be told",
+TEST_CASE("a claim knows its place in line, and its time where that can be estimated",
           "[unit][controller]") {
     Claimants q;
     q.pool.spec.parallel_creates = 1;
@@ -411,7 +412,8 @@ TEST_CASE("a claim knows its place, and how long it takes where that can be told
     CHECK(*later.estimate == std::chrono::seconds(7 * later.place));
 }
 
-TEST_CASE("a refused claim of several counts as one in the forecast", "[unit][controller]") {
+TEST_CASE("a refused claim of several sandboxes counts as one in the forecast",
+          "[unit][controller]") {
     Claimants q;
     std::optional<Stepped<std::vector<pool::Member>>> claim;
     const auto waits = [&] {

@@ -5,8 +5,7 @@ using namespace hearth::controller;
 using namespace hearth::controller::test;
 using namespace std::chrono_literals;
 
-TEST_CASE("a refusal says when it is worth trying again, from what was measured",
-          "[unit][controller]") {
+TEST_CASE("the retry time of a refusal follows from measured times", "[unit][controller]") {
     Claimants q;
     q.pool.spec.max_members = 2;
     q.pool.spec.max_queue = 2;
@@ -47,7 +46,7 @@ TEST_CASE("a refusal says when it is worth trying again, from what was measured"
     CHECK(again() == 5s);
 }
 
-TEST_CASE("a claim too many is told when one of those that wait is answered or gives up",
+TEST_CASE("the retry time of a claim beyond the limit is when a waiting claim ends",
           "[unit][controller]") {
     Claimants q;
     ClaimQueue small{q.warm, q.work, q.breaker, q.metrics, q.clock, {.all = 4, .of_tenant = 2}};

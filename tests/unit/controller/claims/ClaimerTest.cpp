@@ -30,7 +30,7 @@ Claimer::Claimed claimOnce(House& house, const Claimer::Wanted& wanted) {
 
 }  // namespace
 
-TEST_CASE("a claim takes a warm sandbox and the pool is refilled behind it", "[unit][controller]") {
+TEST_CASE("a claim takes a warm sandbox, and the pool is refilled after it", "[unit][controller]") {
     Ground ground;
     House house(ground);
     house.declare("p", smallSpec(2));
@@ -54,7 +54,7 @@ TEST_CASE("a claim takes a warm sandbox and the pool is refilled behind it", "[u
     CHECK(gone.endedReason() == "deleted");
 }
 
-TEST_CASE("who waits for a claim goes before the others, and behind its claim no more",
+TEST_CASE("a ready sandbox has a higher CPU weight until shortly after its claim",
           "[unit][controller]") {
     Ground ground;
     House house(ground);
@@ -233,7 +233,7 @@ TEST_CASE("a thousand claims of many threads never share a sandbox", "[unit][con
     house.loop.stop();
 }
 
-TEST_CASE("what no sandbox would take costs none", "[unit][controller]") {
+TEST_CASE("a claim that no sandbox would accept takes no sandbox", "[unit][controller]") {
     Ground ground;
     House house(ground);
     house.declare("p", smallSpec(3));
@@ -280,7 +280,8 @@ TEST_CASE("what no sandbox would take costs none", "[unit][controller]") {
     CHECK(house.open(house.who, request).phase == WorkspacePhase::Active);
 }
 
-TEST_CASE("a claim that a sandbox refuses as faulty is not tried on five", "[unit][controller]") {
+TEST_CASE("a claim that a sandbox refuses as invalid is not tried on another",
+          "[unit][controller]") {
     Ground ground;
     House house(ground);
     house.declare("p", smallSpec(3));
@@ -325,7 +326,7 @@ TEST_CASE("a claim that fails in any other way leaves no sandbox claimed", "[uni
     const auto a = house.table.reserve("default", "p", 2);  // the failed claim holds no place
 }
 
-TEST_CASE("however often it is changed, a workspace has no more labels than it may",
+TEST_CASE("a workspace never exceeds its limit of labels, however often it is changed",
           "[unit][controller]") {
     Ground ground;
     House house(ground);
@@ -358,8 +359,7 @@ TEST_CASE("however often it is changed, a workspace has no more labels than it m
           ErrorCode::InvalidArgument);
 }
 
-TEST_CASE("a claim that is taken back at any moment leaves no sandbox behind",
-          "[unit][controller]") {
+TEST_CASE("a claim cancelled at any moment leaves no sandbox taken", "[unit][controller]") {
     Ground ground;
     House house(ground);
     house.declare("p", smallSpec(1));

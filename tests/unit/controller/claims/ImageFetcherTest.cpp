@@ -5,7 +5,7 @@ using namespace hearth;
 using namespace hearth::controller;
 using namespace hearth::controller::test;
 
-TEST_CASE("an image whose registry is at a denied address is not fetched, and its claim is told",
+TEST_CASE("an image of a registry at a denied address is not fetched, and its claim fails",
           "[unit][controller]") {
     Ground ground;
     House house(ground);

@@ -55,7 +55,7 @@ void endAll(House& house) {
 
 }  // namespace
 
-TEST_CASE("an image that is here and has no pool becomes a cold workspace with its stages",
+TEST_CASE("an image in the store without a pool becomes a cold workspace with its stages",
           "[unit][controller]") {
     Ground ground;
     House house(ground, allowing({"tool:*"}));
@@ -80,7 +80,7 @@ TEST_CASE("an image that is here and has no pool becomes a cold workspace with i
     endAll(house);
 }
 
-TEST_CASE("what image another tenant runs is told to nobody but operators", "[unit][controller]") {
+TEST_CASE("only operators see the images that other tenants run", "[unit][controller]") {
     Ground ground;
     House house(ground, allowing({"tool:*"}));
     house.declare("p", smallSpec(0));
@@ -123,7 +123,7 @@ TEST_CASE("a request without an image never gets a pool that was made for claims
     endAll(house);
 }
 
-TEST_CASE("a claim goes on to the next pool when the one that it waited for lacks its language",
+TEST_CASE("a claim moves to the next pool when its pool turns out to lack its language",
           "[unit][controller]") {
     Ground ground;
     House house(ground);
@@ -158,8 +158,7 @@ TEST_CASE("a claim goes on to the next pool when the one that it waited for lack
     CHECK(house.table.all().size() == 2);
 }
 
-TEST_CASE("an image that is not here is fetched once for all who want it at once",
-          "[unit][controller]") {
+TEST_CASE("a missing image is fetched once for all simultaneous claims", "[unit][controller]") {
     Ground ground;
     House house(ground, allowing({"far:*"}));
     ground.runtime.holdFetches();
@@ -184,7 +183,7 @@ TEST_CASE("an image that is not here is fetched once for all who want it at once
     house.loop.stop();
 }
 
-TEST_CASE("what is not allowed is refused with what is, and nothing is asked of a registry",
+TEST_CASE("an image outside the allow-list is refused with the list, and no registry is asked",
           "[unit][controller]") {
     Ground ground;
     {
@@ -201,7 +200,7 @@ TEST_CASE("what is not allowed is refused with what is, and nothing is asked of 
     CHECK(ground.runtime.fetches() == 0);
 }
 
-TEST_CASE("a registry without the image is told as such, and not asked again at once",
+TEST_CASE("a registry without the image is reported as such, and not asked again at once",
           "[unit][controller]") {
     Ground ground;
     House house(ground, allowing({"missing:*"}));
@@ -332,7 +331,8 @@ TEST_CASE("a pool made for claims and its workspace survive a crash", "[unit][co
     endAll(house);
 }
 
-TEST_CASE("what is allowed no more loses its pool once nobody uses it", "[unit][controller]") {
+TEST_CASE("an image that is no longer allowed loses its pool once the pool is unused",
+          "[unit][controller]") {
     Ground ground;
     std::string pool;
     {
@@ -363,7 +363,7 @@ TEST_CASE("a server that stops refuses claims that wait for an image", "[unit][c
     house.loop.stop();
 }
 
-TEST_CASE("a claim that is taken back does not wait for its image", "[unit][controller]") {
+TEST_CASE("a cancelled claim does not wait for its image", "[unit][controller]") {
     Ground ground;
     House house(ground, allowing({"far:*"}));
     ground.runtime.holdFetches();

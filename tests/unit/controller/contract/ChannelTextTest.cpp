@@ -23,8 +23,7 @@ TEST_CASE("a gap in the output is marked on a line of its own", "[unit][controll
     CHECK(viewOf({{5, 1, "b"}}).stdout_bytes == "[… 5 bytes were not kept …]\nb");
 }
 
-TEST_CASE("each channel is marked where it has lost something, with what it has lost",
-          "[unit][controller]") {
+TEST_CASE("each channel has a mark of the size of lost output at its place", "[unit][controller]") {
     const ExecutionView out = viewOf({{0, 1, "a\n"}, {12, 1, "b\n"}, {14, 2, "error\n"}});
     CHECK(out.stdout_bytes == "a\n[… 10 bytes were not kept …]\nb\n");
     CHECK(out.stderr_bytes == "error\n");

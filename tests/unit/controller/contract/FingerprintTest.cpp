@@ -16,7 +16,7 @@ TEST_CASE("a fingerprint is the same for the same request and key, and another f
     CHECK(fingerprintOf(key, request) != fingerprintOf(std::string(32, 'l'), request));
 }
 
-TEST_CASE("without the server's key nobody can try guesses on a fingerprint",
+TEST_CASE("guesses on a fingerprint cannot be tried without the server's key",
           "[unit][controller]") {
     const std::string request = R"(POST /v1/workspaces {"secrets":{"PIN":"1234"}})";
     const std::string print = fingerprintOf(std::string(32, 'k'), request);

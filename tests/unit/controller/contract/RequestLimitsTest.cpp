@@ -59,7 +59,8 @@ TEST_CASE("files whose paths have thousands of folders cost no more memory than 
     checkRequest(with(paths));
 }
 
-TEST_CASE("an execution has one thing to run, and fits an agent's message", "[unit][controller]") {
+TEST_CASE("an execution has exactly one program, and fits an agent's message",
+          "[unit][controller]") {
     ExecutionRequest request;
     CHECK(codeOf([&] { checkRequest(request); }) == ErrorCode::InvalidArgument);
     request.command = "";

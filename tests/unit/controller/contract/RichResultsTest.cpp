@@ -50,7 +50,8 @@ std::string repeated(std::size_t count, const std::string& each) {
 
 }  // namespace
 
-TEST_CASE("a form that does not fit leaves the others, with its reason", "[unit][controller]") {
+TEST_CASE("an invalid form of a result is left out with its reason, and the others stay",
+          "[unit][controller]") {
     CHECK(jsonReason("18446744073709551615").empty());
     CHECK(jsonReason("[18446744073709551616]") == "an integer has more than 64 bits");
     CHECK(jsonReason("[-9223372036854775809]") == "an integer has more than 64 bits");
@@ -104,7 +105,8 @@ TEST_CASE("base64 may come in lines", "[unit][controller]") {
     CHECK_FALSE(lines.contains("leftOut"));
 }
 
-TEST_CASE("the plain text stands before what is too much", "[unit][controller]") {
+TEST_CASE("the plain text of a result is kept before forms beyond the limit",
+          "[unit][controller]") {
     std::string forms;
     for (int i = 0; i < 20; ++i) {
         forms += "\"application/vnd.n" + std::to_string(i) + "+json\":1,";
@@ -117,7 +119,7 @@ TEST_CASE("the plain text stands before what is too much", "[unit][controller]")
     CHECK(documentOf(*result).at("leftOut").size() == 5);
 }
 
-TEST_CASE("an interpreter says itself what it leaves out", "[unit][controller]") {
+TEST_CASE("an interpreter reports the forms that it leaves out", "[unit][controller]") {
     const ResultPtr result = readResult(
         R"({"main":false,"mime":{},"leftOut":[{"type":"image/png","reason":"of 9 MB"},1]})", 0);
     REQUIRE(result);
@@ -125,7 +127,7 @@ TEST_CASE("an interpreter says itself what it leaves out", "[unit][controller]")
     CHECK(documentOf(*result).at("leftOut") == left_out);
 }
 
-TEST_CASE("a document that is no result is none", "[unit][controller]") {
+TEST_CASE("an invalid document is no result", "[unit][controller]") {
     const auto good = [](const std::string& text) { return readResult(text, 0) != nullptr; };
     CHECK(good(R"( {"main": true , "mime": {"text/plain": "1"} } )"));
     CHECK(good(R"({"main":true,"mime":{"application/vnd.vegalite.v5+json":{"a":1}}})"));

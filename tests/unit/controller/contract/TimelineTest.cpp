@@ -45,14 +45,14 @@ TEST_CASE("one sentence names the largest cause of a claim's time", "[unit][cont
     CHECK_THAT(sentenceOf(timelineOf({{"unknown to this version", 100}})), Contains("server"));
 }
 
-TEST_CASE("a fast claim was held up by nothing, and one without a record is said to be unknown",
+TEST_CASE("the sentence of a fast claim names no cause, and a missing record is said to be unknown",
           "[unit][controller]") {
     CHECK(sentenceOf(timelineOf({{"pick", 0.02}, {"bind", 0.28}})) ==
           "Nothing held it up: a sandbox of pool p was ready and was bound after 0.3 ms.");
     CHECK_THAT(sentenceOf(timelineOf({})), StartsWith("Nothing is known"));
 }
 
-TEST_CASE("a busy machine is told with a slow claim, the scarcest resource first",
+TEST_CASE("the sentence of a slow claim names a busy machine, the scarcest resource first",
           "[unit][controller]") {
     Timeline line = timelineOf({{"bind", 100}});
     line.scene->pressure = {90, 0, 0};
@@ -66,7 +66,8 @@ TEST_CASE("a busy machine is told with a slow claim, the scarcest resource first
     CHECK_THAT(sentenceOf(line), !Contains("busy"));
 }
 
-TEST_CASE("an execution's time is its program's, which computed or waited", "[unit][controller]") {
+TEST_CASE("the sentence of an execution says whether its program computed or waited",
+          "[unit][controller]") {
     Timeline line = timelineOf({{"start", 2}, {"run", 1000}});
     line.execution = true;
     line.scene.reset();
@@ -83,7 +84,7 @@ TEST_CASE("an execution's time is its program's, which computed or waited", "[un
     CHECK(line.largest == "run");
 }
 
-TEST_CASE("a claim's story survives its way through JSON", "[unit][controller]") {
+TEST_CASE("a claim's timeline survives its way through JSON", "[unit][controller]") {
     ClaimStory story;
     story.ledger.source = ClaimSource::Queued;
     story.ledger.queue_ms = 398;

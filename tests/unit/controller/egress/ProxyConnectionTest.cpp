@@ -135,7 +135,7 @@ std::string smallHello(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a plain request goes on as one of the destination's, and nothing behind it does",
+TEST_CASE("a plain request is forwarded to its destination, and bytes after it are not",
           "[unit][egress]") {
     std::string seen;
     Outside outside([&](int fd) {
@@ -159,7 +159,7 @@ TEST_CASE("a plain request goes on as one of the destination's, and nothing behi
     CHECK(inside.latest().sent == seen.size());
 }
 
-TEST_CASE("an answer that broke in the middle does not end as if it were whole", "[unit][egress]") {
+TEST_CASE("a broken answer does not look complete to the client", "[unit][egress]") {
     bool breaks = false;
     Outside outside([&](int fd) {
         receiveUntil(fd, "\r\n\r\n");
@@ -219,7 +219,7 @@ TEST_CASE("a mirrored file is served in parts, and fetched once for all of them"
     CHECK(mirrored.asked == "GET page\nHEAD file\nGET file\n");  // the cache knows its size
 }
 
-TEST_CASE("no part of a mirrored file is whole before all of the file is verified",
+TEST_CASE("no part of a mirrored file is complete before the whole file is verified",
           "[unit][egress]") {
     const std::string content(300'000, 'x');
     WheelMirror mirrored(content, std::string(299'999, 'x') + "y");
@@ -228,7 +228,7 @@ TEST_CASE("no part of a mirrored file is whole before all of the file is verifie
     CHECK(mirrored.inside.latest().decision == "hash_mismatch");
 }
 
-TEST_CASE("the length of a body cannot be kept from its destination", "[unit][egress]") {
+TEST_CASE("a Connection header cannot remove the length of a body", "[unit][egress]") {
     std::string seen;
     Outside outside([&](int fd) {
         seen = receiveUntil(fd, "body!");
@@ -262,7 +262,7 @@ TEST_CASE("a large body and a large answer pass, and are counted", "[unit][egres
     CHECK(inside.latest().sent > body.size());
 }
 
-TEST_CASE("what is not allowed or denied is refused in words, and no connection is made",
+TEST_CASE("a destination that is not allowed is refused with a message, without a connection",
           "[unit][egress]") {
     Outside outside([](int) {});
     Inside elsewhere({"api.example.com"});
@@ -320,7 +320,7 @@ TEST_CASE("a tunnel carries TLS to the name it was opened for, and nothing else"
     CHECK(inside.latest().decision == "no_hello");
 }
 
-TEST_CASE("an index fails after two failures in a row, until it answers or nobody asks any more",
+TEST_CASE("an index counts as failed after two failures in a row, until it answers or is unused",
           "[unit][egress]") {
     std::string status = "503 Busy";
     Outside index([&](int fd) {
@@ -348,8 +348,7 @@ TEST_CASE("an index fails after two failures in a row, until it answers or nobod
     CHECK(fetcher.failureOf(base).empty());
 }
 
-TEST_CASE("a tenant cannot write to the mirror: neither it nor the index hears of it",
-          "[unit][egress]") {
+TEST_CASE("a write of a tenant reaches neither the mirror nor the index", "[unit][egress]") {
     const std::string page = "<a href=\"foo-1.0.tar.gz#sha256=" + std::string(64, 'a') + "\">x</a>";
     Outside index([&](int fd) {
         receiveUntil(fd, "\r\n\r\n");
@@ -418,7 +417,7 @@ TEST_CASE("rate and bytes of a workspace are bounded", "[unit][egress]") {
     CHECK(bounded.latest().decision == "bytes");
 }
 
-TEST_CASE("what is no request of a proxy is answered and ended", "[unit][egress]") {
+TEST_CASE("an invalid proxy request gets an error and ends the connection", "[unit][egress]") {
     Inside inside({"*"});
     for (const char* text :
          {"hello\n", "GET http://user@x.example/ HTTP/1.1\r\nHost: x\r\n\r\n",

@@ -91,7 +91,7 @@ TEST_CASE("an execution found again after a restart still gives its artifacts at
     for (const Artifact& artifact : view.artifacts) CHECK(artifact.url != "");
 }
 
-TEST_CASE("one that ended while no server was there gives its artifacts to the next",
+TEST_CASE("an execution that ended while no server ran gives its artifacts to the next one",
           "[unit][controller]") {
     Interrupted ground;
     ground.manual.advance(101s);
@@ -101,7 +101,8 @@ TEST_CASE("one that ended while no server was there gives its artifacts to the n
     CHECK(pathsOf(house.executions.find(house.who, ground.execution)->view()) == "a.txt out/c ");
 }
 
-TEST_CASE("one that wished for no artifacts gives none after a restart", "[unit][controller]") {
+TEST_CASE("an execution without artifact patterns gives none after a restart",
+          "[unit][controller]") {
     Ground ground;
     std::string workspace;
     std::string execution;
@@ -118,7 +119,7 @@ TEST_CASE("one that wished for no artifacts gives none after a restart", "[unit]
     CHECK(pathsOf(house.executions.find(house.who, execution)->view()).empty());
 }
 
-TEST_CASE("more files than are listed are told, and a copy that has gone is, too",
+TEST_CASE("files beyond the limit of artifacts are reported, and removed copies are, too",
           "[unit][controller]") {
     Ground ground;
     House house(ground);

@@ -134,7 +134,7 @@ TEST_CASE("copies of a workspace without a record go an hour after their last ch
     CHECK_FALSE(shelf.store().has(kFirst));
 }
 
-TEST_CASE("at the start copies that nobody can have a link to are removed", "[unit][controller]") {
+TEST_CASE("copies without a possible link are removed at the start", "[unit][controller]") {
     Shelf shelf;
     shelf.live("t", "ws_1");
     REQUIRE(shelf.keep(kFirst));
@@ -156,8 +156,7 @@ TEST_CASE("at the start copies that nobody can have a link to are removed", "[un
     CHECK(shelf.store().kept() == 2 * kBlock);
 }
 
-TEST_CASE("a workspace that has its fill of copies gets no more, and loses none",
-          "[unit][controller]") {
+TEST_CASE("a workspace at its limit of copies gets no more, and loses none", "[unit][controller]") {
     Shelf shelf({.workspace = 2 * kBlock, .tenant = 8 * kBlock, .all = 16 * kBlock});
     shelf.live("t", "ws_1");
     REQUIRE(shelf.keep(kFirst));
@@ -168,7 +167,7 @@ TEST_CASE("a workspace that has its fill of copies gets no more, and loses none"
     CHECK(shelf.files() == 2);
 }
 
-TEST_CASE("a tenant's own copies make room for new ones, of what ended longest ago first",
+TEST_CASE("a tenant's new copies replace its own, from the workspace that ended longest ago",
           "[unit][controller]") {
     Shelf shelf({.workspace = 2 * kBlock, .tenant = 3 * kBlock, .all = 16 * kBlock});
     shelf.live("other", "ws_0");
@@ -193,8 +192,7 @@ TEST_CASE("a tenant's own copies make room for new ones, of what ended longest a
     CHECK(shelf.store().has({"other", "ws_0", "ex_0-0"}));
 }
 
-TEST_CASE("a full store takes from who keeps most, never from who keeps less",
-          "[unit][controller]") {
+TEST_CASE("a full store evicts copies of the tenant that keeps most", "[unit][controller]") {
     Shelf shelf({.workspace = 4 * kBlock, .tenant = 4 * kBlock, .all = 6 * kBlock});
     shelf.live("much", "ws_1");
     shelf.live("little", "ws_2");

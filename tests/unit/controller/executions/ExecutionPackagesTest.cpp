@@ -41,7 +41,7 @@ TEST_CASE("packages of an execution are those of its language's index", "[unit][
     CHECK_FALSE(wantsPackages(code({})));
 }
 
-TEST_CASE("packages that are none, and imports of what is not Python, are refused",
+TEST_CASE("invalid packages, and imports of other languages than Python, are refused",
           "[unit][controller]") {
     const auto refused = [](const ExecutionRequest& request, const std::string& language) {
         return codeOf([&] { checkPackages(request, language); }) == ErrorCode::InvalidArgument;
@@ -58,7 +58,7 @@ TEST_CASE("packages that are none, and imports of what is not Python, are refuse
     CHECK_NOTHROW(checkPackages(code({"six"}, true), "py"));
 }
 
-TEST_CASE("what a workspace tells of packages is taken over in parts and bounds",
+TEST_CASE("a workspace's report on packages is read in parts and within bounds",
           "[unit][controller]") {
     CHECK(readPackages({true, 7, "[1]\n", ""}).error == "it ended without an outcome");
     const RunPackages told =
@@ -82,7 +82,8 @@ TEST_CASE("what a workspace tells of packages is taken over in parts and bounds"
     CHECK(readPackages({true, 0, dumpJson({{"packages", many}}), ""}).installed.size() <= 256);
 }
 
-TEST_CASE("why an execution has not begun is a PackageError in words", "[unit][controller]") {
+TEST_CASE("an execution that could not begin has a PackageError with the reason",
+          "[unit][controller]") {
     RunPackages packages;
     packages.error = "x: the index has no such package";
     packages.said = "ERROR: nothing";
@@ -126,7 +127,7 @@ TEST_CASE("an execution is prepared with its packages, and its record tells them
     CHECK_FALSE(run(code({})).packages);
 }
 
-TEST_CASE("the look is told which managers have no way to an index, and why",
+TEST_CASE("the preparation gets the package managers without an index, and the reason",
           "[unit][controller]") {
     using egress::NetworkMode;
     const auto none =
@@ -142,7 +143,7 @@ TEST_CASE("the look is told which managers have no way to an index, and why",
     CHECK(taskOf(packagesFirst(code({"six"}), "python", mirror))["shut"] == Json(mirror));
 }
 
-TEST_CASE("without a network packages are looked for; wrong names leave no sandbox taken",
+TEST_CASE("packages work without a network, and wrong names take no sandbox",
           "[unit][controller]") {
     Ground ground;
     House house{ground};

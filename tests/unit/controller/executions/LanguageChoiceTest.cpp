@@ -9,7 +9,7 @@ using namespace hearth::controller::test;
 
 using Names = std::vector<std::string>;
 
-TEST_CASE("a language is found by its common names and told by its own", "[unit][controller]") {
+TEST_CASE("a language is found by its common names and reported by its own", "[unit][controller]") {
     const Names known{"python", "javascript", "node", "bash", "sh", "typescript", "cpp"};
     for (const auto& [asked, own] : std::map<std::string, std::string>{{"py", "python"},
                                                                        {"python3", "python"},

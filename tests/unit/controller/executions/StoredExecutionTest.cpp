@@ -115,7 +115,7 @@ void compare(const Execution& stored, const Execution& kept) {
 
 }  // namespace
 
-TEST_CASE("little output stands in the record", "[unit][controller]") {
+TEST_CASE("a short output is stored in the record", "[unit][controller]") {
     ExecutionDesk executions;
     const auto kept = std::make_shared<Kept>();
     kept->print(1, "out");
@@ -131,7 +131,7 @@ TEST_CASE("little output stands in the record", "[unit][controller]") {
     CHECK_FALSE(stored->readsDisk());
 }
 
-TEST_CASE("much output is read back from the journal as it was, from any place",
+TEST_CASE("a long output is read back from the journal unchanged, from any place",
           "[unit][controller]") {
     ExecutionDesk executions;
     const auto kept = std::make_shared<Kept>();

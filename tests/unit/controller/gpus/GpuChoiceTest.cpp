@@ -8,7 +8,7 @@ using namespace hearth;
 using namespace hearth::controller;
 using namespace hearth::controller::test;
 
-TEST_CASE("a manifest asks for what the machine can have, or is refused by its field",
+TEST_CASE("a manifest that asks for more than the machine's devices is refused by its field",
           "[unit][gpu]") {
     const auto field = [](const GpuSpec& spec, const std::vector<pool::GpuDevice>& devices) {
         const std::optional<FieldError> wrong = refusalOf(spec, devices, "no GPU library");

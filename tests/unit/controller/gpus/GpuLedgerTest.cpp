@@ -8,7 +8,7 @@ using namespace hearth;
 using namespace hearth::controller;
 using namespace hearth::controller::test;
 
-TEST_CASE("a GPU is nobody's while a sandbox has an instance of it, also one that is gone",
+TEST_CASE("a GPU is not given out while a sandbox has one of its instances, even a removed one",
           "[unit][gpu]") {
     Ground ground;
     pool::GpuDevice whole = FakeGpuHost::device(1);
@@ -212,10 +212,8 @@ private:
 
 }  // namespace
 
-TEST_CASE(
-    "no device is in two sandboxes, and none is given again without a scrub, whatever "
-    "happens to sandboxes and server",
-    "[unit][gpu]") {
+TEST_CASE("a device is never in two sandboxes, and never given again without a scrub",
+          "[unit][gpu]") {
     unsigned claims = 0;
     for (unsigned seed = 1; seed <= 5; ++seed) {
         GpuWeather weather(seed);

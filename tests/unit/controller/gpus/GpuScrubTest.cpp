@@ -7,7 +7,7 @@ using namespace hearth::controller;
 using namespace hearth::controller::test;
 using namespace std::chrono_literals;
 
-TEST_CASE("a device whose past nobody knows is scrubbed before anybody gets it", "[unit][gpu]") {
+TEST_CASE("a device of unknown history is scrubbed before its first use", "[unit][gpu]") {
     Ground ground;
     ground.gpus.have(FakeGpuHost::several(2));
     House house(ground);
@@ -48,7 +48,7 @@ TEST_CASE("a device comes back only after its scrub, and one whose scrub fails s
     CHECK_THROWS_AS(house.gpu_service.scrub(house.who, FakeGpuHost::uuid(1)), Error);
 }
 
-TEST_CASE("a scrub that came to nothing condemns no device, and is done again", "[unit][gpu]") {
+TEST_CASE("a scrub without a result condemns no device, and is repeated", "[unit][gpu]") {
     Ground ground;
     ground.gpus.have(FakeGpuHost::several(1));
     ground.gpus.fallSilent(true);
@@ -79,7 +79,7 @@ TEST_CASE("a condemned device is condemned after a restart too", "[unit][gpu]") 
     CHECK(ground.gpus.scrubs(FakeGpuHost::uuid(1)) == 1);
 }
 
-TEST_CASE("what was clean is so after a restart, unless another server had the devices meanwhile",
+TEST_CASE("a clean device stays clean after a restart, unless another server had it meanwhile",
           "[unit][gpu]") {
     Ground ground;
     ground.gpus.have(FakeGpuHost::several(2));
@@ -155,7 +155,8 @@ TEST_CASE("a device that has gone is forgotten, and scrubbed when it comes back"
     CHECK(ground.gpus.scrubs(FakeGpuHost::uuid(2)) == 2);
 }
 
-TEST_CASE("a tenant that opens and closes does not have all GPUs scrubbed", "[unit][gpu]") {
+TEST_CASE("a tenant that opens and closes workspaces cannot send all GPUs to the scrub",
+          "[unit][gpu]") {
     GpuPool filled(4);
     Ground& ground = filled.ground;
     House& house = filled.house;

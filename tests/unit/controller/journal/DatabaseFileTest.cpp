@@ -91,7 +91,8 @@ TEST_CASE("a read that fails once is not damage", "[unit][controller]") {
     CHECK(data.journal().meta("a") == "b");
 }
 
-TEST_CASE("damage of what a start reads is found before anything is served", "[unit][controller]") {
+TEST_CASE("damage in tables that a start reads is found before anything is served",
+          "[unit][controller]") {
     for (const char* table : {"tokens", "pools", "meta", "workspaces", "contexts", "events"}) {
         INFO(table);
         DataFile data;
@@ -102,7 +103,7 @@ TEST_CASE("damage of what a start reads is found before anything is served", "[u
     }
 }
 
-TEST_CASE("damage that an access finds is told, and set aside at the next start",
+TEST_CASE("damage found by an access is reported, and set aside at the next start",
           "[unit][controller]") {
     DataFile data;
     data.journal().setMeta("a", "b");
@@ -123,7 +124,7 @@ TEST_CASE("damage that an access finds is told, and set aside at the next start"
     CHECK_FALSE(std::filesystem::exists(DatabaseFile::suspectPath(data.path)));
 }
 
-TEST_CASE("a suspicion that a look does not confirm is dropped", "[unit][controller]") {
+TEST_CASE("a suspicion that a check does not confirm is dropped", "[unit][controller]") {
     DataFile data;
     data.journal().setMeta("a", "b");
     writeText(DatabaseFile::suspectPath(data.path), "");
@@ -154,7 +155,7 @@ TEST_CASE("the last three damaged databases are kept", "[unit][controller]") {
     CHECK(files == 6);
 }
 
-TEST_CASE("a database that is missing or empty where one was is told", "[unit][controller]") {
+TEST_CASE("a missing or empty database is reported if there was one before", "[unit][controller]") {
     DataFile data;
     CHECK(data.file().begunAnew());
     CHECK(data.counted("missing", 1));
@@ -177,7 +178,7 @@ TEST_CASE("a database of an earlier version is whole", "[unit][controller]") {
     CHECK(data.journal().meta("a") == "b");
 }
 
-TEST_CASE("what a crash left in the WAL is kept by a look at it", "[unit][controller]") {
+TEST_CASE("a check of a database keeps the WAL that a crash left", "[unit][controller]") {
     DataFile data;
     {
         const Journal open(data.path, data.clock, data.log);
@@ -193,7 +194,7 @@ TEST_CASE("what a crash left in the WAL is kept by a look at it", "[unit][contro
     CHECK(Journal(data.dir.file("left.db"), data.clock, data.log).meta("a") == "b");
 }
 
-TEST_CASE("what cannot be opened is not set aside", "[unit][controller]") {
+TEST_CASE("a database that cannot be opened is not set aside", "[unit][controller]") {
     DataFile data;
     std::filesystem::create_symlink(data.path, data.path);
     CHECK_FALSE(data.file().begunAnew());
@@ -209,7 +210,7 @@ TEST_CASE("a folder in the place of the database is set aside", "[unit][controll
     CHECK_NOTHROW(data.journal());
 }
 
-TEST_CASE("damage to what a start does not read ends no start, and is found by the next",
+TEST_CASE("damage in tables that a start does not read ends no start, and the next one finds it",
           "[unit][controller]") {
     DataFile data;
     {
@@ -233,8 +234,7 @@ TEST_CASE("damage to what a start does not read ends no start, and is found by t
     CHECK(data.file().begunAnew());
 }
 
-TEST_CASE("an empty database lies ready for the day when the disk has no room for one",
-          "[unit][controller]") {
+TEST_CASE("an empty spare database exists for a start on a full disk", "[unit][controller]") {
     DataFile data;
     const std::string spare = data.path + ".spare";
     {

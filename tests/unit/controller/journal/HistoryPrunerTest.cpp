@@ -106,7 +106,7 @@ TEST_CASE("history goes an hour and a day after its workspace's end, in slices",
     CHECK(history.count("executions") == 30);
 }
 
-TEST_CASE("what was looked at once costs nothing later, however much is kept",
+TEST_CASE("records that were checked once cost no later check, however many are kept",
           "[unit][controller]") {
     PastWork history;
     history.database.execute("BEGIN");
@@ -172,7 +172,7 @@ TEST_CASE("a tenant with many events loses its own oldest ones, not those of oth
     CHECK(history.count("events") == 60);
 }
 
-TEST_CASE("of a tenant's ended contexts the latest stay, at once and whatever another has",
+TEST_CASE("the latest ended contexts of a tenant stay, whatever another tenant has",
           "[unit][controller]") {
     PastWork history;
     HistoryPruner pruner(16, {.workspaces = 100, .contexts = 10});
@@ -228,8 +228,7 @@ TEST_CASE("executions of a workspace beyond those that are kept still have their
     CHECK(history.count("executions") == 0);
 }
 
-TEST_CASE("labels of workspaces that have ended go, and later those of workspaces nobody knows",
-          "[unit][controller]") {
+TEST_CASE("labels go with ended workspaces, and later with unknown ones", "[unit][controller]") {
     PastWork history;
     history.database.execute("BEGIN");
     for (int i = 0; i < 40; ++i) {

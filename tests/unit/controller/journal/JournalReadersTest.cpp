@@ -11,8 +11,7 @@ using namespace hearth;
 using namespace hearth::controller;
 using namespace hearth::test;
 
-TEST_CASE("however many reads of a tenant take their time, another's find a connection",
-          "[unit][controller]") {
+TEST_CASE("slow reads of one tenant leave a connection for another", "[unit][controller]") {
     TempDir dir;
     JournalReaders readers(dir.file("hearth.db"));
     std::latch over(1);

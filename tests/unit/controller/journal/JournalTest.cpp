@@ -32,7 +32,7 @@ void fill(Journal& journal, bool full) {
 
 }  // namespace
 
-TEST_CASE("what was recorded is read at once and after a restart", "[unit][controller]") {
+TEST_CASE("a record is readable at once and after a restart", "[unit][controller]") {
     Desk desk;
     const std::string bytes("out\0put\xff", 8);
     {
@@ -66,7 +66,7 @@ TEST_CASE("what was recorded is read at once and after a restart", "[unit][contr
     CHECK(movedAside(desk) == 0);
 }
 
-TEST_CASE("callbacks come after the commit and say whether it held", "[unit][controller]") {
+TEST_CASE("callbacks come after the commit and report its success", "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log);
     std::atomic<int> kept{-1};
@@ -84,7 +84,7 @@ TEST_CASE("callbacks come after the commit and say whether it held", "[unit][con
     CHECK(journal.workspace("ws_2"));
 }
 
-TEST_CASE("a declared change that fails leaves nothing and is told", "[unit][controller]") {
+TEST_CASE("a declared change that fails leaves no record and throws", "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log);
     CHECK_THROWS_AS(journal.writeNow([](Database& database) {
@@ -97,7 +97,8 @@ TEST_CASE("a declared change that fails leaves nothing and is told", "[unit][con
     CHECK(journal.meta("a") == "c");
 }
 
-TEST_CASE("a damaged data file is told, and left to who holds the instance", "[unit][controller]") {
+TEST_CASE("a damaged data file is reported, and left to the holder of the instance",
+          "[unit][controller]") {
     Desk desk;
     writeText(desk.path, std::string(8192, 'x'));
     CHECK_THROWS_AS(Journal(desk.path, desk.clock, desk.log), DamagedDatabase);
@@ -105,7 +106,7 @@ TEST_CASE("a damaged data file is told, and left to who holds the instance", "[u
     CHECK(readText(desk.path) == std::string(8192, 'x'));
 }
 
-TEST_CASE("what must survive a loss of power is synced at its commit, the rest is not",
+TEST_CASE("records that must survive a loss of power are synced at commit, others are not",
           "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log);
@@ -130,8 +131,7 @@ TEST_CASE("a data file that cannot be opened is left where it is", "[unit][contr
                     std::runtime_error);
 }
 
-TEST_CASE("a tenant who fills the journal with output loses its own and nobody else's",
-          "[unit][controller]") {
+TEST_CASE("a tenant that fills the journal with output loses only its own", "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log, {.output = 100'000});
     const auto record = [&](const std::string& id, const std::string& tenant, std::size_t size) {
@@ -158,8 +158,9 @@ TEST_CASE("a tenant who fills the journal with output loses its own and nobody e
     CHECK(kept <= 100'000);
 }
 
-TEST_CASE("records without output count, too: their artifacts go first, then the oldest of them",
-          "[unit][controller]") {
+TEST_CASE(
+    "records without output count, too, and lose their artifacts before the oldest records go",
+    "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log, {.output = 100'000});
     const auto record = [&](int i, const std::string& document) {
@@ -251,8 +252,7 @@ TEST_CASE("a record whose output is shed keeps the beginning of its error and of
     CHECK_FALSE(left["packages"]["notInstalled"].contains("n199"));
 }
 
-TEST_CASE("what an earlier version kept without counting counts from the next start on",
-          "[unit][controller]") {
+TEST_CASE("output kept by an earlier version counts from the next start on", "[unit][controller]") {
     Desk desk;
     const auto record = [](Journal& journal, const std::string& id) {
         journal.record(ExecutionRecord{id, "ws_a", "a", "f", "{}", std::string(60'000, 'x'), 1500},
@@ -293,7 +293,7 @@ TEST_CASE("a list of executions has no long output in it", "[unit][controller]")
     CHECK_FALSE(journal.listedExecution("ex_9"));
 }
 
-TEST_CASE("all that a list of executions says stands in its index", "[unit][controller]") {
+TEST_CASE("the index holds every field of a list of executions", "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log);
     journal.record(workspaceRecord("1"));
@@ -317,7 +317,7 @@ TEST_CASE("all that a list of executions says stands in its index", "[unit][cont
     CHECK(plan == "SEARCH executions USING COVERING INDEX executions_listed (workspace=?)");
 }
 
-TEST_CASE("executions of a file from before lists had an index are listed where they ended",
+TEST_CASE("executions of a file without the index of lists are still listed",
           "[unit][controller]") {
     Desk desk;
     {
@@ -340,7 +340,7 @@ TEST_CASE("executions of a file from before lists had an index are listed where 
     CHECK(journal.executionsOf("ws_1")[0].started_at == "now");
 }
 
-TEST_CASE("output that is kept apart is found by its place, counted, and shed with the rest",
+TEST_CASE("output in separate pieces is found by its place, counted, and shed with the rest",
           "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log, {.output = 100'000});
@@ -372,7 +372,7 @@ TEST_CASE("output that is kept apart is found by its place, counted, and shed wi
     CHECK_FALSE(journal.outputAt("ex_large", 50));
 }
 
-TEST_CASE("a change that a full disk refuses is told as DISK_FULL, and the next one works",
+TEST_CASE("a change on a full disk fails with DISK_FULL, and the next one works",
           "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log);
@@ -387,8 +387,7 @@ TEST_CASE("a change that a full disk refuses is told as DISK_FULL, and the next 
     CHECK(journal.meta("large") == large);
 }
 
-TEST_CASE("what a full disk refuses is not lost, and what waits for it is bounded",
-          "[unit][controller]") {
+TEST_CASE("records that a full disk refuses are kept in a bounded queue", "[unit][controller]") {
     Desk desk;
     metrics::Metrics metrics;
     Journal journal(desk.path, desk.clock, desk.log, {.pending = 3U << 20U, .metrics = &metrics});
@@ -477,7 +476,7 @@ TEST_CASE("records of contexts that wait for the disk count for their tenant wit
     CHECK(eventually([&] { return !codeOf([&] { journal.requireRoom("t"); }); }));
 }
 
-TEST_CASE("results of one tenant that wait for the disk shut out nobody else, however large",
+TEST_CASE("results of a tenant that wait for the disk shut out no other tenant, however large",
           "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log, {.pending = 1U << 20U});

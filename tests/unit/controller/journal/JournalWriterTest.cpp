@@ -84,7 +84,7 @@ struct Setup {
 
 }  // namespace
 
-TEST_CASE("what a full disk does not take waits, in order, and is written when there is room",
+TEST_CASE("items that a full disk refuses wait in order, and are written when there is room",
           "[unit][controller]") {
     Setup setup;
     JournalWriter writer(setup.disk.commit(), nullptr, setup.log, &setup.metrics);
@@ -106,7 +106,7 @@ TEST_CASE("what a full disk does not take waits, in order, and is written when t
     CHECK(eventually([&] { return writer.pendingBytes() == 0; }));
 }
 
-TEST_CASE("an item that fails by itself is tried a few times and takes no other with it",
+TEST_CASE("an item that always fails is tried a few times and takes no other with it",
           "[unit][controller]") {
     Setup setup;
     JournalWriter writer(setup.disk.commit(), nullptr, setup.log, &setup.metrics);
@@ -153,7 +153,8 @@ TEST_CASE("a large item is not even tried while the disk has only its reserve le
     CHECK(setup.disk.failures == 0);
 }
 
-TEST_CASE("at its end a writer tries once more, then says what it gives up", "[unit][controller]") {
+TEST_CASE("a writer that ends tries once more, then reports the items that it gives up",
+          "[unit][controller]") {
     Setup setup;
     {
         JournalWriter writer(setup.disk.commit(), nullptr, setup.log, &setup.metrics);
@@ -169,7 +170,7 @@ TEST_CASE("at its end a writer tries once more, then says what it gives up", "[u
     CHECK(setup.disk.durable("large") == false);
 }
 
-TEST_CASE("what one tenant ends at once is written in turn with the others', a little at a time",
+TEST_CASE("a burst of one tenant's items is written in small steps, in turn with other tenants",
           "[unit][controller]") {
     Setup setup;
     JournalWriter writer(setup.disk.commit(), nullptr, setup.log, &setup.metrics);

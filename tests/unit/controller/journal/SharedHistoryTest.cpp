@@ -94,7 +94,7 @@ bool refuses(Journal& journal) {
 
 }  // namespace
 
-TEST_CASE("the next leader has what the last one committed", "[unit][controller]") {
+TEST_CASE("the next leader has the commits of the last one", "[unit][controller]") {
     SharedDesk desk;
     Replica first(desk, "first");
     Replica second(desk, "second");
@@ -145,7 +145,7 @@ TEST_CASE("a replica that stands by follows while the other leads", "[unit][cont
     CHECK(second.has("ws_0"));
 }
 
-TEST_CASE("a transaction that fails is told to nobody", "[unit][controller]") {
+TEST_CASE("a failed transaction reaches no other replica", "[unit][controller]") {
     SharedDesk desk;
     Replica first(desk, "first");
     Replica second(desk, "second");
@@ -161,7 +161,7 @@ TEST_CASE("a transaction that fails is told to nobody", "[unit][controller]") {
     CHECK(next.meta("whole") == "done");
 }
 
-TEST_CASE("what the shared volume does not take is not committed, and is tried again",
+TEST_CASE("a transaction that the shared volume refuses is not committed, and is tried again",
           "[unit][controller]") {
     SharedDesk desk;
     Replica first(desk, "first", 1);  // so that nearly each change begins a file
@@ -180,9 +180,8 @@ TEST_CASE("what the shared volume does not take is not committed, and is tried a
     CHECK(second.has("ws_1"));
 }
 
-TEST_CASE(
-    "a leader that is not sure to be one writes nothing, and what it has told comes true later",
-    "[unit][controller]") {
+TEST_CASE("a leader in doubt writes nothing, and its published transaction is committed later",
+          "[unit][controller]") {
     SharedDesk desk;
     Replica first(desk, "first");
     Replica second(desk, "second");
@@ -206,7 +205,7 @@ TEST_CASE(
     CHECK(next.meta("other") == "v");
 }
 
-TEST_CASE("half a record hides nothing, and what a former leader still writes is void",
+TEST_CASE("half a record hides no other, and later writes of a former leader are void",
           "[unit][controller]") {
     SharedDesk desk;
     Replica first(desk, "first");
@@ -269,7 +268,7 @@ TEST_CASE("a log that has grown long becomes a copy", "[unit][controller]") {
     CHECK(next.workspace("ws_first")->reason == "idle");
 }
 
-TEST_CASE("a leader's history of before is everybody's", "[unit][controller]") {
+TEST_CASE("a leader's earlier history reaches the other replicas", "[unit][controller]") {
     SharedDesk desk;
     Replica first(desk, "first");
     {
@@ -287,7 +286,7 @@ TEST_CASE("a leader's history of before is everybody's", "[unit][controller]") {
     CHECK_FALSE(second.has("ws_mine"));
 }
 
-TEST_CASE("a copy of an earlier version, or of a later one, is taken as far as both know it",
+TEST_CASE("a copy of an earlier or later version is read as far as both know it",
           "[unit][controller]") {
     SharedDesk desk;
     Replica first(desk, "first");

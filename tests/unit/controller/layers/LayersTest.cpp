@@ -56,7 +56,7 @@ TEST_CASE("a pool's packages are installed once, before its sandboxes are made",
           std::vector<LockedPackage>{{"numpy", "1.0"}, {"pandas", "1.0"}});
 }
 
-TEST_CASE("pools that ask for the same in other words share a layer", "[unit][controller]") {
+TEST_CASE("pools that list the same packages differently share a layer", "[unit][controller]") {
     Ground ground;
     House house{ground};
     house.declare("p", withPackages({"a", "b"}));
@@ -119,7 +119,7 @@ TEST_CASE("other packages replace the warm sandboxes once they are installed",
     CHECK(ground.runtime.layers().size() == 2);
 }
 
-TEST_CASE("packages that cannot be had degrade the pool, in words, and are tried again",
+TEST_CASE("unavailable packages degrade the pool with a message, and are tried again",
           "[unit][controller]") {
     Ground ground;
     House house{ground};
@@ -148,8 +148,7 @@ TEST_CASE("packages that cannot be had degrade the pool, in words, and are tried
     CHECK_FALSE(house.breaker.state("p").degraded());
 }
 
-TEST_CASE("a pool that gives up its packages is not degraded for their sake",
-          "[unit][controller]") {
+TEST_CASE("a pool that drops its packages is no longer degraded by them", "[unit][controller]") {
     Ground ground;
     House house{ground};
     house.declare("p", withPackages({"missing-one"}));

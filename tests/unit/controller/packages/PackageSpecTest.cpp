@@ -26,7 +26,7 @@ TEST_CASE("names and versions of an index are packages", "[unit][controller]") {
     CHECK(packageName("left-pad@1") == "left-pad");
 }
 
-TEST_CASE("options, places and programs are none", "[unit][controller]") {
+TEST_CASE("options, URLs, paths and shell commands are no packages", "[unit][controller]") {
     for (const char* spec : {"",
                              " ",
                              "-r",

@@ -39,7 +39,7 @@ TEST_CASE("the third failure in a row degrades a pool and a success heals it",
     CHECK(breaker.state("p").failures == 0);
 }
 
-TEST_CASE("the time of a start follows what starts take", "[unit][controller]") {
+TEST_CASE("the expected time of a start follows measured starts", "[unit][controller]") {
     ManualClock clock;
     CircuitBreaker breaker(clock);
     for (int i = 0; i < 50; ++i) breaker.succeeded("p", 2s);

@@ -67,7 +67,7 @@ TEST_CASE("a key added while it is worked on comes back afterwards, once", "[uni
     CHECK_FALSE(q.queue.takeDue());
 }
 
-TEST_CASE("of several delays the earliest wins, and an add wins over all", "[unit][controller]") {
+TEST_CASE("the earliest of several delays wins, and an add wins over all", "[unit][controller]") {
     Queue q;
     q.queue.addAfter(kA, 50ms);
     q.queue.addAfter(kA, 20ms);
@@ -145,7 +145,7 @@ TEST_CASE("no key is ever with two workers at once", "[unit][controller]") {
     CHECK(done >= 3);
 }
 
-TEST_CASE("the last keys of workers do not keep the queue from its end", "[unit][controller]") {
+TEST_CASE("a key added after a stop does not keep the queue from its end", "[unit][controller]") {
     SystemClock clock;
     metrics::Metrics metrics;
     for (int round = 0; round < 50; ++round) {
@@ -268,7 +268,7 @@ TEST_CASE("slow ends, unpackings and questions delay no record, pool or create",
     CHECK(eventually([&] { return work.queue.idle(); }));
 }
 
-TEST_CASE("agents that are slow to forget delay no look at the machine and no question",
+TEST_CASE("slow forget calls to agents delay no look at the machine and no question",
           "[unit][controller]") {
     Working work;
     work.slow = {WorkKind::Forget};
@@ -327,7 +327,7 @@ TEST_CASE("groups of a lane take turns", "[unit][controller]") {
     CHECK(order == "a1 b1 c1 a2 b2 a3 ");
 }
 
-TEST_CASE("a sandbox is never made and ended at once", "[unit][controller]") {
+TEST_CASE("a sandbox is never created and destroyed at the same time", "[unit][controller]") {
     Queue q;
     const WorkKey make{WorkKind::Create, "sb", "p"};
     const WorkKey end{WorkKind::Sandbox, "sb", "p"};
@@ -354,7 +354,7 @@ TEST_CASE("a sandbox is never made and ended at once", "[unit][controller]") {
     CHECK(q.queue.takeDue());
 }
 
-TEST_CASE("the depth of each lane is told, from the beginning", "[unit][controller]") {
+TEST_CASE("the depth of each lane is a metric from the start", "[unit][controller]") {
     Queue q;
     for (const char* lane :
          {"records", "pools", "creates", "destroys", "images", "looks", "forgets", "asks"}) {
@@ -389,7 +389,8 @@ TEST_CASE("the cost of a delayed key does not grow with their number", "[unit][c
     CHECK(cost([&] { CHECK_FALSE(keys.take(TimePoint(0s))); }) == 0);
 }
 
-TEST_CASE("a delayed key says whether it is the next of all", "[unit][controller]") {
+TEST_CASE("a put of a delayed key reports whether the key is the next of all",
+          "[unit][controller]") {
     DelayedKeys<Counted> keys;
     CHECK(keys.put({1}, TimePoint(1h)));
     CHECK(keys.put({2}, TimePoint(1s)));

@@ -88,7 +88,7 @@ TEST_CASE("GPUs in use and not yet scrubbed are at most twice the quota",
     CHECK_NOTHROW([&] { const auto hold = ledger.reserve("unbounded", kGpu); }());
 }
 
-TEST_CASE("several are reserved together or not at all", "[unit][controller][quota]") {
+TEST_CASE("several workspaces are reserved together or not at all", "[unit][controller][quota]") {
     QuotaLedger ledger;
     ledger.load("t", {.workspaces = 5});
     const auto three = ledger.reserve("t", kOne, 3);
@@ -99,7 +99,8 @@ TEST_CASE("several are reserved together or not at all", "[unit][controller][quo
           ErrorCode::InvalidSpec);
 }
 
-TEST_CASE("a hold becomes what the workspace really has", "[unit][controller][quota]") {
+TEST_CASE("a reservation is corrected to the resources that the workspace really has",
+          "[unit][controller][quota]") {
     QuotaLedger ledger;
     ledger.load("t", {.milli_cpu = 1500});
     auto hold = ledger.reserve("t", {.workspaces = 1, .milli_cpu = 500});
@@ -112,7 +113,7 @@ TEST_CASE("a hold becomes what the workspace really has", "[unit][controller][qu
     CHECK(ledger.useOf("t").milli_cpu == 4000);
 }
 
-TEST_CASE("a quota below what is in use is refused and changes nothing",
+TEST_CASE("a quota below the current use is refused and changes nothing",
           "[unit][controller][quota]") {
     QuotaLedger ledger;
     const auto two = ledger.reserve("t", kOne, 2);
@@ -132,7 +133,7 @@ TEST_CASE("a quota below what is in use is refused and changes nothing",
     CHECK(ledger.specOf("other").workspaces == 1);
 }
 
-TEST_CASE("claims are let in at the rate, and Retry-After is what its refill takes",
+TEST_CASE("claims are admitted at the rate, and Retry-After is the time of its refill",
           "[unit][controller][quota]") {
     QuotaLedger ledger;
     ledger.load("t", {.claims_per_second = 2, .claim_burst = 8});
@@ -147,7 +148,7 @@ TEST_CASE("claims are let in at the rate, and Retry-After is what its refill tak
     for (int i = 0; i < 100; ++i) CHECK_NOTHROW(ledger.admit("free", 100, now));
 }
 
-TEST_CASE("a pool may not have fewer sandboxes than are guaranteed of it",
+TEST_CASE("a pool's limit may not be below the sandboxes guaranteed from it",
           "[unit][controller][quota]") {
     QuotaLedger ledger;
     ledger.load("a", {.guaranteed = {{"p", 3}}});

@@ -15,7 +15,7 @@ QuotaUse useOf(House& house) {
 
 }  // namespace
 
-TEST_CASE("after a crash a quota holds, and what lives counts in it as it really is",
+TEST_CASE("after a crash the live workspaces count in the quota with their real size",
           "[unit][controller][quota]") {
     Ground ground;
     QuotaUse before;
@@ -49,7 +49,7 @@ TEST_CASE("after a crash a quota holds, and what lives counts in it as it really
     CHECK(house.settleUntil([&] { return useOf(house) == QuotaUse(); }));
 }
 
-TEST_CASE("a claim of several is found again by its key, and completed after a crash within it",
+TEST_CASE("a claim of several sandboxes is found by its key, and completed after a crash in it",
           "[unit][controller][quota]") {
     Ground ground;
     std::vector<std::string> ids;
@@ -83,7 +83,8 @@ TEST_CASE("a claim of several is found again by its key, and completed after a c
     CHECK(codeOf([&] { house.openAll(house.who, House::request("key"), 3); }) == ErrorCode::Gone);
 }
 
-TEST_CASE("a claim of several that does not fit takes nothing", "[unit][controller][quota]") {
+TEST_CASE("a claim of several sandboxes beyond the quota takes nothing",
+          "[unit][controller][quota]") {
     Ground ground;
     House house(ground);
     PoolSpec spec = smallSpec(3);

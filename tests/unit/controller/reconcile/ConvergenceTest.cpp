@@ -270,7 +270,7 @@ using Step = void (Weather::*)();
 
 }  // namespace
 
-TEST_CASE("whatever happens to pools, they become what their manifests say", "[unit][controller]") {
+TEST_CASE("pools converge to their manifests, whatever happens to them", "[unit][controller]") {
     const std::vector<Step> steps = {
         &Weather::claim,    &Weather::claim,  &Weather::claim, &Weather::line,  &Weather::line,
         &Weather::close,    &Weather::close,  &Weather::death, &Weather::death, &Weather::stubborn,

@@ -32,7 +32,7 @@ struct FilesWatch : Filled {
 
 }  // namespace
 
-TEST_CASE("below half of the machine's open files nobody is ended", "[unit][controller]") {
+TEST_CASE("no workspace ends below half of the machine's open files", "[unit][controller]") {
     FilesWatch w;
     const WorkspaceView view = w.open(w.house.who);
     CHECK(w.house.files.look().again == 500ms);
@@ -72,7 +72,7 @@ TEST_CASE("the tenant that holds the most open files loses its largest workspace
     }
 }
 
-TEST_CASE("files that no tenant's sandboxes hold end nothing", "[unit][controller]") {
+TEST_CASE("open files outside of sandboxes end no workspace", "[unit][controller]") {
     FilesWatch w;
     const WorkspaceView view = w.open(w.house.who);
     w.hold(view, kMost / 8 - 1);

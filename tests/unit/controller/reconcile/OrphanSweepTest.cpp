@@ -15,7 +15,7 @@ bool shows(House& house, const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("a server starts and serves beside what cannot be removed", "[unit][controller]") {
+TEST_CASE("a server starts and serves while a leftover cannot be removed", "[unit][controller]") {
     Ground ground;
     std::string open;
     std::string corpse;
@@ -52,7 +52,7 @@ TEST_CASE("a server starts and serves beside what cannot be removed", "[unit][co
     CHECK(ground.runtime.running() == house.warm.members("p").size());
 }
 
-TEST_CASE("a sandbox whose end fails is told, and ends later", "[unit][controller]") {
+TEST_CASE("a sandbox that cannot be removed is reported, and removed later", "[unit][controller]") {
     Ground ground;
     House house(ground);
     house.declare("p", smallSpec(1));

@@ -42,7 +42,7 @@ struct Outside {
 
 }  // namespace
 
-TEST_CASE("a condition is since its last change of status, whatever else is said of it",
+TEST_CASE("a condition's time is its last change of status, whatever its message",
           "[unit][controller]") {
     ManualClock clock;
     PoolStatus status;
@@ -84,7 +84,7 @@ TEST_CASE("a Mirror pool on a server without a mirror says so, and is no less re
     CHECK(conditionIn(house.statuses.of("p"), ConditionType::Mirrored) == nullptr);
 }
 
-TEST_CASE("a pool that was just declared tells at once what it lacks", "[unit][controller]") {
+TEST_CASE("a newly declared pool reports at once what it lacks", "[unit][controller]") {
     Ground ground;
     House house{ground};
     const Pool pool = poolNamed("p", [] {
@@ -95,7 +95,7 @@ TEST_CASE("a pool that was just declared tells at once what it lacks", "[unit][c
     CHECK(conditionIn(house.statuses.first(pool), ConditionType::Mirrored) != nullptr);
 }
 
-TEST_CASE("a credential that is not to be had is told by its name, until its file has come",
+TEST_CASE("a missing credential is reported by its name until its file exists",
           "[unit][controller]") {
     CHECK(Outside({}).credentials(smallSpec(1)).reason.empty());
     CHECK(Outside({}).credentials(withSecret("tok")).message ==

@@ -278,7 +278,7 @@ TEST_CASE("the members of a pool never exceed its limit", "[unit][controller]") 
     CHECK(house.warm.counts("p").total() == 3);
 }
 
-TEST_CASE("a drained server tells claims so instead of asking them to try again",
+TEST_CASE("a claim of a drained server gets that reason instead of a request to retry",
           "[unit][controller]") {
     Ground ground;
     House house(ground);
@@ -351,8 +351,7 @@ TEST_CASE("a pool whose stored spec is refused is Degraded, says why and makes n
     CHECK(codeOf([&] { house.open(house.who, House::request()); }) == ErrorCode::PoolDegraded);
 }
 
-TEST_CASE("sandboxes are promised no more disk than there is, all pools together",
-          "[unit][controller]") {
+TEST_CASE("all pools together promise no more disk than there is", "[unit][controller]") {
     Ground ground;
     ground.disk = DiskSpace{100 * kMiB, 100 * kMiB};
     House house(ground);
@@ -415,7 +414,7 @@ TEST_CASE("no sandbox is made where it would take the disk's last room", "[unit]
     }));
 }
 
-TEST_CASE("adopted sandboxes are counted in what the disk is promised", "[unit][controller]") {
+TEST_CASE("adopted sandboxes count in the promised disk space", "[unit][controller]") {
     Ground ground;
     const std::uint64_t each = smallSpec().limits.workspace_bytes;
     {

@@ -87,7 +87,7 @@ TEST_CASE("an entry that fired before its pool was declared is in force", "[unit
     CHECK(house.statuses.of("p").schedule->entry == "empty");
 }
 
-TEST_CASE("a sweep replaces the warm sandboxes of before, once", "[unit][controller]") {
+TEST_CASE("a sweep replaces the earlier warm sandboxes, once", "[unit][controller]") {
     Ground ground;
     House house(ground);
     PoolSpec spec = smallSpec(2);
@@ -104,7 +104,7 @@ TEST_CASE("a sweep replaces the warm sandboxes of before, once", "[unit][control
     CHECK(ground.runtime.created() == 4);
 }
 
-TEST_CASE("a sweep that fell into a restart is made up for once, if it is recent",
+TEST_CASE("a recent sweep that was missed during a restart is made up for once",
           "[unit][controller]") {
     Ground ground;
     PoolSpec spec = smallSpec(2);

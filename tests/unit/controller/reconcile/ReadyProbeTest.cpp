@@ -40,7 +40,7 @@ TEST_CASE("a ready sandbox that does not answer three times in a row is replaced
     CHECK(p.ready() != id);
 }
 
-TEST_CASE("one that answers again is as good as new", "[unit][controller]") {
+TEST_CASE("a sandbox that answers again has no failures left", "[unit][controller]") {
     Probed p;
     const pool::SandboxId id = p.ready();
     for (int round = 0; round < 2; ++round) {
@@ -62,7 +62,7 @@ TEST_CASE("a claimed sandbox is never asked", "[unit][controller]") {
     p.ground.runtime.resume(view.sandbox_id);
 }
 
-TEST_CASE("where most sandboxes of a pool are silent none is replaced", "[unit][controller]") {
+TEST_CASE("no sandbox of a pool is replaced while most of them are silent", "[unit][controller]") {
     Probed p;
     p.house.declare("p", smallSpec(3));
     REQUIRE(p.house.filled("p", 3));
@@ -80,7 +80,7 @@ TEST_CASE("where most sandboxes of a pool are silent none is replaced", "[unit][
     CHECK(p.house.warm.counts("p").ready == 2);
 }
 
-TEST_CASE("every ready sandbox becomes work, and no claimed one", "[unit][controller]") {
+TEST_CASE("every ready sandbox gets a probe, and a claimed one gets none", "[unit][controller]") {
     Probed p;
     const WorkspaceView view = p.house.open(p.house.who, House::request());
     REQUIRE(p.house.filled("p", 1));

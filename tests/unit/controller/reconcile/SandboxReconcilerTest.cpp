@@ -32,7 +32,7 @@ struct FarHouse {
 
 }  // namespace
 
-TEST_CASE("a sandbox that was only accepted is warm when it listens", "[unit][controller]") {
+TEST_CASE("an accepted sandbox becomes warm when it listens", "[unit][controller]") {
     FarHouse far;
     REQUIRE(far.asked(2));
     far.house.loop.settle();
@@ -44,7 +44,7 @@ TEST_CASE("a sandbox that was only accepted is warm when it listens", "[unit][co
 }
 
 /// The address sanitizer reports any access to the plane after its end.
-TEST_CASE("news that comes after the end of a plane reaches nothing", "[unit][controller]") {
+TEST_CASE("an event after the end of a control plane has no effect", "[unit][controller]") {
     Ground ground;
     ground.runtime.acceptOnly();
     {
@@ -57,7 +57,7 @@ TEST_CASE("news that comes after the end of a plane reaches nothing", "[unit][co
     CHECK(ground.runtime.list().front().listening);
 }
 
-TEST_CASE("an accepted sandbox is found to listen without news too", "[unit][controller]") {
+TEST_CASE("an accepted sandbox that listens is found without an event, too", "[unit][controller]") {
     FarHouse far;
     REQUIRE(far.asked(2));
     far.ground.runtime.onNews({});
@@ -177,7 +177,8 @@ TEST_CASE("an image that cannot be unpacked degrades its pool, which tells why",
     CHECK(told("pool.degraded") == 1);
 }
 
-TEST_CASE("who reads an agent only notes its loss; the work comes by a key", "[unit][controller]") {
+TEST_CASE("a reader of an agent only notes its loss, and a key does the work",
+          "[unit][controller]") {
     Ground ground;
     House house(ground);
     house.declare("p", smallSpec(1));

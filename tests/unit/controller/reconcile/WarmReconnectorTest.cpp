@@ -69,8 +69,7 @@ TEST_CASE("a warm sandbox that stays away, or has ended, is replaced", "[unit][c
     CHECK(at.house->filled("p", 2));
 }
 
-TEST_CASE("on one machine the end of a connection is the end of a warm sandbox",
-          "[unit][controller]") {
+TEST_CASE("on one machine a lost connection ends a warm sandbox", "[unit][controller]") {
     Ground ground;
     House house(ground);
     house.declare("p", smallSpec(1));

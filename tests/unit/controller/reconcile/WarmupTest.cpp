@@ -43,7 +43,7 @@ TEST_CASE("a sandbox is ready once its interpreters are", "[unit][controller]") 
     CHECK(condition->status);
 }
 
-TEST_CASE("an import that fails is told and keeps no sandbox from serving", "[unit][controller]") {
+TEST_CASE("a failed import is reported, and the sandbox still serves", "[unit][controller]") {
     Ground ground;
     House house{ground};
     PoolSpec spec = smallSpec(1);
@@ -62,7 +62,7 @@ TEST_CASE("an import that fails is told and keeps no sandbox from serving", "[un
     CHECK(house.breaker.state("p").failures == 0);
 }
 
-TEST_CASE("a prewarm command runs before a sandbox is ready and is none of the tenant's",
+TEST_CASE("a prewarm command runs before a sandbox is ready and is no execution of the tenant",
           "[unit][controller]") {
     Ground ground;
     auto house = std::make_unique<House>(ground);
@@ -81,7 +81,7 @@ TEST_CASE("a prewarm command runs before a sandbox is ready and is none of the t
     CHECK(house->executions.list(house->who, view.id).empty());
 }
 
-TEST_CASE("a prewarm command that fails fails its sandbox and says what it printed",
+TEST_CASE("a failed prewarm command fails its sandbox, and its output is reported",
           "[unit][controller]") {
     Ground ground;
     House house{ground};
@@ -93,7 +93,8 @@ TEST_CASE("a prewarm command that fails fails its sandbox and says what it print
     CHECK(toldThat(house, "sandbox.failed", "exit 3"));
 }
 
-TEST_CASE("an agent that never answers a prewarm is given up", "[unit][controller]") {
+TEST_CASE("a prewarm without an answer counts as a failed start of its sandbox",
+          "[unit][controller]") {
     Ground ground;
     House house{ground};
     PoolSpec spec = smallSpec(1);

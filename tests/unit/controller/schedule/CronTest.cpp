@@ -70,7 +70,7 @@ std::set<int> upTo(int most, int step = 1) {
 
 }  // namespace
 
-TEST_CASE("cron lines that are right", "[unit][schedule]") {
+TEST_CASE("valid cron lines are read", "[unit][schedule]") {
     for (const char* line :
          {"* * * * *",    "0 20 * * *",      "*/5 * * * *",   "0-30/10 8-18 * * mon-fri",
           "0 0 1 jan *",  "0 0 * * 7",       "0 0 * * SUN",   "1,2,3-5 0 29 feb *",
@@ -84,7 +84,7 @@ TEST_CASE("cron lines that are right", "[unit][schedule]") {
           Cron("0 0 * * 7").next({}, utc(2026, 11, 25)));
 }
 
-TEST_CASE("cron lines that are wrong are told what is allowed", "[unit][schedule]") {
+TEST_CASE("wrong cron lines are refused with the allowed values", "[unit][schedule]") {
     const std::pair<const char*, const char*> wrong[] = {
         {"", "it has 0 fields"},
         {"* * * *", "it has 4 fields"},
@@ -217,7 +217,7 @@ TEST_CASE("firings are those of a scan by the minute with another library", "[un
     }
 }
 
-TEST_CASE("zones are those of the database and nothing else", "[unit][schedule]") {
+TEST_CASE("time zones come from the zone database only", "[unit][schedule]") {
     for (const char* name : {"UTC", "Asia/Shanghai", "America/Argentina/Buenos_Aires", "Etc/GMT+5"})
         CHECK(TimeZone::find(name));
     for (const char* name :

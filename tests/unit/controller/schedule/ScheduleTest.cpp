@@ -48,19 +48,19 @@ TEST_CASE("a window lies above the entry below it and ends by itself", "[unit][s
     CHECK(inForce(window, at(25, 23, 1)).since == at(25, 23));
 }
 
-TEST_CASE("a number that a schedule sets wins over the pool's other one", "[unit][schedule]") {
+TEST_CASE("a number of a schedule moves the pool's other one to fit", "[unit][schedule]") {
     CHECK(WarmChange{30, {}}.over(kOwn) == WarmRange{30, 30});
     CHECK(WarmChange{{}, 1}.over(kOwn) == WarmRange{1, 1});
     CHECK(WarmChange{{}, 0}.over(kOwn) == WarmRange{0, 0});
     CHECK(WarmChange{}.over(kOwn) == kOwn);
 }
 
-TEST_CASE("of two that fire at once the later in the list holds", "[unit][schedule]") {
+TEST_CASE("the later of two entries that fire at once wins", "[unit][schedule]") {
     const Schedules schedules{entry("a", "0 20 * * *", {1, 1}), entry("b", "0 20 * * *", {2, 2})};
     CHECK(inForce(schedules, at(25, 20)).entry == 1);
 }
 
-TEST_CASE("firings end before the clock does, so a search for the next change ends at once",
+TEST_CASE("firings end before the range of the clock, so a search for the next one ends at once",
           "[unit][schedule]") {
     // Alone it changes nothing, so 64 firings are looked at: 256 years.
     for (const char* line : {"0 0 29 2 *", "0 * 29 2 *", "0 0 1 1 *", "@yearly"}) {
@@ -77,7 +77,7 @@ TEST_CASE("firings end before the clock does, so a search for the next change en
     CHECK(nextChange(window, year(2248)));
 }
 
-TEST_CASE("a time from outside is one that a clock holds, or refused", "[unit][schedule]") {
+TEST_CASE("a time beyond the range of a clock is refused", "[unit][schedule]") {
     CHECK(parseTime("2026-11-25T20:00:00.5Z") == at(25, 20) + 500ms);
     CHECK(parseTime("2249-12-31T00:00:00Z"));
     for (const char* text : {"2263-01-01T00:00:00Z", "2500-01-01T00:00:00Z", "9999-12-31T23:59:59Z",

@@ -47,7 +47,7 @@ struct Notebook {
 
 }  // namespace
 
-TEST_CASE("a context keeps its variables and tells what it runs", "[unit][controller]") {
+TEST_CASE("a context keeps its variables, and its executions name it", "[unit][controller]") {
     Notebook open;
     const ContextView made = open.make();
     CHECK(isId(made.id, "cx_"));
@@ -91,7 +91,7 @@ TEST_CASE("a restart empties a context and leaves it usable", "[unit][controller
     CHECK(open.run(id, "get x").error->at("name") == "NameError");
 }
 
-TEST_CASE("a context that dies with its execution is gone", "[unit][controller]") {
+TEST_CASE("a context ends if its process dies with an execution", "[unit][controller]") {
     Notebook open;
     House& house = *open.house;
     const std::string id = open.make().id;
@@ -171,7 +171,7 @@ TEST_CASE("a name and a key find the same context again", "[unit][controller]") 
           ErrorCode::InvalidArgument);
 }
 
-TEST_CASE("contexts and what they run survive the server", "[unit][controller]") {
+TEST_CASE("contexts and their executions survive the server", "[unit][controller]") {
     Notebook open;
     const ContextView made = open.make("main");
     open.run(made.id, "set x 5");
@@ -228,8 +228,7 @@ TEST_CASE("results stand in order, bad ones are counted, and the journal keeps t
     check(*stored);
 }
 
-TEST_CASE("of results with very many small values only that form is left out",
-          "[unit][controller]") {
+TEST_CASE("a result with very many small values loses only that form", "[unit][controller]") {
     Notebook open;
     House& house = *open.house;
     const auto execution = std::dynamic_pointer_cast<LiveExecution>(open.start("", "sleep 1000"));
@@ -252,7 +251,7 @@ TEST_CASE("of results with very many small values only that form is left out",
     REQUIRE(house.settleUntil([&] { return execution->finished(); }));
 }
 
-TEST_CASE("a report of an error is one, whatever it holds", "[unit][controller]") {
+TEST_CASE("the error of a report is readable, whatever it holds", "[unit][controller]") {
     Notebook open;
     House& house = *open.house;
     const auto errorOf = [&](const std::string& report) {

@@ -58,7 +58,7 @@ TEST_CASE("a list reads none of its executions, and one that cannot be read hide
     CHECK(codeOf([&] { house.executions.list(other, open.workspace); }) == ErrorCode::NotFound);
 }
 
-TEST_CASE("the same key runs once", "[unit][controller]") {
+TEST_CASE("executions with the same key run once", "[unit][controller]") {
     Workbench open;
     House& house = open.house;
     ExecutionRequest request = command("exit 3");
@@ -101,7 +101,7 @@ TEST_CASE("a running execution keeps its workspace and takes input", "[unit][con
     }));
 }
 
-TEST_CASE("input that comes with an execution is read when it likes, and its start does not wait",
+TEST_CASE("an execution reads its input when it likes, and its start does not wait for that",
           "[unit][controller]") {
     Workbench open;
     House& house = open.house;
@@ -171,7 +171,7 @@ TEST_CASE("an execution in a sandbox that dies is lost", "[unit][controller]") {
     CHECK(late->view().status != ExecutionStatus::Ok);
 }
 
-TEST_CASE("what was lost to memory is told so, also when its sandbox is destroyed first",
+TEST_CASE("an execution lost to a memory kill is oom, even if its sandbox is destroyed first",
           "[unit][controller]") {
     Workbench open;
     House& house = open.house;
@@ -191,7 +191,7 @@ TEST_CASE("what was lost to memory is told so, also when its sandbox is destroye
     CHECK(second->view().status == ExecutionStatus::Oom);
 }
 
-TEST_CASE("in a cluster the agent tells what the kernel killed for memory", "[unit][controller]") {
+TEST_CASE("in a cluster the agent reports memory kills of the kernel", "[unit][controller]") {
     Workbench open;
     House& house = open.house;
     open.runtime.beCluster();
@@ -212,7 +212,7 @@ TEST_CASE("in a cluster the agent tells what the kernel killed for memory", "[un
     CHECK(house.workspaces.get(house.who, open.workspace).phase == WorkspacePhase::Active);
 }
 
-TEST_CASE("a workspace whose whole container was ended for memory says so, and so does its work",
+TEST_CASE("a memory kill of a whole container is the end reason of its workspace and executions",
           "[unit][controller]") {
     Workbench open;
     House& house = open.house;
@@ -238,8 +238,7 @@ TEST_CASE("a workspace whose whole container was ended for memory says so, and s
                                                   : "its container has ended"));
 }
 
-TEST_CASE("an execution that was killed ends although its runtime cannot tell why",
-          "[unit][controller]") {
+TEST_CASE("a killed execution ends even if its runtime cannot tell why", "[unit][controller]") {
     Workbench open;
     House& house = open.house;
     open.runtime.failUsage();
@@ -250,8 +249,7 @@ TEST_CASE("an execution that was killed ends although its runtime cannot tell wh
     CHECK(house.workspaces.get(house.who, open.workspace).phase == WorkspacePhase::Active);
 }
 
-TEST_CASE("an execution that has ended is not overdue while its end is looked at",
-          "[unit][controller]") {
+TEST_CASE("an ended execution is not overdue while its end is examined", "[unit][controller]") {
     Workbench open;
     House& house = open.house;
     ExecutionRequest request = command("sleep 100");
@@ -272,7 +270,7 @@ TEST_CASE("an execution that has ended is not overdue while its end is looked at
     CHECK(execution->view().status == ExecutionStatus::Killed);
 }
 
-TEST_CASE("who waits for an execution learns at its time limit that its sandbox does not answer",
+TEST_CASE("a wait for an execution ends at its time limit if the sandbox does not answer",
           "[unit][controller]") {
     Workbench open;
     House& house = open.house;
@@ -308,7 +306,7 @@ TEST_CASE("who waits for an execution learns at its time limit that its sandbox 
     CHECK(house.table.find(open.workspace));
 }
 
-TEST_CASE("what a workspace's end cuts off is on disk before its sandbox is destroyed",
+TEST_CASE("work cut off by a workspace's end is on disk before its sandbox is destroyed",
           "[unit][controller]") {
     Workbench open;
     House& house = open.house;
@@ -327,7 +325,7 @@ TEST_CASE("what a workspace's end cuts off is on disk before its sandbox is dest
     CHECK(execution->view().status == ExecutionStatus::Killed);
 }
 
-TEST_CASE("a full disk keeps no sandbox of a workspace that has ended", "[unit][controller]") {
+TEST_CASE("a full disk does not keep the sandbox of an ended workspace", "[unit][controller]") {
     Workbench open;
     House& house = open.house;
     house.loop.settle();
@@ -398,7 +396,7 @@ TEST_CASE("a result that was answered is on disk when its workspace has been clo
     house.loop.stop();
 }
 
-TEST_CASE("while too much waits for the disk no new work is let in", "[unit][controller]") {
+TEST_CASE("new executions are refused while too much waits for the disk", "[unit][controller]") {
     Ground ground;
     House house(ground, {}, {.pending = 0});  // any amount is too much
     house.declare("p", smallSpec(2));
@@ -419,8 +417,7 @@ TEST_CASE("while too much waits for the disk no new work is let in", "[unit][con
     CHECK(house.warm.counts("p").ready == 2);  // the refusals cost no sandbox
 }
 
-TEST_CASE("what the running executions of a tenant may keep of output is bounded",
-          "[unit][controller]") {
+TEST_CASE("the output kept for a tenant's running executions is bounded", "[unit][controller]") {
     Workbench open;
     House& house = open.house;
     ExecutionRequest large = command("sleep 99");
@@ -452,7 +449,7 @@ TEST_CASE("what the running executions of a tenant may keep of output is bounded
     REQUIRE(house.settleUntil([&] { return house.live.all().size() == 1; }));
 }
 
-TEST_CASE("what an execution was given counts, and so do its results", "[unit][controller]") {
+TEST_CASE("the input and the results of an execution count for its tenant", "[unit][controller]") {
     Workbench open;
     House& house = open.house;
     std::shared_ptr<void> most =
@@ -484,7 +481,7 @@ TEST_CASE("what an execution was given counts, and so do its results", "[unit][c
     CHECK(most);  // all of it was given back
 }
 
-TEST_CASE("a long result is not read by the thread that brings it, and keeps its place",
+TEST_CASE("a long result is not parsed by the thread that brings it, and keeps its place",
           "[unit][controller]") {
     Workbench open;
     House& house = open.house;
@@ -529,7 +526,7 @@ TEST_CASE("a long result is not read by the thread that brings it, and keeps its
     house.workspaces.close(house.who, open.workspace);
 }
 
-TEST_CASE("a runtime that does not answer about memory holds up nobody else's execution",
+TEST_CASE("a runtime that does not answer about memory delays no execution of another workspace",
           "[unit][controller]") {
     Workbench open;
     House& house = open.house;

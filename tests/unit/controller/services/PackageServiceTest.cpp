@@ -19,7 +19,7 @@ PackagesView viewOf(const std::string& outcome, const std::vector<std::string>& 
 
 }  // namespace
 
-TEST_CASE("the error of an installation stands beside each package", "[unit][controller]") {
+TEST_CASE("the error of an installation is listed with each package", "[unit][controller]") {
     const PackagesView view = viewOf("{\"error\": \"no index\"}\n", {"foo", "bar"});
     CHECK(view.status == PackagesStatus::Failed);
     CHECK(view.error == "no index");

@@ -121,7 +121,7 @@ TEST_CASE("in a cluster no pool mounts the servers' own volume, or a copy of it"
     }
 }
 
-TEST_CASE("in a cluster a pool's image is one that nodes pull, and its meaning is fixed or allowed",
+TEST_CASE("in a cluster a pool's image can be pulled, and is fixed by a digest or allowed",
           "[unit][controller]") {
     InCluster in;
     PoolSpec spec = pinned();
@@ -149,7 +149,7 @@ TEST_CASE("in a cluster a pool's image is one that nodes pull, and its meaning i
     }
 }
 
-TEST_CASE("one machine takes the name of an image in its store, and a manifest made for a cluster",
+TEST_CASE("one machine accepts names of stored images and manifests made for a cluster",
           "[unit][controller]") {
     Ground ground;
     House house{ground};

@@ -30,7 +30,7 @@ TEST_CASE("a workspace's timeline tells its claim, also after its end", "[unit][
     CHECK(house.timelines.ofWorkspace(house.who, view.id).sentence == line.sentence);
 }
 
-TEST_CASE("a claim that stood in line knows its place and the pool that it met",
+TEST_CASE("the timeline of a claim that waited has its place in line and the pool's state",
           "[unit][controller]") {
     Filled filled;
     House& house = filled.house;
@@ -52,7 +52,7 @@ TEST_CASE("a claim that stood in line knows its place and the pool that it met",
     CHECK(line.total_ms >= 300);
 }
 
-TEST_CASE("timelines of workspaces are their tenant's and operators'", "[unit][controller]") {
+TEST_CASE("only its tenant and operators see a workspace's timeline", "[unit][controller]") {
     Filled filled;
     House& house = filled.house;
     const WorkspaceView view = house.open(house.who, House::request());
@@ -63,8 +63,7 @@ TEST_CASE("timelines of workspaces are their tenant's and operators'", "[unit][c
           ErrorCode::NotFound);
 }
 
-TEST_CASE("a story that cannot be read leaves its workspace's record as it is",
-          "[unit][controller]") {
+TEST_CASE("an unreadable timeline leaves its workspace's record as it is", "[unit][controller]") {
     Filled filled;
     House& house = filled.house;
     const WorkspaceView view = house.open(house.who, House::request());
@@ -79,7 +78,7 @@ TEST_CASE("a story that cannot be read leaves its workspace's record as it is",
     CHECK(house.timelines.ofWorkspace(house.who, view.id).stages.empty());
 }
 
-TEST_CASE("how busy the machine was is told to operators alone", "[unit][controller]") {
+TEST_CASE("only operators see how busy the machine was", "[unit][controller]") {
     Filled filled;
     House& house = filled.house;
     ClaimStory story;

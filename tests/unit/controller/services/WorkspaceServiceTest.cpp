@@ -126,7 +126,7 @@ TEST_CASE("a claim, a refusal and an end are one line of the log each", "[unit][
     CHECK_FALSE(holdsSecret(readText(work.dir.file("log"))));
 }
 
-TEST_CASE("an operator sees id, pool and age of another tenant's workspace, not what it is for",
+TEST_CASE("an operator sees id, pool and age of another tenant's workspace, not name and labels",
           "[unit][controller]") {
     Confidential work;
     WorkspaceService& workspaces = work.house.workspaces;
@@ -147,7 +147,7 @@ TEST_CASE("an operator sees id, pool and age of another tenant's workspace, not 
     CHECK(codeOf([&] { workspaces.get(kBlue, work.workspace); }) == ErrorCode::NotFound);
 }
 
-TEST_CASE("labels of other tenants cannot be guessed by asking for them", "[unit][controller]") {
+TEST_CASE("a search by label reveals no label of another tenant", "[unit][controller]") {
     Confidential work;
     ListQuery query;
     query.labels = {{"customer", "acme"}};
@@ -156,7 +156,7 @@ TEST_CASE("labels of other tenants cannot be guessed by asking for them", "[unit
     CHECK(work.house.workspaces.list(kTenant, query).items.size() == 1);
 }
 
-TEST_CASE("executions are their tenant's and an admin's", "[unit][controller]") {
+TEST_CASE("only its tenant and an admin see an execution", "[unit][controller]") {
     Confidential work;
     ExecutionService& executions = work.house.executions;
     for (const Principal& who : {kOperator, kBlue}) {
@@ -188,7 +188,8 @@ TEST_CASE("an operator ends another tenant's workspace and is told why it ended"
     CHECK(codeOf([&] { workspaces.get(kBlue, work.workspace); }) == ErrorCode::NotFound);
 }
 
-TEST_CASE("what an operator may not change stays the tenant's", "[unit][controller]") {
+TEST_CASE("an operator cannot change, touch or read another tenant's workspace",
+          "[unit][controller]") {
     Confidential work;
     WorkspaceService& workspaces = work.house.workspaces;
     WorkspacePatch patch;
@@ -200,7 +201,7 @@ TEST_CASE("what an operator may not change stays the tenant's", "[unit][controll
     CHECK(codeOf([&] { workspaces.usage(kOperator, work.workspace); }) == ErrorCode::NotFound);
 }
 
-TEST_CASE("events tell operators of other tenants nothing that those said", "[unit][controller]") {
+TEST_CASE("events show operators no text of other tenants", "[unit][controller]") {
     Confidential work;
     work.house.workspaces.close(kTenant, work.workspace);
     REQUIRE(work.house.settleUntil([&] { return !work.house.table.find(work.workspace); }));
@@ -228,7 +229,7 @@ TEST_CASE("a workspace whose end has just begun is gone, not unknown", "[unit][c
     CHECK(codeOf([&] { house.workspaces.touch(kBlue, filled.workspace); }) == ErrorCode::NotFound);
 }
 
-TEST_CASE("in the moment of its end every door tells the reason, whatever the disk does",
+TEST_CASE("every operation reports the reason of an end at once, whatever the disk does",
           "[unit][controller]") {
     Confidential filled;
     House& house = filled.house;

@@ -17,7 +17,7 @@ PoolSpec free(std::uint32_t slots) {
 
 }  // namespace
 
-TEST_CASE("a fixed pool misses what comes faster than it is filled", "[unit][simulation]") {
+TEST_CASE("a fixed pool misses claims that come faster than it is filled", "[unit][simulation]") {
     PoolSpec spec = free(1);
     spec.warm_min = 2;
     const StartModel second{1, 0, 1};

@@ -32,7 +32,7 @@ std::vector<std::string> pointers(const Error& error) {
 
 }  // namespace
 
-TEST_CASE("a claim's limits are in force, told and kept over a crash", "[unit][controller]") {
+TEST_CASE("a claim's limits are in force, reported, and kept over a crash", "[unit][controller]") {
     Ground ground;
     std::string id;
     std::string sandbox;
@@ -58,7 +58,8 @@ TEST_CASE("a claim's limits are in force, told and kept over a crash", "[unit][c
     CHECK(ground.runtime.limitsOf(sandbox) == view.limits);
 }
 
-TEST_CASE("a claim without limits is held to its pool's and costs no call", "[unit][controller]") {
+TEST_CASE("a claim without limits gets its pool's limits without a runtime call",
+          "[unit][controller]") {
     Ground ground;
     House house(ground);
     house.declare("p", sized(2000, 512, 128));
@@ -71,7 +72,8 @@ TEST_CASE("a claim without limits is held to its pool's and costs no call", "[un
     CHECK(house.open(house.who, asking({2000, 512 * kMiB, 128})).limits == view.limits);
 }
 
-TEST_CASE("a named pool that has less is refused with its figures", "[unit][controller]") {
+TEST_CASE("a claim above the limits of its named pool is refused with the figures",
+          "[unit][controller]") {
     Ground ground;
     House house(ground);
     house.declare("p", sized(1000, 128, 64));
@@ -88,7 +90,7 @@ TEST_CASE("a named pool that has less is refused with its figures", "[unit][cont
     CHECK(house.open(house.who, asking({1000, 128 * kMiB, 64}, "p")).pool == "p");
 }
 
-TEST_CASE("without a pool the first one that is large enough serves", "[unit][controller]") {
+TEST_CASE("a claim without a pool gets the first pool that is large enough", "[unit][controller]") {
     Ground ground;
     House house(ground);
     house.declare("old", sized(1000, 256, 64));
@@ -122,7 +124,7 @@ TEST_CASE("without a pool the first one that is large enough serves", "[unit][co
           std::vector<std::string>{"/network"});
 }
 
-TEST_CASE("a limit that a sandbox uses up already fails the claim, and ends the sandbox",
+TEST_CASE("a limit below a sandbox's current use fails the claim and ends the sandbox",
           "[unit][controller]") {
     Ground ground;
     House house(ground);
@@ -142,7 +144,8 @@ TEST_CASE("a limit that a sandbox uses up already fails the claim, and ends the 
     const auto place = house.table.reserve("default", "p", 1);  // the failed claim holds no place
 }
 
-TEST_CASE("a sandbox that was narrowed and not bound serves nobody", "[unit][controller]") {
+TEST_CASE("a sandbox with lowered limits that was not bound serves no claim",
+          "[unit][controller]") {
     Ground ground;
     std::string narrowed;
     {
@@ -163,7 +166,7 @@ TEST_CASE("a sandbox that was narrowed and not bound serves nobody", "[unit][con
     CHECK(house.open(house.who, House::request()).limits.pids == 64);
 }
 
-TEST_CASE("a warm sandbox of before its pool was given more does not serve who needs that",
+TEST_CASE("a warm sandbox from before a raise of its pool's limits serves no larger claim",
           "[unit][controller]") {
     Ground ground;
     House house(ground);

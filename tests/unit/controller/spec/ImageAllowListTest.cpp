@@ -9,7 +9,7 @@ namespace {
 const std::string kDigest = "sha256:" + std::string(64, 'a');
 }
 
-TEST_CASE("a pattern allows the tags it says, in every spelling of the reference",
+TEST_CASE("a pattern allows the tags that it names, in every spelling of the reference",
           "[unit][controller]") {
     const ImageAllowList list({"docker.io/library/python:3.*-slim"});
     CHECK(list.allows("python:3.9-slim"));

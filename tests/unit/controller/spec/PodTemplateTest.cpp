@@ -24,7 +24,8 @@ using Pointers = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a Pod template says where Pods run, and what they find there", "[unit][controller]") {
+TEST_CASE("a Pod template may set labels, node rules, volumes and variables of a Pod",
+          "[unit][controller]") {
     CHECK(wrongIn("{}").empty());
     CHECK(wrongIn(R"({"metadata": {"labels": {"team": "a"}, "annotations": {"cost": "7"}},
                       "spec": {"nodeSelector": {"gpu": "h100"},
@@ -40,7 +41,7 @@ TEST_CASE("a Pod template says where Pods run, and what they find there", "[unit
               .empty());
 }
 
-TEST_CASE("a Pod template cannot open what shuts a sandbox in", "[unit][controller]") {
+TEST_CASE("a Pod template cannot weaken the isolation of a sandbox", "[unit][controller]") {
     const char* const key = GENERATE("hostNetwork", "hostPID", "hostIPC", "securityContext",
                                      "serviceAccountName", "automountServiceAccountToken",
                                      "restartPolicy", "shareProcessNamespace", "hostUsers");
@@ -48,7 +49,7 @@ TEST_CASE("a Pod template cannot open what shuts a sandbox in", "[unit][controll
     CHECK(wrongIn(text.c_str()) == Pointers{std::string("/spec/") + key});
 }
 
-TEST_CASE("a Pod template cannot take the place of what Hearth sets", "[unit][controller]") {
+TEST_CASE("a Pod template cannot replace fields that Hearth sets", "[unit][controller]") {
     CHECK(wrongIn(R"({"metadata": {"labels": {"hearth.dev/instance": "x"}}})") ==
           Pointers{"/metadata/labels"});
     CHECK(wrongIn(R"({"metadata": {"annotations": {"a": 1}}})") ==

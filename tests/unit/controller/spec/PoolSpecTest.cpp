@@ -73,7 +73,8 @@ TEST_CASE("the document of a pool reads back as the same pool", "[unit][controll
           parsePool(manifest()).spec);
 }
 
-TEST_CASE("packages are named as an index has them, by nothing else", "[unit][controller]") {
+TEST_CASE("packages have names and versions of an index, and no paths or options",
+          "[unit][controller]") {
     Json document = manifest();
     Json& prewarm = document["spec"]["template"]["prewarm"];
     prewarm["packages"] = {"numpy==2.1", "pandas[excel]>=2,<3", "tomli; python_version < '3.11'"};
@@ -88,7 +89,7 @@ TEST_CASE("packages are named as an index has them, by nothing else", "[unit][co
     }
 }
 
-TEST_CASE("what the server adds to a manifest may come back with it", "[unit][controller]") {
+TEST_CASE("a manifest may contain the fields that the server adds", "[unit][controller]") {
     Json document = manifest();
     document["metadata"]["generation"] = 4;
     document["metadata"]["resourceVersion"] = 9;
@@ -155,14 +156,14 @@ TEST_CASE("limits that contradict each other are refused", "[unit][controller]")
     CHECK(refusedAt(document, ErrorCode::InvalidSpec, "/spec/template/resources/tmp"));
 }
 
-TEST_CASE("all mistakes are told at once", "[unit][controller]") {
+TEST_CASE("all mistakes are reported at once", "[unit][controller]") {
     Json document = manifest();
     document["spec"]["warm"] = {{"min", "x"}, {"maximum", 1}};
     document["kind"] = "Other";
     CHECK(errorOf([&] { parsePool(document); }).fields().size() == 3);
 }
 
-TEST_CASE("a network is None, Mirror, or Egress with what it may reach", "[unit][controller]") {
+TEST_CASE("a network is None, Mirror, or Egress with an allow-list", "[unit][controller]") {
     const auto invalid = ErrorCode::InvalidSpec;
     CHECK(refusedWith("/spec/template/network/mode", "Internet", invalid));
     Json document = manifest();
@@ -183,7 +184,7 @@ TEST_CASE("a network is None, Mirror, or Egress with what it may reach", "[unit]
     CHECK(parsePool(poolDocument(pool.name, pool.spec)).spec == pool.spec);
 }
 
-TEST_CASE("how long a sandbox may be silent has a least", "[unit][controller]") {
+TEST_CASE("the allowed silence of a sandbox has a minimum", "[unit][controller]") {
     Json document = manifest();
     CHECK(parsePool(document).spec.silence_timeout == std::chrono::minutes(5));
     for (const char* good : {"10s", "2h", "0s"}) {
@@ -194,7 +195,7 @@ TEST_CASE("how long a sandbox may be silent has a least", "[unit][controller]") 
     CHECK(refusedWith("/spec/lifecycle/silenceTimeout", 5, ErrorCode::InvalidSpec));
 }
 
-TEST_CASE("a lifecycle says what keeps a workspace and when its end is told",
+TEST_CASE("a lifecycle sets what keeps a workspace alive and when its end is announced",
           "[unit][controller]") {
     Json document = manifest();
     CHECK(parsePool(document).spec.count_running_work);

@@ -112,7 +112,7 @@ TEST_CASE("a tenant with many events loses its own oldest ones, and nobody else'
     CHECK(again.list(kOperator, query).size() == 1'000);
 }
 
-TEST_CASE("a start finds a quiet tenant's event behind any number of another's",
+TEST_CASE("a start finds a quiet tenant's event after any number of another's",
           "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log);
@@ -130,8 +130,7 @@ TEST_CASE("a start finds a quiet tenant's event behind any number of another's",
     CHECK(events.list(kOperator, query).back().id == 12'000);
 }
 
-TEST_CASE("ids of events do not go back where the disk did not take the last ones",
-          "[unit][controller]") {
+TEST_CASE("ids of events do not go back if the disk refused the last ones", "[unit][controller]") {
     Desk desk;
     std::uint64_t last = 0;
     {

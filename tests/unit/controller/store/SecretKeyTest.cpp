@@ -43,7 +43,7 @@ TEST_CASE("a lost or damaged secret key comes back from its copy", "[unit][contr
     CHECK(loadSecretKey(dir.file("other"), "short") != "short");
 }
 
-TEST_CASE("a damaged secret key is told, not replaced", "[unit][controller]") {
+TEST_CASE("a damaged secret key is reported, not replaced", "[unit][controller]") {
     const TempDir dir;
     writeText(dir.file("key"), "short");
     CHECK_THROWS_AS(loadSecretKey(dir.file("key")), std::runtime_error);

@@ -25,7 +25,7 @@ struct Specs : JournalDesk {
 
 }  // namespace
 
-TEST_CASE("who asks for a pool that is not there is told which are", "[unit][controller]") {
+TEST_CASE("the error for an unknown pool lists the existing pools", "[unit][controller]") {
     Specs specs;
     CHECK(specs.store.noPool("x").hint().find("hearth apply -f") != std::string::npos);
     specs.put("b", 1, Mode::Create);

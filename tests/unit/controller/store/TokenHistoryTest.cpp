@@ -5,7 +5,7 @@ using namespace hearth;
 using namespace hearth::controller;
 using namespace hearth::test;
 
-TEST_CASE("that there was a token is remembered across restarts", "[unit][controller]") {
+TEST_CASE("the existence of a token is remembered across restarts", "[unit][controller]") {
     const TempDir dir;
     const std::string path = dir.file("had-tokens");
     {
@@ -29,7 +29,7 @@ TEST_CASE("that there was a token is remembered across restarts", "[unit][contro
     CHECK((mode & std::filesystem::perms::others_read) == std::filesystem::perms::none);
 }
 
-TEST_CASE("what is not known for sure counts as a yes", "[unit][controller]") {
+TEST_CASE("a token history in doubt counts as a past token", "[unit][controller]") {
     const TempDir dir;
     CHECK(TokenHistory(dir.file("doubtful"), true).had());
     CHECK(TokenHistory(dir.file("doubtful"), false).had());  // the answer is recorded
@@ -42,7 +42,8 @@ TEST_CASE("what is not known for sure counts as a yes", "[unit][controller]") {
     CHECK(TokenHistory(dir.file("folder"), false).had());
 }
 
-TEST_CASE("what cannot be remembered is told", "[unit][controller]") {
+TEST_CASE("a token history that cannot be written throws and stays as it was",
+          "[unit][controller]") {
     const TempDir dir;
     TokenHistory history(dir.file("none/had-tokens"), false);
     CHECK_THROWS_AS(history.remember(), std::system_error);

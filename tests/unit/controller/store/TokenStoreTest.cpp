@@ -50,7 +50,7 @@ std::int64_t storedTokens(Journal& journal) {
 
 }  // namespace
 
-TEST_CASE("a token made is known, now and after a restart, and kept as a hash only",
+TEST_CASE("a new token is known at once and after a restart, and kept as a hash only",
           "[unit][controller]") {
     TokenDesk tokens;
     TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
@@ -74,7 +74,7 @@ TEST_CASE("a token made is known, now and after a restart, and kept as a hash on
     }
 }
 
-TEST_CASE("an expired token is nobody", "[unit][controller]") {
+TEST_CASE("an expired token is refused", "[unit][controller]") {
     TokenDesk tokens;
     TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
     const auto [view, token] = store.create(kOwner, "short", "t", Role::User, 60);
@@ -86,7 +86,7 @@ TEST_CASE("an expired token is nobody", "[unit][controller]") {
     CHECK_FALSE(TokenStore(tokens.journal, tokens.history, {}, tokens.clock).authenticate(token));
 }
 
-TEST_CASE("a token removed is nobody at once and for good", "[unit][controller]") {
+TEST_CASE("a removed token is refused at once and for good", "[unit][controller]") {
     TokenDesk tokens;
     TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
     const auto [view, token] = store.create(kOwner, "x", "t", Role::User, {});
@@ -125,7 +125,7 @@ TEST_CASE("only an admin sees or changes tokens, and tenants have names", "[unit
     }
 }
 
-TEST_CASE("roles have names and back", "[unit][controller]") {
+TEST_CASE("role names convert to roles and back", "[unit][controller]") {
     for (const Role role : {Role::User, Role::Operator, Role::Admin}) {
         CHECK(kRoles.find(kRoles.of(role)) == role);
     }
@@ -171,7 +171,7 @@ TEST_CASE("tokens that leave the configuration leave a closed instance", "[unit]
         TokenStore(tokens.journal, lost, {}, tokens.clock).open());  // the database knows of them
 }
 
-TEST_CASE("no token is made where that it was cannot be remembered", "[unit][controller]") {
+TEST_CASE("no token is made if its existence cannot be remembered", "[unit][controller]") {
     TokenDesk tokens;
     const std::string folder = tokens.dir.file("state");
     std::filesystem::create_directory(folder);
@@ -200,7 +200,7 @@ TEST_CASE("the last token of an admin stays", "[unit][controller]") {
     CHECK(codeOf([&] { store.remove(kOwner, second); }) == ErrorCode::Conflict);
 }
 
-TEST_CASE("a revocation that cannot be written is told and revokes nothing", "[unit][controller]") {
+TEST_CASE("a revocation that cannot be written fails and revokes nothing", "[unit][controller]") {
     TokenDesk tokens;
     TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
     store.create(kOwner, "root", "default", Role::Admin, {});
@@ -242,7 +242,7 @@ TEST_CASE("a token is revoked on a full disk, for good", "[unit][controller]") {
     CHECK(revoked.ids().empty());
 }
 
-TEST_CASE("what was revoked on a full disk leaves the database with the next change",
+TEST_CASE("a token revoked on a full disk leaves the database with the next change",
           "[unit][controller]") {
     TokenDesk tokens;
     TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
@@ -256,7 +256,7 @@ TEST_CASE("what was revoked on a full disk leaves the database with the next cha
     CHECK(RevokedTokens(tokens.dir.file("revoked-tokens")).ids().empty());
 }
 
-TEST_CASE("without a place to note it, a revocation that the disk does not take is refused",
+TEST_CASE("a revocation on a full disk is refused if it cannot be noted in place",
           "[unit][controller]") {
     TokenDesk tokens;
     TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
@@ -322,7 +322,8 @@ TEST_CASE("the right of callers without a token ends when a token is made", "[un
     }
 }
 
-TEST_CASE("who lost his token while he waited makes and removes none", "[unit][controller]") {
+TEST_CASE("a caller whose token has ended can neither make nor remove tokens",
+          "[unit][controller]") {
     TokenDesk tokens;
     TokenStore store(tokens.journal, tokens.history, {}, tokens.clock);
     const Principal anybody = store.anonymous()->who;

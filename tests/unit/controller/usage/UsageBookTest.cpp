@@ -48,7 +48,7 @@ TEST_CASE("a workspace's time, processors and memory are counted once", "[unit][
     CHECK(filled.used(house.who).sandbox_ms == 15'000);
 }
 
-TEST_CASE("in a cluster a workspace's use is what its agent tells, without its start",
+TEST_CASE("in a cluster a workspace's use is its agent's report, without its start",
           "[unit][controller]") {
     Ground ground;
     ground.runtime.beCluster();
@@ -222,7 +222,7 @@ TEST_CASE("a workspace that ends before the first look pays for its peak of memo
     CHECK(filled.used(house.who).memory_kib_secs == 200'000);
 }
 
-TEST_CASE("looks come at times that cannot be foreseen", "[unit][controller]") {
+TEST_CASE("the times of usage checks are unpredictable", "[unit][controller]") {
     std::set<std::int64_t> pauses;
     std::int64_t sum = 0;
     constexpr int kDraws = 2000;
@@ -272,7 +272,7 @@ TEST_CASE("sums of use end at the largest number, in memory, on disk and in repo
     CHECK(sums.memory_kib_secs == kMost);
 }
 
-TEST_CASE("a workspace that ends before anybody looks is counted, too", "[unit][controller]") {
+TEST_CASE("a workspace that ends before any look is counted, too", "[unit][controller]") {
     Metered filled;
     House& house = filled.house;
     const WorkspaceView view = house.open(house.who, House::request());
@@ -368,7 +368,7 @@ TEST_CASE("a report moves nothing: after a crash the time before it is still cou
     CHECK(after.usage_reports.report(after.who, query).at(0).sums.sandbox_ms == 10'000);
 }
 
-TEST_CASE("users see their own use, operators everybody's, by what they ask",
+TEST_CASE("users see their own use, operators everyone's, by the fields of the query",
           "[unit][controller]") {
     Metered filled;
     House& house = filled.house;
@@ -390,7 +390,7 @@ TEST_CASE("users see their own use, operators everybody's, by what they ask",
     CHECK(rows[0].sums.claims == 7);
 }
 
-TEST_CASE("use is kept by the hour, and a report leaves out others", "[unit][controller]") {
+TEST_CASE("use is kept by the hour, and a report leaves out other hours", "[unit][controller]") {
     Metered filled;
     House& house = filled.house;
     house.usage.book().add("default", "p", {.claims = 1});

@@ -107,7 +107,7 @@ TEST_CASE("a note that was changed, or is another claim's, is refused", "[unit][
           ErrorCode::InvalidArgument);
 }
 
-TEST_CASE("an agent's note that is none of ours is refused with its field", "[unit][controller]") {
+TEST_CASE("a foreign note of an agent is refused with its field", "[unit][controller]") {
     CHECK(wrongIn("pool", 1) == "the agent's note is none of ours: /pool must be a string");
     CHECK(wrongIn("name", nullptr).find("/name is missing") != std::string::npos);
     CHECK(wrongIn("oneShot", "yes").find("/oneShot must be true or false") != std::string::npos);

@@ -93,7 +93,7 @@ TEST_CASE("an idle workspace is paused, read without a call, and resumed by the 
           std::string::npos);
 }
 
-TEST_CASE("what runs is not frozen", "[unit][controller]") {
+TEST_CASE("a workspace with a running execution is not frozen", "[unit][controller]") {
     Pausing p;
     ExecutionRequest request;
     request.command = "sleep 900";
@@ -216,7 +216,7 @@ TEST_CASE("a one shot is never paused", "[unit][controller]") {
     }
 }
 
-TEST_CASE("of 10,000 calls that race with pauses none is lost, and none meets a frozen sandbox",
+TEST_CASE("10,000 calls that race with pauses are never lost and never meet a frozen sandbox",
           "[unit][controller]") {
     PoolSpec spec = pausingSpec();
     spec.max_lifetime = 0ms;

@@ -69,7 +69,7 @@ TEST_CASE("running work keeps a workspace only in pools that count it", "[unit][
     }
 }
 
-TEST_CASE("whoever follows an execution keeps its workspace", "[unit][controller]") {
+TEST_CASE("a client that follows an execution keeps its workspace", "[unit][controller]") {
     Fading fading(false);
     const std::string id = fading.house.open(kTenant, House::request()).id;
     ExecutionRequest run;
@@ -86,7 +86,8 @@ TEST_CASE("whoever follows an execution keeps its workspace", "[unit][controller
     CHECK(fading.events(id).back() == "workspace.reclaimed idle");
 }
 
-TEST_CASE("a restarted server knows what its pool does not count", "[unit][controller]") {
+TEST_CASE("a restarted server keeps each workspace's rules for idleness and warnings",
+          "[unit][controller]") {
     Ground ground;
     std::string id;
     {

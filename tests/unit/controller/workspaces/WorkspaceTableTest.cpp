@@ -61,7 +61,8 @@ TEST_CASE("the end of a claim's first attempt leaves its second alone", "[unit][
     CHECK_NOTHROW(table.reserve("t", "p", 1));
 }
 
-TEST_CASE("a workspace never takes the place of one that goes on", "[unit][controller]") {
+TEST_CASE("a workspace never replaces a workspace with its id or its sandbox",
+          "[unit][controller]") {
     WorkspaceTable table;
     const auto first = workspaceNamed("1", "t", "sb_a");
     table.insert(first);
@@ -149,7 +150,7 @@ TEST_CASE("many reservations at once never exceed the quota", "[unit][controller
     CHECK(codeOf([&] { auto more = table.reserve("t", "p", kMost); }) == ErrorCode::QuotaExceeded);
 }
 
-TEST_CASE("who is expected counts for its tenant until it is known", "[unit][controller]") {
+TEST_CASE("an expected workspace counts for its tenant until it is known", "[unit][controller]") {
     WorkspaceTable table;
     table.expect({"sb_1", "p", "ws_1", "t", "cl_1"});
     table.expect({"sb_1", "p", "ws_1", "t", "cl_1"});

@@ -61,7 +61,7 @@ TEST_CASE("the end of a sandbox ends the workspace that names it, whatever its p
     }
 }
 
-TEST_CASE("a claim whose sandbox's end began before its workspace was in the table is no workspace",
+TEST_CASE("a claim becomes no workspace if the end of its sandbox began before",
           "[unit][controller]") {
     Filled filled(1);
     House& house = filled.house;
@@ -75,7 +75,8 @@ TEST_CASE("a claim whose sandbox's end began before its workspace was in the tab
     CHECK(house.table.countOf("p") == 0);
 }
 
-TEST_CASE("drains beside claims leave no workspace without its sandbox", "[unit][controller]") {
+TEST_CASE("drains at the time of claims leave no workspace without its sandbox",
+          "[unit][controller]") {
     Filled filled(8);
     House& house = filled.house;
     PoolService& service = filled.house.pools;

@@ -55,10 +55,8 @@ TEST_CASE("running work keeps a workspace from being idle", "[unit][controller]"
     CHECK(ws->due(kStart + 2h + 10s) == EndReason::Idle);
 }
 
-TEST_CASE(
-    "where running work does not count, an execution keeps a workspace only while a client "
-    "attends to it",
-    "[unit][controller]") {
+TEST_CASE("without counted work an execution keeps a workspace only while a client attends to it",
+          "[unit][controller]") {
     const auto ws =
         workspace(10s, 0ms, [](WorkspaceFacts& facts) { facts.count_running_work = false; });
     REQUIRE(ws->workBegan(Activity::Execution, kStart + 1s));
@@ -111,7 +109,7 @@ TEST_CASE("a workspace is warned of each end once, in time", "[unit][controller]
     CHECK_FALSE(busy->warning(kStart + 99s));
 }
 
-TEST_CASE("the end for idleness is never shown behind the latest end", "[unit][controller]") {
+TEST_CASE("the end for idleness is never shown after the latest end", "[unit][controller]") {
     const auto ws = workspace(3h, 60s);
     CHECK(ws->view().idle_expires_at == ws->view().expires_at);
     const auto shorter = workspace(10s, 60s);
@@ -232,7 +230,7 @@ TEST_CASE("each kernel kill for memory is seen once", "[unit][controller]") {
     CHECK(ws->lostToMemory());
 }
 
-TEST_CASE("who was killed is told as out of memory, whose child was killed is not",
+TEST_CASE("an execution killed for memory has status oom, one whose child was killed has not",
           "[unit][controller]") {
     using Status = ExecutionStatus;
     struct Case {
@@ -271,7 +269,7 @@ TEST_CASE("who was killed is told as out of memory, whose child was killed is no
     }
 }
 
-TEST_CASE("a paced execution waits for who reads on, and for nobody else", "[unit][controller]") {
+TEST_CASE("a paced execution waits only for readers that read on", "[unit][controller]") {
     const ManualClock clock;
     LiveExecution::Facts facts;
     const bool restarted = GENERATE(false, true);
@@ -294,7 +292,7 @@ TEST_CASE("a paced execution waits for who reads on, and for nobody else", "[uni
     CHECK(execution->note()["paced"] == (restarted ? Json() : Json(true)));
 }
 
-TEST_CASE("what was lost with an agent that was killed for memory is told as out of memory",
+TEST_CASE("an execution lost with its agent after a memory kill has status oom",
           "[unit][controller]") {
     const ManualClock clock;
     for (const bool met : {true, false}) {

@@ -90,7 +90,7 @@ std::string plain(const std::string& body, const std::string& fields = "") {
 
 }  // namespace
 
-TEST_CASE("no charset is asked for with credentials", "[unit][egress]") {
+TEST_CASE("a request with credentials asks for no charset", "[unit][egress]") {
     House house;
     const std::string got = house.ask(
         "Accept: text/html;charset=utf-16;q=0.5, */*;q=0.1\r\nAccept-Charset: utf-16\r\n"
@@ -106,7 +106,8 @@ TEST_CASE("no charset is asked for with credentials", "[unit][egress]") {
     CHECK(house.seen.find("Accept:") == std::string::npos);
 }
 
-TEST_CASE("an answer in no superset of ASCII is refused, and says why", "[unit][egress]") {
+TEST_CASE("an answer in a charset that is no superset of ASCII is refused with the reason",
+          "[unit][egress]") {
     House house;
     using namespace std::string_literals;
     const std::string body = "h\0e\0a\0r\0t\0h\0"s;
@@ -160,7 +161,7 @@ TEST_CASE("a head whose fields go on in a second line is refused", "[unit][egres
     }
 }
 
-TEST_CASE("101 is refused; other interim answers are none", "[unit][egress]") {
+TEST_CASE("status 101 is refused, and other interim answers are skipped", "[unit][egress]") {
     House house;
     const std::string switched = house.ask(
         "Connection: Upgrade\r\nUpgrade: websocket\r\n",
@@ -254,14 +255,15 @@ private:
 
 }  // namespace
 
-TEST_CASE("a line that nothing follows goes on before the next comes", "[unit][egress]") {
+TEST_CASE("a line without a successor is forwarded before the next line comes", "[unit][egress]") {
     StoppedAnswer answer("{\"n\": 1}\n", "{\"n\": 2}\n");
     CHECK(receiveUntil(answer.tenant.get(), "1}\n").find("{\"n\": 1}\n") != std::string::npos);
     answer.goOn();
     CHECK(receiveUntil(answer.tenant.get(), "2}\n").find("{\"n\": 2}\n") != std::string::npos);
 }
 
-TEST_CASE("a tenant that does not read is no pause of the service", "[unit][egress]") {
+TEST_CASE("a tenant that does not read does not count as a pause of the service",
+          "[unit][egress]") {
     const std::string secret = kSecret;
     // More than the tenant's socket holds, then lines. One line ends inside the secret.
     const std::string filler(10'000, '#');

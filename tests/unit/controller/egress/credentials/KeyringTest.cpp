@@ -118,7 +118,7 @@ TEST_CASE("a secret is overwritten however it is cut", "[unit][egress]") {
     }
 }
 
-TEST_CASE("how a secret is held back tells nothing of it", "[unit][egress]") {
+TEST_CASE("the sizes of output that is held back reveal nothing of the secret", "[unit][egress]") {
     // Text that begins like a secret comes in the same pieces as text that does not.
     for (const std::string& text :
          {std::string("~tok-1234"), std::string("tok-12345678 tok-1"), std::string("a\ntok-1\n"),
@@ -171,7 +171,7 @@ std::string speltAs(char c, unsigned long how, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("a secret is known however a server writes it", "[unit][egress]") {
+TEST_CASE("a secret is found in every spelling of a server", "[unit][egress]") {
     const std::string secret = "aGVh/cnRo+ab~01 23!'()*&<>\"\\Z==";
     for (const char* written :
          {// RFC 3986, Python's quote(), a form, lower-cased, JSON, JSON of PHP, HTML
@@ -241,7 +241,7 @@ TEST_CASE("a credential is read with its defaults and shown without its value", 
                         read(R"({"host":"a.example","query":"k","secret":"t"})")));
 }
 
-TEST_CASE("what cannot be a credential is refused where it is wrong", "[unit][egress]") {
+TEST_CASE("an invalid credential is refused with its wrong field", "[unit][egress]") {
     const std::vector<std::pair<const char*, const char*>> wrong{
         {R"([])", "/c"},
         {R"({"secret":"s"})", "/c/host"},
@@ -282,7 +282,9 @@ TEST_CASE("what cannot be a credential is refused where it is wrong", "[unit][eg
     CHECK(pools[0].pointer == "/c/value");
 }
 
-TEST_CASE("a keyring gives each destination its own and takes it back", "[unit][egress]") {
+TEST_CASE(
+    "a keyring gives each destination its own credential, and is restored from its saved form",
+    "[unit][egress]") {
     const KeyringFactory keyrings("");
     const std::vector<Credential> all{
         read(R"({"host":"a.example","value":"pass word/1"})"),
@@ -313,7 +315,7 @@ TEST_CASE("a keyring gives each destination its own and takes it back", "[unit][
     CHECK(keyrings.again({}, Json()) == nullptr);
 }
 
-TEST_CASE("an authority speaks for its own hosts only, also after it was written down",
+TEST_CASE("an authority certifies its own hosts only, also after it was saved and read",
           "[unit][egress]") {
     TlsAuthority made({"api.example", "192.0.2.7", "2001:db8::1"});
     const std::unique_ptr<TlsAuthority> read = TlsAuthority::fromPem(made.privatePem());

@@ -139,7 +139,7 @@ TEST_CASE("a secret that is broken over lines is overwritten, its breaks stay", 
           "hearth-01234\n\n\t\n\tx 56789abcdef");
 }
 
-TEST_CASE("wide characters that nobody declared hide nothing", "[unit][egress]") {
+TEST_CASE("undeclared wide characters hide no secret", "[unit][egress]") {
     const std::string secret = "hearth-0123456789abcdef";
     for (const std::size_t zeros : {1U, 3U}) {
         std::string little;
@@ -196,7 +196,7 @@ TEST_CASE("random mixtures of escapes and breaks are overwritten however they ar
     }
 }
 
-TEST_CASE("bytes without the secret pass as they are, whatever they are", "[unit][egress]") {
+TEST_CASE("bytes without the secret pass unchanged", "[unit][egress]") {
     Random random(17);
     const std::vector<std::string> words{
         "\\x", "\\u00", "&#", "=",  "%",        "\r\n", "\n\n",    ";",          "41",   "\\",
@@ -215,7 +215,8 @@ TEST_CASE("bytes without the secret pass as they are, whatever they are", "[unit
     }
 }
 
-TEST_CASE("a line is kept for a pause, an empty one for nothing", "[unit][egress]") {
+TEST_CASE("the masker holds a line back until a pause, and an empty line not at all",
+          "[unit][egress]") {
     const std::string secret = "hearth-0123456789abcdef";
     SecretMasker masker({secret});
     CHECK(masker.pass("data: hello\n\n") == "data: hello\n\n");  // an event
@@ -241,7 +242,8 @@ TEST_CASE("a line is kept for a pause, an empty one for nothing", "[unit][egress
     CHECK(maskedIn(of_long, "0123456789.", 2) == "**********.");
 }
 
-TEST_CASE("what is kept has a bound, however large the answer is", "[unit][egress]") {
+TEST_CASE("the bytes that a masker holds back have a bound, however large the answer is",
+          "[unit][egress]") {
     SecretMasker masker({std::string(4'096, 'k'), "12345678"});
     std::size_t given = 0;
     std::size_t got = 0;

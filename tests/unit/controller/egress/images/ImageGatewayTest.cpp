@@ -156,7 +156,8 @@ TEST_CASE("a fetch reaches public addresses and its own registry, nothing else",
     CHECK(registry.connections == 2);
 }
 
-TEST_CASE("a registry's name that means another address later is refused then", "[unit][egress]") {
+TEST_CASE("a registry name that later resolves to a denied address is refused then",
+          "[unit][egress]") {
     Outside registry([](int) {});
     Gateway gateway;
     gateway.resolved = {"8.8.8.8", "127.0.0.1"};
@@ -169,7 +170,7 @@ TEST_CASE("a registry's name that means another address later is refused then", 
     CHECK(registry.connections == 0);
 }
 
-TEST_CASE("the operator's proxy is used but for what NO_PROXY names", "[unit][egress]") {
+TEST_CASE("the operator's proxy is used except for hosts that NO_PROXY names", "[unit][egress]") {
     const OperatorProxy some("http://proxy.example:8080",
                              "localhost, .internal.example,10.0.0.0/8,r.example:5000");
     const auto covers = [&](const OperatorProxy& proxy, const char* to) {

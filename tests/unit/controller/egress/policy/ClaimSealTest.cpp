@@ -7,8 +7,7 @@
 
 namespace hearth::egress {
 
-TEST_CASE("what a claim may reach is opened as it was sealed, for this claim and server alone",
-          "[unit][egress]") {
+TEST_CASE("a claim's sealed network opens only for this claim and server", "[unit][egress]") {
     const ClaimSeal seal("server's key");
     const ClaimReach reach{NetworkMode::Egress,
                            {{"*.example"}, {"narrow.example"}},
@@ -29,7 +28,7 @@ TEST_CASE("what a claim may reach is opened as it was sealed, for this claim and
     CHECK_THROWS_AS(seal.open("x" + sealed, "cl_1"), Error);
 }
 
-TEST_CASE("nothing sealed is no network and nobody's workspace", "[unit][egress]") {
+TEST_CASE("a claim without a seal has no network and no owner", "[unit][egress]") {
     const ClaimSeal seal("server's key");
     const ClaimReach reach = seal.open("", "cl_1");
     CHECK(reach.mode == NetworkMode::None);
@@ -42,7 +41,7 @@ TEST_CASE("nothing sealed is no network and nobody's workspace", "[unit][egress]
     CHECK(mirror.keys.is_null());
 }
 
-TEST_CASE("a proof is of one text, one claim and one server", "[unit][egress]") {
+TEST_CASE("a proof holds for one text, one claim and one server", "[unit][egress]") {
     const ClaimSeal seal("server's key");
     const std::string proof = seal.prove("text", "cl_1");
     CHECK(proof == seal.prove("text", "cl_1"));

@@ -4,8 +4,7 @@
 
 namespace hearth {
 
-TEST_CASE("what was sealed opens with the same key and context, and with nothing else",
-          "[unit][base]") {
+TEST_CASE("a sealed text opens only with the same key and context", "[unit][base]") {
     const std::string key(32, 'k');
     for (const std::string& plain :
          {std::string(), std::string("secret"), std::string(70'000, 'x')}) {

@@ -44,7 +44,7 @@ std::string inRecords(const std::string& one, std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("the server's name is read from what a TLS client sends", "[unit][egress]") {
+TEST_CASE("the server's name is read from the hello of a TLS client", "[unit][egress]") {
     const std::string bytes = hello("Api.Example.COM");
     const ClientHello whole = parseClientHello(bytes);
     CHECK(whole.state == State::Complete);
@@ -58,14 +58,14 @@ TEST_CASE("the server's name is read from what a TLS client sends", "[unit][egre
     }
 }
 
-TEST_CASE("a hello that has not all come is waited for", "[unit][egress]") {
+TEST_CASE("an incomplete hello is waited for", "[unit][egress]") {
     const std::string bytes = hello("api.example.com");
     for (std::size_t size = 0; size < bytes.size(); ++size) {
         REQUIRE(parseClientHello(bytes.substr(0, size)).state == State::Incomplete);
     }
 }
 
-TEST_CASE("what is no hello is refused, however it begins", "[unit][egress]") {
+TEST_CASE("bytes that are no hello are refused, however they begin", "[unit][egress]") {
     for (const std::string& text :
          {std::string("GET / HTTP/1.1\r\n"), std::string("SSH-2.0-OpenSSH_9.2\r\n"),
           std::string("\x15\x03\x01\x00\x02\x01\x00", 7),

@@ -27,7 +27,7 @@ struct Held {
 
 }  // namespace
 
-TEST_CASE("what is beyond the limits waits, and one tenant leaves room for another",
+TEST_CASE("work beyond the limits waits, and one tenant leaves room for another",
           "[unit][egress]") {
     metrics::Log log(-1);
     Held first;
@@ -116,7 +116,7 @@ TEST_CASE("a thousand tasks on four threads all run, whatever they throw", "[uni
     CHECK(ran == 1'000);
 }
 
-TEST_CASE("after stop nothing begins, and what waits is let go", "[unit][egress]") {
+TEST_CASE("after stop no task begins, and waiting tasks are dropped", "[unit][egress]") {
     metrics::Log log(-1);
     Held held;
     const auto token = std::make_shared<int>(1);

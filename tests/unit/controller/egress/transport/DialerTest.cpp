@@ -99,7 +99,7 @@ const std::vector<std::string> kDenied{"0.0.0.0",
 
 }  // namespace
 
-TEST_CASE("what is not the public Internet is denied in every spelling", "[unit][egress]") {
+TEST_CASE("an address outside the public Internet is denied in every spelling", "[unit][egress]") {
     const DenySet deny;
     for (const std::string& text : kDenied) {
         INFO(text);
@@ -181,7 +181,7 @@ TEST_CASE("an allow-list allows what it names, and its ports", "[unit][egress]")
     }
 }
 
-TEST_CASE("no other mode and no empty list lets anything out", "[unit][egress]") {
+TEST_CASE("only the mode Egress with a matching allow-list lets a request out", "[unit][egress]") {
     const ScriptedDialer dialer({"8.8.8.8"});
     NetworkPolicy policy = egress({"*"});
     CHECK(refusal(dialer, policy, "example.com").empty());
@@ -268,7 +268,7 @@ TEST_CASE("an operator denies further ranges and exempts internal services", "[u
     CHECK_THROWS_AS(parseRanges({"10.0.0.0/8/8"}, "deny"), Error);
 }
 
-TEST_CASE("of a denied and an exempt range the longer prefix counts, and one in both is denied",
+TEST_CASE("the longer prefix of a denied and an exempt range wins, and the same one is denied",
           "[unit][egress]") {
     const DenySet services(
         parseRanges({"10.96.0.0/12", "10.1.2.3", "2a00:1::/32"}, "deny"),

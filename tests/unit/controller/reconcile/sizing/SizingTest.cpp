@@ -4,7 +4,7 @@
 using namespace hearth;
 using namespace hearth::controller;
 
-TEST_CASE("a pool should have its floor, and never more than its most", "[unit][controller]") {
+TEST_CASE("a pool's target is its floor, and never above its limit", "[unit][controller]") {
     PoolSpec spec;
     spec.warm_min = 3;
     spec.warm_max = 10;

@@ -103,8 +103,7 @@ TEST_CASE("a file is fetched once and found again, also by the next server", "[u
     CHECK_FALSE(fs::exists(folder.path + "/partial.7"));
 }
 
-TEST_CASE("whoever waits for the whole file gets its size, or why there is none",
-          "[unit][egress]") {
+TEST_CASE("a wait for the whole file yields its size or the error", "[unit][egress]") {
     const Folder folder;
     const std::string bytes(50'000, 'w');
     std::atomic<int> fetched = 0;
@@ -121,7 +120,7 @@ TEST_CASE("whoever waits for the whole file gets its size, or why there is none"
     CHECK_FALSE(cache.sizeOf(hashOf("other")));
 }
 
-TEST_CASE("many who ask at once cause one download", "[unit][egress]") {
+TEST_CASE("many simultaneous requests cause one download", "[unit][egress]") {
     const Folder folder;
     const std::string bytes(50'000, 'y');
     std::atomic<int> fetched = 0;
@@ -143,8 +142,7 @@ TEST_CASE("many who ask at once cause one download", "[unit][egress]") {
     CHECK(fetched == 1);
 }
 
-TEST_CASE("of a file that is not what its index says nobody reads the end, and nothing stays",
-          "[unit][egress]") {
+TEST_CASE("a file with a wrong hash is never read to its end, and is removed", "[unit][egress]") {
     const Folder folder;
     const std::string wanted(20'000, 'a');
     std::string poisoned = wanted;
@@ -159,7 +157,7 @@ TEST_CASE("of a file that is not what its index says nobody reads the end, and n
     CHECK(readAll(*good.file) == wanted);
 }
 
-TEST_CASE("a download that fails is told to all who wait, and tried again by the next",
+TEST_CASE("a failed download fails all its waiters, and the next request tries again",
           "[unit][egress]") {
     const Folder folder;
     Later later;
@@ -180,8 +178,7 @@ TEST_CASE("a download that fails is told to all who wait, and tried again by the
     CHECK(readAll(*three.file) == bytes);
 }
 
-TEST_CASE("what was not used for the longest time makes place, and is read on by who has it",
-          "[unit][egress]") {
+TEST_CASE("the least recently used file is evicted, and its open readers go on", "[unit][egress]") {
     const Folder folder;
     std::atomic<int> fetched = 0;
     FileCache cache(folder.path, 25'000, atOnce());
@@ -202,8 +199,7 @@ TEST_CASE("what was not used for the longest time makes place, and is read on by
     CHECK(readRefusal(*cache.open(hashOf(large), "", giving(large, fetched)).file) == "too_large");
 }
 
-TEST_CASE("a download that nobody waits for any more ends, and what arrives is bounded, too",
-          "[unit][egress]") {
+TEST_CASE("an abandoned download ends, and incoming bytes are bounded", "[unit][egress]") {
     const Folder folder;
     Later later;
     FileCache cache(folder.path, 50'000, later.run());
@@ -225,7 +221,7 @@ TEST_CASE("a download that nobody waits for any more ends, and what arrives is b
     CHECK(cache.bytes() == 0);
 }
 
-TEST_CASE("a download that is never begun is told to whoever waits", "[unit][egress]") {
+TEST_CASE("a download that never begins fails its waiters", "[unit][egress]") {
     const Folder folder;
     Later later;
     FileCache cache(folder.path, 50'000, later.run());
@@ -236,7 +232,7 @@ TEST_CASE("a download that is never begun is told to whoever waits", "[unit][egr
     CHECK(fetched == 0);
 }
 
-TEST_CASE("a file that waits for one tenant's turn is fetched in another's that comes first",
+TEST_CASE("a file that waits for a tenant's turn is fetched in an earlier turn of another",
           "[unit][egress]") {
     const Folder folder;
     Later later;
@@ -254,7 +250,7 @@ TEST_CASE("a file that waits for one tenant's turn is fetched in another's that 
     CHECK(fetched == 1);
 }
 
-TEST_CASE("where more arrives than there is room for, the tenant with most of it gives way",
+TEST_CASE("the tenant with most incoming bytes gives way when the cache is full",
           "[unit][egress]") {
     const Folder folder;
     const std::string large(45'000, 'l');
@@ -285,7 +281,7 @@ TEST_CASE("where more arrives than there is room for, the tenant with most of it
     CHECK(readAll(*again.file) == large);
 }
 
-TEST_CASE("a hash that cannot be checked is no key", "[unit][egress]") {
+TEST_CASE("a hash of an unknown kind or form is no key", "[unit][egress]") {
     const Folder folder;
     FileCache cache(folder.path, 1'000, atOnce());
     for (const ContentHash& hash :
