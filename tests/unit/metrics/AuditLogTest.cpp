@@ -60,8 +60,7 @@ AuditEntry entry(const std::string& resource, int status = 200) {
 
 }  // namespace
 
-TEST_CASE("each entry is one line of JSON that says who did what and whether it was let",
-          "[unit][audit]") {
+TEST_CASE("each entry is one line of JSON with caller, action and outcome", "[unit][audit]") {
     Ground ground;
     AuditLog audit(ground.file.string(), ground.clock, ground.log, ground.metrics);
     audit.record(entry("ws_1", 201));
@@ -104,7 +103,7 @@ TEST_CASE("an audit log that was renamed goes on in a new file, and the old one 
     CHECK(entriesIn(ground.file).size() == 3);
 }
 
-TEST_CASE("a disk that is full is seen, and the entry is there when there is room again",
+TEST_CASE("a full disk is noticed, and the entry is written when there is room again",
           "[unit][audit]") {
     if (::access("/dev/full", W_OK) != 0) return;
     Ground ground;
@@ -204,7 +203,7 @@ TEST_CASE("all addresses of one IPv6 network of 64 bits count as one caller", "[
     CHECK(lines[1]["peer"] == "2001:db8:0:2::1");
 }
 
-TEST_CASE("one kind of denials too many evicts the oldest one, which loses no count",
+TEST_CASE("a new kind of denials beyond the limit evicts the oldest one, which loses no count",
           "[unit][audit]") {
     Ground ground;
     ManualClock clock;

@@ -59,7 +59,7 @@ TEST_CASE("a flood of lines pushes out no lines of other tenants and events", "[
     CHECK(of("tenant=http.failed") >= 10);
 }
 
-TEST_CASE("who watches a tail hears of new lines, and may itself read it", "[unit][metrics]") {
+TEST_CASE("a watcher of a tail gets new lines, and may itself read the tail", "[unit][metrics]") {
     LogTail tail;
     std::counting_semaphore<> heard(0);
     std::size_t seen = 0;

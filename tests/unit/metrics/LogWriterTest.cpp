@@ -72,7 +72,7 @@ std::vector<int> numbers(const std::string& text, std::uint64_t& gaps) {
 
 }  // namespace
 
-TEST_CASE("a reader of the log that has stalled stops nobody; what is dropped is counted and told",
+TEST_CASE("a stalled reader of the log blocks no caller; dropped lines are counted and reported",
           "[unit][metrics]") {
     for (const bool socket : {false, true}) {
         const Reader reader(socket);
@@ -126,7 +126,8 @@ TEST_CASE("at its end a log writer gives a stalled reader a moment only", "[unit
     CHECK(dropped(metrics) > 0);
 }
 
-TEST_CASE("a log without a writer drops what a stalled reader does not take", "[unit][metrics]") {
+TEST_CASE("a log without a writer drops lines that a stalled reader does not take",
+          "[unit][metrics]") {
     const Reader reader;
     Log log(reader.in.get());
     for (int i = 0; i < 10'000; ++i) log.info("e", {{"n", i}});
@@ -136,7 +137,7 @@ TEST_CASE("a log without a writer drops what a stalled reader does not take", "[
     CHECK(got.size() < 10'000);
 }
 
-TEST_CASE("a log whose reader has gone costs nobody anything", "[unit][metrics]") {
+TEST_CASE("a log without a reader blocks no caller", "[unit][metrics]") {
     std::signal(SIGPIPE, SIG_IGN);
     Reader reader;
     Metrics metrics;

@@ -108,14 +108,14 @@ TEST_CASE("a refused claim counts by its reason and has no latency", "[unit][met
     }
 }
 
-TEST_CASE("only what ended because it was due has a lag", "[unit][metrics]") {
+TEST_CASE("only a workspace that ended at a deadline has a lag", "[unit][metrics]") {
     Metrics metrics;
     metrics.reclaim("p", hearth::EndReason::Deleted);
     metrics.reclaim("p", hearth::EndReason::Idle, 0.1);
     CHECK(contains(metrics.render(), "hearth_reclaim_lag_seconds_count{pool=\"p\"} 1"));
 }
 
-TEST_CASE("what is rendered is a sound exposition", "[unit][metrics]") {
+TEST_CASE("the rendered metrics are a sound exposition", "[unit][metrics]") {
     Metrics metrics;
     metrics.bornPool("p");
     metrics.claimStage("p", "bind", 0.001);

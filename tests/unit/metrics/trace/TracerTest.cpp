@@ -34,7 +34,7 @@ TEST_CASE("a span is in its caller's trace, with an id of its own") {
     CHECK(kept.spans[0].name == "n");
 }
 
-TEST_CASE("without a way out nothing is recorded, and a caller's decision goes on as it came") {
+TEST_CASE("without an exporter no span is recorded, and a caller's decision goes on as it came") {
     const Tracer tracer;
     CHECK(tracer.begin(kSampled).sampled);
     CHECK_FALSE(tracer.begin(kUnsampled).sampled);
@@ -43,7 +43,7 @@ TEST_CASE("without a way out nothing is recorded, and a caller's decision goes o
     CHECK_FALSE(tracer.records(tracer.begin(kSampled)));
 }
 
-TEST_CASE("samplers take what OpenTelemetry's names say") {
+TEST_CASE("samplers behave as their names in OpenTelemetry say") {
     const std::string low = "4bf92f3577b34da6a300000000000001";
     const std::string high = "4bf92f3577b34da6a3ffffffffffffff";
     struct Row {

@@ -41,7 +41,8 @@ TEST_CASE("traces are sent only where the environment names a place for them") {
     }
 }
 
-TEST_CASE("an endpoint for all signals has the path of traces behind it, one for traces is whole") {
+TEST_CASE(
+    "an endpoint for all signals gets the path of traces, and one for traces stays as it is") {
     const auto url = [](const Variables& of) { return settingsOf(of)->url; };
     CHECK(url({{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318"}}) == "http://c:4318/v1/traces");
     CHECK(url({{"OTEL_EXPORTER_OTLP_ENDPOINT", "https://c/otlp/"}}) == "https://c/otlp/v1/traces");

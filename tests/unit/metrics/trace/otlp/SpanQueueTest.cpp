@@ -34,7 +34,8 @@ TEST_CASE("a tenant's flood of spans drops none of another tenant's", "[unit][me
     CHECK(queue.size() == 0);
 }
 
-TEST_CASE("requests of nobody drop neither a tenant's spans nor the server's", "[unit][metrics]") {
+TEST_CASE("spans without a tenant drop neither a tenant's spans nor the server's",
+          "[unit][metrics]") {
     SpanQueue queue(5);
     queue.push(spanOf("server", "claim"));
     queue.push({.context = {}, .name = "reconcile pool", .start = {}, .end = {}});
