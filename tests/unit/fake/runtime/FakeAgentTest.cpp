@@ -190,7 +190,7 @@ TEST_CASE("a flood with a slow sink keeps its head and tail and blocks nobody",
     CHECK(sink->received_ < (4U << 20U));
 }
 
-TEST_CASE("a client does not keep the sink of what still runs", "[unit][runtime][agent]") {
+TEST_CASE("a client does not keep the sink of a running execution", "[unit][runtime][agent]") {
     House house;
     const auto client = house.bound();
     auto sink = std::make_shared<Recorder>();

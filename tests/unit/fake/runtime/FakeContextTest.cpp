@@ -102,7 +102,8 @@ TEST_CASE("results come in order with the output, also when asked for again",
     CHECK(rest->results_ == Shown{{3, "{\"n\":2}"}, {3, "{\"n\":3}"}});
 }
 
-TEST_CASE("large results arrive whole and what is too much is counted", "[unit][runtime][agent]") {
+TEST_CASE("large results arrive whole, and results beyond the limit are counted",
+          "[unit][runtime][agent]") {
     House house;
     const auto client = house.bound();
     std::string text = "result \"" + std::string(90'000, 'x') + "\"";

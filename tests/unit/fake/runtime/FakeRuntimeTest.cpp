@@ -37,7 +37,7 @@ TEST_CASE("fake sandboxes are created, listed and destroyed", "[unit][runtime]")
     CHECK(runtime.facts().name == "fake");
 }
 
-TEST_CASE("faults asked for happen", "[unit][runtime]") {
+TEST_CASE("requested faults happen", "[unit][runtime]") {
     House house;
     house.runtime.failCreates(2);
     CHECK_THROWS(house.runtime.create("x", SandboxSpec{}));
@@ -64,7 +64,8 @@ TEST_CASE("a killed sandbox loses its client and stays in the list", "[unit][run
     CHECK(house.runtime.running() == 0);
 }
 
-TEST_CASE("a hanging sandbox answers nobody, and all when it goes on", "[unit][runtime][agent]") {
+TEST_CASE("a hanging sandbox answers no call, and all of them when it goes on",
+          "[unit][runtime][agent]") {
     House house;
     const auto client = house.client(1, 5s);
     house.runtime.hang("sb");
@@ -76,7 +77,7 @@ TEST_CASE("a hanging sandbox answers nobody, and all when it goes on", "[unit][r
     CHECK_NOTHROW(house.client(1, 5s)->touch());
 }
 
-TEST_CASE("of two things that were due while a sandbox hung, the earlier happens",
+TEST_CASE("the earlier of two events that were due while a sandbox hung happens",
           "[unit][runtime][agent]") {
     House house;
     const auto client = house.bound();
@@ -102,7 +103,7 @@ TEST_CASE("a severed sandbox goes on and can be connected to again", "[unit][run
     CHECK(house.runtime.running() == 1);
 }
 
-TEST_CASE("a sandbox that resists is told by a sweep, and spared if it is new", "[unit][runtime]") {
+TEST_CASE("a sweep reports a sandbox that resists, and spares a new one", "[unit][runtime]") {
     House house;
     house.runtime.resist("sb");
     CHECK_THROWS(house.runtime.destroy("sb"));

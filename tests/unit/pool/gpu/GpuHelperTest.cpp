@@ -75,7 +75,7 @@ TEST_CASE("the helper starts nothing but its own programs", "[unit][gpu]") {
     CHECK(refusal(*helper, "watch").empty());
 }
 
-TEST_CASE("a helper that is not there is named at each request", "[unit][gpu]") {
+TEST_CASE("a missing helper is named at each request", "[unit][gpu]") {
     gpu::HelperOptions options = standins();
     options.program = "/nowhere/hearth-gpu";
     auto helper = makeHelper(options);
@@ -85,8 +85,7 @@ TEST_CASE("a helper that is not there is named at each request", "[unit][gpu]") 
 }
 
 TEST_CASE(
-    "the helper and its programs get no descriptor and nothing of the environment but what "
-    "names the libraries",
+    "the helper and its programs get no descriptor, and only the library names as environment",
     "[unit][gpu]") {
     if (::geteuid() != 0) {
         WARN("only root can look into the helper");
@@ -118,7 +117,7 @@ TEST_CASE(
     ::shutdown(started.socket.get(), SHUT_RDWR);
 }
 
-TEST_CASE("of root the helper becomes the account it is given, and keeps no right", "[unit][gpu]") {
+TEST_CASE("a helper started by root changes to its account and keeps no privilege", "[unit][gpu]") {
     if (::geteuid() != 0) {
         WARN("only root can become another account");
         return;

@@ -6,7 +6,7 @@
 using namespace hearth;
 using namespace hearth::pool;
 
-TEST_CASE("looks and scrubs come back from their lines as they were", "[unit][gpu]") {
+TEST_CASE("looks and scrubs are read back from their lines unchanged", "[unit][gpu]") {
     gpu::GpuLook look;
     look.absence = "none \"here\"";
     look.devices = {{"GPU-1", "A", 7, "", "", true, "lost"},
@@ -22,7 +22,7 @@ TEST_CASE("looks and scrubs come back from their lines as they were", "[unit][gp
     CHECK(scrub.bytes == 9);
 }
 
-TEST_CASE("a line of the helper that is not one of ours is refused with its place", "[unit][gpu]") {
+TEST_CASE("an invalid line of the helper is refused with its place", "[unit][gpu]") {
     const auto refusal = [](const std::string& line) {
         return std::string(test::errorOf([&] { gpu::decodeLook(line); }).what());
     };

@@ -18,7 +18,7 @@ Instance instanceIn(const TempDir& root, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("one server has the machine's GPUs, and says who", "[unit][gpu]") {
+TEST_CASE("one server has the machine's GPUs, and the refusal of another names it", "[unit][gpu]") {
     const TempDir root;
     const Instance first = instanceIn(root, "aaaaaaaaaaa1");
     const Instance second = instanceIn(root, "aaaaaaaaaaa2");
@@ -36,7 +36,7 @@ TEST_CASE("one server has the machine's GPUs, and says who", "[unit][gpu]") {
     CHECK(GpuSeat::take(second, kLibrary).taken());
 }
 
-TEST_CASE("a start believes what the start before it knew, unless another server came between",
+TEST_CASE("a start trusts the records of the start before, unless another server came between",
           "[unit][gpu]") {
     const TempDir root;
     const Instance first = instanceIn(root, "aaaaaaaaaaa1");
@@ -57,7 +57,7 @@ TEST_CASE("another boot of the machine is another tenure", "[unit][gpu]") {
     }
 }
 
-TEST_CASE("sandboxes that a server left behind keep the GPUs theirs", "[unit][gpu]") {
+TEST_CASE("the GPUs stay with a server while its sandboxes are left behind", "[unit][gpu]") {
     const TempDir root;
     const Instance first = instanceIn(root, "aaaaaaaaaaa1");
     const Instance second = instanceIn(root, "aaaaaaaaaaa2");

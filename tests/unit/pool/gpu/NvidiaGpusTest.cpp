@@ -50,7 +50,7 @@ StandinGpus& withOne(StandinGpus& machine) {
 
 }  // namespace
 
-TEST_CASE("the GPUs are known once the host is there, and a new fault after the next look",
+TEST_CASE("the GPUs are known when the host starts, and a new fault after the next look",
           "[unit][gpu]") {
     StandinGpus machine;
     withOne(machine);
@@ -66,7 +66,7 @@ TEST_CASE("the GPUs are known once the host is there, and a new fault after the 
     CHECK(gpus.first().fault.empty());
 }
 
-TEST_CASE("looks go on by themselves", "[unit][gpu]") {
+TEST_CASE("looks repeat without a request", "[unit][gpu]") {
     StandinGpus machine;
     withOne(machine);
     GpuOptions options = quick();
@@ -129,7 +129,7 @@ TEST_CASE("a GPU that the driver lists no more stays, as faulty; a MIG instance 
     CHECK(left[1].fault == "the driver does not list it any more");
 }
 
-TEST_CASE("what befalls a GPU befalls its MIG instances", "[unit][gpu]") {
+TEST_CASE("a fault of a GPU is a fault of its MIG instances", "[unit][gpu]") {
     StandinGpus machine;
     withOne(machine);
     machine.set("gpu0/split");
@@ -404,7 +404,7 @@ TEST_CASE("a fault that a scrub brings out makes it not clean", "[unit][gpu]") {
     CHECK_THAT(scrub.why, Catch::Contains("ECC"));
 }
 
-TEST_CASE("a scrub of nothing that is a GPU here is refused in words", "[unit][gpu]") {
+TEST_CASE("a scrub of an unknown GPU is refused with a message", "[unit][gpu]") {
     StandinGpus machine;
     withOne(machine);
     Gpus gpus;
@@ -418,7 +418,8 @@ TEST_CASE("a scrub of nothing that is a GPU here is refused in words", "[unit][g
                Catch::Contains("libcuda.so.none") && Catch::Contains("libcuda1"));
 }
 
-TEST_CASE("where no library is named, nothing is started and nothing looked for", "[unit][gpu]") {
+TEST_CASE("without the name of a library no helper starts and no GPU is looked for",
+          "[unit][gpu]") {
     GpuOptions options = quick();
     options.helper.library = gpu::kNoLibrary;
     gpu::GpuHelper::Started helper = gpu::GpuHelper::start(options.helper);

@@ -33,7 +33,7 @@ TEST_CASE("an image's variables are taken, but not those that steer loaders", "[
     CHECK(takeableEnv({"BIG=" + std::string(40'000, 'x')}).empty());
 }
 
-TEST_CASE("languages are what the image has, seen from inside it", "[unit][image]") {
+TEST_CASE("the languages of an image are its programs, found from inside it", "[unit][image]") {
     if (::geteuid() != 0) return;  // needs a changed root
     const Scratch scratch;
     program(scratch / "root/opt/python/bin/python3.12");
@@ -72,7 +72,7 @@ TEST_CASE("languages are what the image has, seen from inside it", "[unit][image
     CHECK(probeImage(scratch / "root", {}).languages.empty());
 }
 
-TEST_CASE("facts that are damaged are none", "[unit][image]") {
+TEST_CASE("damaged facts are ignored", "[unit][image]") {
     for (const char* text : {"", "[", "[]", R"({"env":1,"workdir":[],"languages":"x"})"}) {
         const ImageFacts facts = decodeFacts(text);
         CHECK(facts.env.empty());
@@ -81,7 +81,7 @@ TEST_CASE("facts that are damaged are none", "[unit][image]") {
     }
 }
 
-TEST_CASE("what is no archive of an image is told from one", "[unit][image]") {
+TEST_CASE("a file that is no archive of an image is recognized", "[unit][image]") {
     const Scratch scratch;
     write(scratch / "text", "hello");
     CHECK(inspectArchive(scratch / "text").kind == Archive::Kind::Other);
@@ -92,7 +92,8 @@ TEST_CASE("what is no archive of an image is told from one", "[unit][image]") {
     CHECK_THROWS(inspectArchive(scratch / "none"));
 }
 
-TEST_CASE("an image's archive is known by its names, behind files of any size", "[unit][image]") {
+TEST_CASE("an image's archive is recognized by its names, after files of any size",
+          "[unit][image]") {
     const Scratch scratch;
     const auto entry = [](const std::string& name, const std::string& content) {
         tar::TarMember member;

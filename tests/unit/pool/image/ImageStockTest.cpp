@@ -3,7 +3,7 @@
 
 using namespace hearth::pool::image;
 
-TEST_CASE("a store's images count with the bytes of their layouts, and nothing else does",
+TEST_CASE("a store's images count with the bytes of their layouts and no other files",
           "[unit][image]") {
     const Scratch data;
     CHECK(imageStock(data / "absent").images == 0);

@@ -51,7 +51,7 @@ TEST_CASE("an image is known by the digest of its manifest", "[unit][image]") {
     CHECK(images[0].unpacked);
 }
 
-TEST_CASE("of several manifests the tagged one is meant", "[unit][image]") {
+TEST_CASE("the tagged one of several manifests is used", "[unit][image]") {
     const Scratch scratch;
     const ImageStore store(scratch.path());
     const std::string old = manifest(scratch, "two", "old");
@@ -65,7 +65,7 @@ TEST_CASE("of several manifests the tagged one is meant", "[unit][image]") {
     CHECK_THROWS_AS(store.digestOf("two"), Error);
 }
 
-TEST_CASE("a missing or damaged image is told apart", "[unit][image]") {
+TEST_CASE("a missing image and a damaged one are different errors", "[unit][image]") {
     const Scratch scratch;
     const ImageStore store(scratch.path());
     const auto codeOf = [&](const std::string& name) {

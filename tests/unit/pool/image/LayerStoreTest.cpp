@@ -145,7 +145,7 @@ TEST_CASE("a layer that is too large, or was cut off, is refused and leaves noth
     CHECK(store.all().empty());
 }
 
-TEST_CASE("what a crash left of a layer does not count and is removed", "[unit][image]") {
+TEST_CASE("a layer left unfinished by a crash does not count and is removed", "[unit][image]") {
     const Scratch scratch;
     write(scratch / ("layers/.unfinished-" + std::string(64, 'a') + "/file"), "x");
     write(scratch / ("layers/.old-" + std::string(64, 'b') + "/file"), "x");

@@ -5,7 +5,7 @@
 using namespace hearth;
 using pool::image::pullFailure;
 
-TEST_CASE("why a pull failed follows from what the program said", "[unit][image]") {
+TEST_CASE("the reason of a failed pull follows from the program's output", "[unit][image]") {
     const auto code = [](const char* said) { return pullFailure("a:1", said, said).code(); };
     CHECK(code("dial tcp 127.0.0.1:1: connect: connection refused") == ErrorCode::Unavailable);
     CHECK(code("lookup registry.example: no such host") == ErrorCode::Unavailable);

@@ -11,7 +11,7 @@ const std::string kOther = "sha256:" + std::string(64, 'b');
 
 }  // namespace
 
-TEST_CASE("one image has one spelling", "[unit][image]") {
+TEST_CASE("each image has one spelling", "[unit][image]") {
     const auto text = [](const std::string& reference) {
         const auto parsed = parseReference(reference);
         return parsed ? parsed->text() : "refused";
@@ -42,7 +42,7 @@ TEST_CASE("a name in the store is a plain file name", "[unit][image]") {
     CHECK(storeName(*parseReference("alpine")) == "alpine");
 }
 
-TEST_CASE("an image is asked for by a name, a reference or a digest", "[unit][image]") {
+TEST_CASE("the image of a request is a name, a reference or a digest", "[unit][image]") {
     for (const std::string& good : {std::string("a."), std::string("python:3.9-slim"), kDigest,
                                     "python@" + kDigest, std::string("r:5000/t/app")}) {
         INFO(good);
@@ -54,7 +54,7 @@ TEST_CASE("an image is asked for by a name, a reference or a digest", "[unit][im
     }
 }
 
-TEST_CASE("an image is meant by its name, its reference or a digest", "[unit][image]") {
+TEST_CASE("an image matches its name, its reference and its digest", "[unit][image]") {
     const Image image{"slim", kDigest, true, "x.tar", "python:3.9-slim", kOther, ""};
     for (const std::string& wanted :
          {std::string("slim"), kDigest, std::string("python:3.9-slim"),

@@ -7,9 +7,8 @@
 using namespace hearth;
 namespace fs = std::filesystem;
 
-TEST_CASE(
-    "drivers that the build has compiled go into the agent's folder, those of other hands do not",
-    "[unit][isolation]") {
+TEST_CASE("only drivers that the build has compiled go into the agent's folder",
+          "[unit][isolation]") {
     const test::TempDir place;
     const fs::path root = place.path();
     const fs::path compiled = root / "hearth-drivers/python/__pycache__";

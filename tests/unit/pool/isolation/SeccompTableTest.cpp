@@ -98,7 +98,7 @@ TEST_CASE("every name of the table is a system call of x86_64, and stands once",
     }
 }
 
-TEST_CASE("tenant code gets what is allowed and nothing else", "[unit][launcher]") {
+TEST_CASE("tenant code may make the allowed calls and no others", "[unit][launcher]") {
     std::vector<std::uint32_t> open;
     for (const std::string_view name : allowed()) {
         open.push_back(static_cast<std::uint32_t>(number(name)));
@@ -122,14 +122,14 @@ TEST_CASE("tenant code gets what is allowed and nothing else", "[unit][launcher]
     CHECK(decide(9999) == kEnosys);
 }
 
-TEST_CASE("other doors into the kernel kill the process", "[unit][launcher]") {
+TEST_CASE("calls of other architectures and x32 kill the process", "[unit][launcher]") {
     CHECK(decide(20, {}, AUDIT_ARCH_I386) == kKill);
     CHECK(decide(SYS_read, {}, AUDIT_ARCH_AARCH64) == kKill);
     CHECK(decide(0x40000000U | SYS_read) == kKill);  // x32
     CHECK(decide(0x40000000U | SYS_ioctl, {0, 0x5412}) == kKill);
 }
 
-TEST_CASE("arguments are looked at as the kernel reads them", "[unit][launcher]") {
+TEST_CASE("arguments are compared with the width that the kernel reads", "[unit][launcher]") {
     constexpr std::uint64_t kHigh = 1ULL << 32U;
     CHECK(decide(SYS_ioctl, {0, 0x5401}) == kAllow);  // TCGETS
     CHECK(decide(SYS_ioctl, {0, 0x5412}) == kEperm);  // TIOCSTI
@@ -177,7 +177,8 @@ TEST_CASE("arguments are looked at as the kernel reads them", "[unit][launcher]"
     CHECK(decide(SYS_socketpair, {2, 1, 0}) == kEperm);
 }
 
-TEST_CASE("what Docker allows is allowed, or its reason is documented", "[unit][launcher]") {
+TEST_CASE("a call that Docker allows is allowed, or its refusal is documented",
+          "[unit][launcher]") {
     const std::string root = HEARTH_SOURCE_DIR;
     const auto text = [](const std::string& path) {
         std::stringstream content;
@@ -232,7 +233,7 @@ TEST_CASE("pipes and sockets of the file system can be made, and no devices", "[
     }
 }
 
-TEST_CASE("what the driver of a GPU asks for passes the filter", "[unit][launcher]") {
+TEST_CASE("the calls of a GPU driver pass the filter", "[unit][launcher]") {
     for (const char* name : {"ioctl", "mlock", "mlock2", "munlock", "mmap", "munmap", "mremap",
                              "mprotect", "madvise", "memfd_create", "eventfd2", "poll",
                              "sched_getaffinity", "sched_setaffinity", "membarrier", "openat"}) {
@@ -291,7 +292,7 @@ TEST_CASE("advice that evicts or tells of shared pages has no effect", "[unit][l
     }
 }
 
-TEST_CASE("the filter is the one that was reviewed", "[unit][launcher]") {
+TEST_CASE("the filter equals the reviewed one", "[unit][launcher]") {
     const std::string path =
         std::string(HEARTH_SOURCE_DIR) + "/tests/unit/pool/isolation/tenant_filter.pfc";
     if (std::getenv("HEARTH_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << tenantPseudoCode();
@@ -302,7 +303,8 @@ TEST_CASE("the filter is the one that was reviewed", "[unit][launcher]") {
     CHECK((golden.str() == tenantPseudoCode()));
 }
 
-TEST_CASE("the filter around the agent allows what its tenants' does", "[unit][launcher]") {
+TEST_CASE("the filter around the agent allows every call that its tenants' filter allows",
+          "[unit][launcher]") {
     const Json filter = ociFilter();
     CHECK(filter.at("defaultAction") == "SCMP_ACT_ERRNO");
     CHECK(filter.at("defaultErrnoRet") == 1);

@@ -113,7 +113,7 @@ TEST_CASE("a server that stops waits for no launcher that does not answer", "[un
     CHECK(codeOf([&] { peer.client->destroy(kTwo); }) == ErrorCode::Deadline);
 }
 
-TEST_CASE("one sandbox is found by one question", "[unit][launcher]") {
+TEST_CASE("a sandbox is found with a single request", "[unit][launcher]") {
     Peer peer;
     peer.patience = 10s;
     SandboxId asked;
@@ -131,7 +131,7 @@ TEST_CASE("one sandbox is found by one question", "[unit][launcher]") {
     CHECK_FALSE(peer.client->find(kTwo));
 }
 
-TEST_CASE("a narrowing is begun however much else is under way", "[unit][launcher]") {
+TEST_CASE("a change of limits begins however much else is under way", "[unit][launcher]") {
     std::vector<RequestBody> busy;
     const auto begin = [&](const RequestBody& body) {
         std::vector<Underway> underway;

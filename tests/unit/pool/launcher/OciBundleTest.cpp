@@ -43,7 +43,7 @@ bool hasOption(const Json& mount, const std::string& option) {
 
 }  // namespace
 
-TEST_CASE("a bundle shuts its sandbox in", "[unit][launcher]") {
+TEST_CASE("a bundle isolates its sandbox", "[unit][launcher]") {
     const Json json = config(Storage::Disk);
     CHECK(json.at("process").at("noNewPrivileges") == true);
     CHECK(json.at("process").at("capabilities").at("bounding") ==
@@ -109,7 +109,7 @@ TEST_CASE("a bundle carries the limits of the spec", "[unit][launcher]") {
     CHECK(mountAt(config(Storage::Disk), "/workspace")->at("type") == "bind");
 }
 
-TEST_CASE("names say whose they are", "[unit][launcher]") {
+TEST_CASE("the names of a sandbox contain its instance and its id", "[unit][launcher]") {
     const SandboxPaths names(kInstance);
     const SandboxId id = "sb_00112233445566778899aabbccddeeff";
     CHECK(names.container(id) == "hearth-0123456789ab-00112233445566778899aabbccddeeff");
@@ -121,7 +121,7 @@ TEST_CASE("names say whose they are", "[unit][launcher]") {
     CHECK(names.uidLeases() == "/run/hearth/uids");
 }
 
-TEST_CASE("a layer is mounted read-only, behind what it lies in, and told to the agent",
+TEST_CASE("a layer is mounted read-only, after all other mounts, and named to the agent",
           "[unit][launcher]") {
     CHECK(mountAt(config(Storage::Disk), kLayerPlace) == nullptr);
     BundlePlaces places;
@@ -276,7 +276,7 @@ TEST_CASE("a range is leased and given back without a look at all others", "[uni
     std::filesystem::remove_all(path);
 }
 
-TEST_CASE("the holes of a runc are told by its version", "[unit][launcher]") {
+TEST_CASE("the known holes of a runc follow from its version", "[unit][launcher]") {
     CHECK(knownHoles("runc version 1.1.5+ds1", "1.1.5+ds1-1+deb12u1").size() == 5);
     CHECK(knownHoles("runc version 1.1.5", "").size() == 6);
     CHECK(knownHoles("runc version 1.2.8", "") == std::vector<std::string>{"CVE-2026-41579"});

@@ -95,7 +95,7 @@ TEST_CASE("limits of a group are lowered in either version", "[unit][sys]") {
     CHECK(v2.at("pids.max").starts_with("32"));
 }
 
-TEST_CASE("what a group has already is not written", "[unit][sys]") {
+TEST_CASE("a limit that a group already has is not written", "[unit][sys]") {
     for (const bool unified : {false, true}) {
         const Group group(unified);
         CHECK_FALSE(group.lower({2000, 512 * kMiB, 128}));
@@ -128,7 +128,7 @@ TEST_CASE("a limit of a group is never raised, and nothing is lowered beside it"
     CHECK(without.at("cpu.max").starts_with("50000 100000"));
 }
 
-TEST_CASE("a limit that is in use is told and not written where the kernel would kill",
+TEST_CASE("a limit below the current use is reported, and not written if the kernel would kill",
           "[unit][sys]") {
     const Group v2(true);
     const auto memory = v2.lower({500, 32 * kMiB, 32});
@@ -145,7 +145,7 @@ TEST_CASE("a limit that is in use is told and not written where the kernel would
     CHECK(processes->used == 5);
 }
 
-TEST_CASE("a group that has gone, or that has nonsense for a limit, is told", "[unit][sys]") {
+TEST_CASE("a missing group, or an invalid limit of a group, is reported", "[unit][sys]") {
     const Group group(true);
     CHECK_FALSE(memoryNeeded(group.cgroups(), "gone"));
     try {

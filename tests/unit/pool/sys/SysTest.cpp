@@ -100,7 +100,7 @@ TEST_CASE("a tree deeper than there are descriptors is removed", "[unit][sys]") 
     CHECK_FALSE(fs::exists(scratch / "tree"));
 }
 
-TEST_CASE("a program runs with nothing but what it is given", "[unit][sys]") {
+TEST_CASE("a program runs with its given environment and descriptors only", "[unit][sys]") {
     const Scratch scratch;
     CHECK(run({{"true"}, -1, ""}) == 0);
     CHECK(run({{"sh", "-c", "exit 7"}, -1, ""}) == 7);
@@ -152,7 +152,7 @@ TEST_CASE("control groups of a hybrid machine are version one", "[unit][sys]") {
     CHECK_FALSE(cgroups.directory("pids", "/a"));
 }
 
-TEST_CASE("one unified tree is version two, none is none", "[unit][sys]") {
+TEST_CASE("one unified tree is version two, and no tree is no version", "[unit][sys]") {
     const Cgroups cgroups =
         Cgroups::parse("33 24 0:29 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n");
     CHECK(cgroups.version() == CgroupVersion::V2);
@@ -246,7 +246,7 @@ Cgroups tree(const Scratch& scratch, const std::string& type, const std::string&
 
 }  // namespace
 
-TEST_CASE("a group's weight is set in either version, and what cannot be is told", "[unit][sys]") {
+TEST_CASE("a group's weight is set in either version, and a failure is reported", "[unit][sys]") {
     const Scratch scratch;
     fs::create_directories(scratch / "g");
     const auto told = [&](const char* file) { return readFile(scratch / file).value_or(""); };

@@ -79,7 +79,7 @@ TEST_CASE("there is room for any number of marks, and a freed place is used agai
     CHECK(std::filesystem::file_size(dir.file("claimed")) == size);
 }
 
-TEST_CASE("what is no id in the file is no mark", "[unit][pool]") {
+TEST_CASE("an entry of the file that is no id is no mark", "[unit][pool]") {
     const TempDir dir;
     writeText(dir.file("claimed"), std::string(200, 'x') + std::string(100, '\0'));
     ClaimMarks marks(dir.file("claimed"));
@@ -89,7 +89,7 @@ TEST_CASE("what is no id in the file is no mark", "[unit][pool]") {
     CHECK(ClaimMarks(dir.file("claimed")).all() == std::vector<std::string>{id});
 }
 
-TEST_CASE("a file that cannot be made is told, and no link is followed", "[unit][pool]") {
+TEST_CASE("a file that cannot be made is an error, and no link is followed", "[unit][pool]") {
     const TempDir dir;
     CHECK_THROWS_AS(ClaimMarks(dir.file("none") + "/claimed"), std::system_error);
     std::filesystem::create_symlink(dir.file("target"), dir.file("claimed"));

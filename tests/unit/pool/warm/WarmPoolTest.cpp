@@ -83,7 +83,7 @@ TEST_CASE("the oldest ready sandbox is claimed first and by one only", "[unit][p
     CHECK_FALSE(pool.claim("unknown", "ws_4", "t"));
 }
 
-TEST_CASE("a claim that is given back before it was told is ready before the others",
+TEST_CASE("a sandbox given back before its claim was answered is claimed before the others",
           "[unit][pool]") {
     WarmPool pool;
     for (const char* id : {"a", "b"}) makeReady(pool, id);
@@ -99,7 +99,7 @@ TEST_CASE("a claim that is given back before it was told is ready before the oth
     CHECK(pool.claim("p", "ws_3", "t")->id == "b");
 }
 
-TEST_CASE("what is drained, failed or removed is never claimed", "[unit][pool]") {
+TEST_CASE("a drained, failed or removed sandbox is never claimed", "[unit][pool]") {
     WarmPool pool;
     for (const char* id : {"a", "b", "c"}) makeReady(pool, id);
     pool.add(member("d"));
@@ -149,7 +149,7 @@ TEST_CASE("counts follow every step", "[unit][pool]") {
     CHECK(pool.counts("q").total() == 0);
 }
 
-TEST_CASE("what each tenant has claimed is counted through every step", "[unit][pool]") {
+TEST_CASE("the claims of each tenant are counted through every step", "[unit][pool]") {
     WarmPool pool;
     using Counts = std::vector<std::size_t>;
     const auto claimed = [&] { return pool.claimedBy("p", {"t", "u", "nobody"}); };
@@ -183,7 +183,7 @@ TEST_CASE("what each tenant has claimed is counted through every step", "[unit][
     CHECK(claimed() == Counts{0, 0, 0});
 }
 
-TEST_CASE("an adopted sandbox is where it was found", "[unit][pool]") {
+TEST_CASE("an adopted sandbox keeps the phase in which it was found", "[unit][pool]") {
     WarmPool pool;
     Member claimed = member("a");
     claimed.phase = Phase::Claimed;
@@ -200,7 +200,7 @@ TEST_CASE("phases have names", "[unit][pool]") {
     CHECK(kPhases.of(Phase::Failed) == std::string("Failed"));
 }
 
-TEST_CASE("members are added within what the disk may be promised", "[unit][pool]") {
+TEST_CASE("members are added within the disk space that may be promised", "[unit][pool]") {
     WarmPool pool;
     const auto sized = [](const std::string& id, std::uint64_t bytes) {
         Member out = member(id);

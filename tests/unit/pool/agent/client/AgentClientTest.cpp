@@ -84,7 +84,7 @@ struct Setup {
 
 }  // namespace
 
-TEST_CASE("what an agent says in its hello is read", "[unit][agent]") {
+TEST_CASE("the hello of an agent is read", "[unit][agent]") {
     Setup setup({});
     const Hello& hello = setup.client.hello();
     REQUIRE(hello.binding);
@@ -100,7 +100,7 @@ TEST_CASE("what an agent says in its hello is read", "[unit][agent]") {
     CHECK(setup.lost == 0);
 }
 
-TEST_CASE("what an agent tells of its use is read, with its control group or without",
+TEST_CASE("an agent's report of its use is read, with its control group or without",
           "[unit][agent]") {
     const std::string disk = R"({"diskTotal":9,"diskUsed":8,"processes":7)";
     Setup setup({frame(kReply, 2, disk + "}"),
@@ -119,7 +119,7 @@ TEST_CASE("what an agent tells of its use is read, with its control group or wit
     CHECK(setup.lost == 0);
 }
 
-TEST_CASE("an agent whose word of its use does not fit is lost", "[unit][agent]") {
+TEST_CASE("an agent with a malformed report of its use is lost", "[unit][agent]") {
     const std::string group =
         GENERATE(as<std::string>(), R"("group":{"cpuNs":1,"memoryBytes":2})",
                  R"("group":{"cpuNs":-1,"memoryBytes":2,"oomKills":4})",
@@ -203,7 +203,8 @@ TEST_CASE("a malformed hello is refused and nobody is told of a loss", "[unit][a
     }
 }
 
-TEST_CASE("a malformed execution loses the agent and its sink hears it once", "[unit][agent]") {
+TEST_CASE("a malformed execution loses the agent, and its sink is told of that once",
+          "[unit][agent]") {
     const std::string started = frame(kNote, 2, kStarted);
     const std::string end = frame(kReply, 2, kResult);
     const std::string ended = frame(kNote, 2, kEnded);
@@ -296,7 +297,7 @@ TEST_CASE("a malformed execution loses the agent and its sink hears it once", "[
     }
 }
 
-TEST_CASE("results are put together, each behind the output before it", "[unit][agent]") {
+TEST_CASE("results are assembled, each after the output before it", "[unit][agent]") {
     const std::string first = entry(R"({"a":1})");
     const std::string second = entry(R"({"b":2})");
     std::string bytes = frame(kNote, 2, kStarted) + output(2, 0, "abc");
@@ -336,7 +337,7 @@ TEST_CASE("results beyond the output limit get their credit at once", "[unit][ag
     CHECK_FALSE(setup.client.lost());
 }
 
-TEST_CASE("a prewarm is heard without anybody waiting", "[unit][agent]") {
+TEST_CASE("the report of a prewarm is received without a waiting caller", "[unit][agent]") {
     const PrewarmRequest request{{{"python", {"numpy"}}}, 1s};
     struct Heard {
         std::atomic<int> calls{0};
@@ -450,8 +451,7 @@ TEST_CASE("a paced execution gets credit when its reader has caught up", "[unit]
     CHECK_FALSE(setup.client.lost());
 }
 
-TEST_CASE("descriptors that nobody asked for lose the agent and none of them stays",
-          "[unit][agent]") {
+TEST_CASE("unexpected descriptors lose the agent, and all of them are closed", "[unit][agent]") {
     std::array<int, 2> ends{};
     std::array<int, 2> pipe{};
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
@@ -522,14 +522,14 @@ TEST_CASE("a late call does not end the execution beside it", "[unit][agent]") {
     CHECK(setup.lost == 0);
 }
 
-TEST_CASE("an agent that hangs up while nobody waits is noticed", "[unit][agent]") {
+TEST_CASE("an agent that hangs up is noticed without a waiting caller", "[unit][agent]") {
     Setup setup({}, true);
     CHECK(eventually([&] { return setup.lost == 1; }));
     CHECK(setup.client.lost());
     CHECK_FALSE(setup.broken);
 }
 
-TEST_CASE("who breaks the protocol is told apart from who is gone", "[unit][agent]") {
+TEST_CASE("a broken protocol and a lost agent are different errors", "[unit][agent]") {
     Setup setup({frame(kReply, 2, "no JSON")});
     try {
         setup.client.touch();

@@ -93,7 +93,7 @@ bool breaks(const Fd& fd) {
 
 }  // namespace
 
-TEST_CASE("where descriptors do not pass, a tenant's connection is carried whole, both ways",
+TEST_CASE("without descriptors a tenant's connection is carried whole, in both directions",
           "[unit][agent][transport][egress]") {
     Sandbox sandbox;
     const Fd tenant = sandbox.tenant();
@@ -184,7 +184,7 @@ TEST_CASE("no more connections come than were granted; the rest waits",
     CHECK(sandbox.sink->passed == 0);
 }
 
-TEST_CASE("a connection that was announced to another server, or never, is at its end",
+TEST_CASE("a connection announced to another server, or never announced, is at its end",
           "[unit][agent][transport][egress]") {
     Sandbox sandbox;
     const Fd tenant = sandbox.tenant();

@@ -9,8 +9,7 @@ using namespace hearth::agent;
 using namespace hearth::agent::test;
 using namespace std::chrono_literals;
 
-TEST_CASE("a question about files waits for a silent agent no longer than it was told",
-          "[unit][agent]") {
+TEST_CASE("a request for files waits for a silent agent only until its deadline", "[unit][agent]") {
     ScriptedPeer peer;
     Poller poller;
     const bool at_hello = GENERATE(true, false);

@@ -91,8 +91,7 @@ std::string numbered(std::size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("given input follows as the agent gives credit and is closed behind it",
-          "[unit][agent]") {
+TEST_CASE("given input is sent as the agent gives credit, and closed after it", "[unit][agent]") {
     HandPeer peer;
     const std::string given = numbered(1U << 20U);
     peer.handle->giveStdin(given);  // nobody has read anything yet

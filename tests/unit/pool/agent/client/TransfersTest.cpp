@@ -18,8 +18,7 @@ bool isOpen(int fd) {
 
 }  // namespace
 
-TEST_CASE("a cut closes the files of transfers, whoever waits, and lets no new one begin",
-          "[unit][agent]") {
+TEST_CASE("a cut closes the files of all transfers, and lets no new one begin", "[unit][agent]") {
     Transfers transfers;
     Fd first(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     Fd second(::open("/dev/null", O_RDONLY | O_CLOEXEC));

@@ -15,7 +15,7 @@ TimePoint at(std::chrono::nanoseconds span) {
 
 }  // namespace
 
-TEST_CASE("a moment that may be of our own clock shifts nothing", "[unit][agent]") {
+TEST_CASE("a time that may be of the own clock is not shifted", "[unit][agent]") {
     for (const auto told : {100s, 101s, 102s}) {
         const ClockShift shift(at(100s), at(told), at(102s));
         CHECK(shift.ours(at(7s)) == at(7s));
@@ -23,7 +23,8 @@ TEST_CASE("a moment that may be of our own clock shifts nothing", "[unit][agent]
     }
 }
 
-TEST_CASE("what another machine's agent tells is moved into our time, and back", "[unit][agent]") {
+TEST_CASE("the times of another machine's agent are converted to local time, and back",
+          "[unit][agent]") {
     for (const auto told : {5s, 90'000s}) {
         const ClockShift shift(at(1000s), at(told), at(1002s));
         CHECK(shift.ours(at(told)) == at(1001s));
@@ -32,7 +33,7 @@ TEST_CASE("what another machine's agent tells is moved into our time, and back",
     }
 }
 
-TEST_CASE("never stays never, and no moment becomes it", "[unit][agent]") {
+TEST_CASE("never stays never, and no time becomes never", "[unit][agent]") {
     const ClockShift shift(at(1000s), at(5s), at(1002s));
     CHECK(shift.ours(TimePoint{}) == TimePoint{});
     CHECK(shift.theirs(TimePoint{}) == TimePoint{});
@@ -40,7 +41,7 @@ TEST_CASE("never stays never, and no moment becomes it", "[unit][agent]") {
     CHECK(shift.theirs(at(1s)) > TimePoint{});
 }
 
-TEST_CASE("a moment beyond all time stays a moment", "[unit][agent]") {
+TEST_CASE("a time beyond the range of the clock stays a valid time", "[unit][agent]") {
     const TimePoint last(std::chrono::nanoseconds(std::numeric_limits<std::int64_t>::max()));
     CHECK(ClockShift(at(1000s), at(5s), at(1002s)).ours(last) == last);
     CHECK(ClockShift(at(1s), last, at(2s)).theirs(at(10s)) == last);

@@ -33,7 +33,7 @@ public:
 
 }  // namespace
 
-TEST_CASE("a tick that an earlier one has replaced does not come as well", "[unit][agent]") {
+TEST_CASE("a tick replaced by an earlier one never fires", "[unit][agent]") {
     std::array<int, 2> ends{};
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0);
     const Fd peer(ends[1]);

@@ -50,7 +50,7 @@ TEST_CASE("the agent says who it is and takes exactly one bind", "[unit][agent][
     CHECK(data.ask(exec("e", "true")).code() == "BAD_REQUEST");
 }
 
-TEST_CASE("a layer is found by everything that runs, and a request's own words still count",
+TEST_CASE("every program finds the layer, and the variables of a request still win",
           "[unit][agent][program]") {
     Bound b(
         {"HEARTH_LAYER=/l", R"(HEARTH_IMAGE={"env":["PATH=/usr/bin:/bin","PYTHONPATH=/image"]})"});
@@ -64,8 +64,9 @@ TEST_CASE("a layer is found by everything that runs, and a request's own words s
     CHECK(without.client.ask(exec("e3", "echo ${PYTHONPATH-none}")).out == "none\n");
 }
 
-TEST_CASE("what a GPU's driver needs is in every environment, whatever image and request say",
-          "[unit][agent][program]") {
+TEST_CASE(
+    "the variables of a GPU's driver are in every environment, whatever image and request set",
+    "[unit][agent][program]") {
     Bound b({R"(HEARTH_GPU={"env":["NVIDIA_VISIBLE_DEVICES=void","LD_LIBRARY_PATH=/opt/gpu=1"]})",
              R"(HEARTH_IMAGE={"env":["NVIDIA_VISIBLE_DEVICES=all","KEPT=1"]})"});
     Json run = exec("e1", "echo $NVIDIA_VISIBLE_DEVICES $LD_LIBRARY_PATH $KEPT ${HEARTH_GPU-none}");
@@ -77,7 +78,7 @@ TEST_CASE("what a GPU's driver needs is in every environment, whatever image and
     CHECK(without.client.ask(exec("e3", "echo ${NVIDIA_VISIBLE_DEVICES-none}")).out == "none\n");
 }
 
-TEST_CASE("thread counts follow a bind that narrows the processors, and none that widens",
+TEST_CASE("thread counts follow a bind that lowers the processors, and none that raises them",
           "[unit][agent][program]") {
     const auto threads = [](const Json& cpus) {
         AgentProcess agent;
@@ -194,7 +195,7 @@ TEST_CASE("an agent that leaves idleness to the server tells it and does not end
     CHECK(std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(2500));
 }
 
-TEST_CASE("an agent that nobody binds ends alone, and drain ends one at once",
+TEST_CASE("an agent without a bind ends by itself, and a drain ends it at once",
           "[unit][agent][program]") {
     AgentProcess agent({"HEARTH_AGENT_ORPHAN_MS=100"});
     CHECK(agent.waitForEnd(std::chrono::seconds(5)) == 0);
@@ -205,8 +206,7 @@ TEST_CASE("an agent that nobody binds ends alone, and drain ends one at once",
     CHECK(b.agent.waitForEnd(std::chrono::seconds(5)) == 0);
 }
 
-TEST_CASE("an invalid filter beside the agent means that nothing is run",
-          "[unit][agent][program]") {
+TEST_CASE("an agent with an invalid filter file runs no program", "[unit][agent][program]") {
     char name[] = "/tmp/hearth-agent-test-XXXXXX";
     const std::string dir = mkdtemp(name);
     std::filesystem::copy_file(HEARTH_AGENT_PATH, dir + "/hearth-agent");

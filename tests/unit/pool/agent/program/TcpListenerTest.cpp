@@ -27,8 +27,7 @@ sockaddr_storage addressOfText(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("every address of the own network is told from those of others",
-          "[unit][agent][program]") {
+TEST_CASE("addresses of the loopback network are recognized as own", "[unit][agent][program]") {
     using hearth::agent::isOwnAddress;
     for (const char* own : {"127.0.0.1", "127.200.3.4", "::ffff:127.0.0.9"}) {
         INFO(own);

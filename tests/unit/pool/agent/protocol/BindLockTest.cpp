@@ -75,7 +75,7 @@ TEST_CASE("a lower epoch is fenced out, before and after the bind", "[unit][agen
     CHECK(lock.highestEpoch() == 6);
 }
 
-TEST_CASE("in every order of calls exactly one claim is bound and none is stale unless lower",
+TEST_CASE("every order of calls binds exactly one claim, and only lower epochs are stale",
           "[unit][agent]") {
     std::vector<Binding> calls = {claim("a", 1), claim("a", 2, "g"), claim("b", 2), claim("c", 3)};
     std::vector<int> order = {0, 1, 2, 3};

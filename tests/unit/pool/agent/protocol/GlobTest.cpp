@@ -34,7 +34,7 @@ TEST_CASE("a pattern without a slash is looked for everywhere", "[unit][agent]")
     CHECK(matches("report.txt", "out/report.txt"));
 }
 
-TEST_CASE("hidden names and caches are matched only where they are spelled", "[unit][agent]") {
+TEST_CASE("hidden names and caches match only if the pattern spells them", "[unit][agent]") {
     CHECK_FALSE(matches("**", ".env"));
     CHECK_FALSE(matches("**", ".git/config"));
     CHECK_FALSE(matches("**", "a/__pycache__/x.pyc"));
@@ -45,7 +45,7 @@ TEST_CASE("hidden names and caches are matched only where they are spelled", "[u
     CHECK(matches(".*", "a/.x"));
 }
 
-TEST_CASE("a pattern made to be slow is not", "[unit][agent]") {
+TEST_CASE("a pattern designed to be slow is matched fast", "[unit][agent]") {
     std::string deep;
     for (int i = 0; i < 60; ++i) deep += "a/";
     CHECK_FALSE(matches("**/a/**/a/**/a/**/a/**/b", deep + "c"));

@@ -53,7 +53,7 @@ TEST_CASE("agent and server with the right keys meet, however the bytes are cut"
     CHECK(heard == "to the server");
 }
 
-TEST_CASE("bytes behind a message of the handshake are left for the records",
+TEST_CASE("bytes after a message of the handshake are left for the records",
           "[unit][agent][secure]") {
     World world;
     AgentHandshake agent(world.server.publicKey(), world.identity, kPod);
@@ -118,8 +118,7 @@ TEST_CASE("an agent refuses a peer at the first byte that no server would send",
     CHECK(agentHears(world, "hrth") == Progress::Waiting);
 }
 
-TEST_CASE("a server sends nothing to what is not the agent that it means",
-          "[unit][agent][secure]") {
+TEST_CASE("a server sends nothing to a peer that is not its agent", "[unit][agent][secure]") {
     World world;
     const AgentIdentity other = AgentIdentity::generate();
     const auto refusal = [&](const std::string& greeting) {
@@ -174,7 +173,7 @@ TEST_CASE("a tenant that repeats an agent's UID and public key cannot prove them
     CHECK(server.refusal() == Refusal::NoProof);
 }
 
-TEST_CASE("what a server once answered opens no other connection", "[unit][agent][secure]") {
+TEST_CASE("a recorded answer of a server opens no other connection", "[unit][agent][secure]") {
     World world;
     AgentHandshake first(world.server.publicKey(), world.identity, kPod);
     ServerHandshake server(world.server, world.identity.publicKey(), kPod, Purpose::Control);
@@ -233,7 +232,7 @@ TEST_CASE("a man in the middle who swaps a fresh key for his own is shut out on 
     }
 }
 
-TEST_CASE("a fresh key of the agent's with which every secret is zero is refused",
+TEST_CASE("a fresh key of the agent that makes every secret zero is refused",
           "[unit][agent][secure]") {
     World world;
     AgentHandshake agent(world.server.publicKey(), world.identity, kPod);
@@ -244,7 +243,7 @@ TEST_CASE("a fresh key of the agent's with which every secret is zero is refused
     CHECK(meeting.answered.empty());
 }
 
-TEST_CASE("no two handshakes say the same", "[unit][agent][secure]") {
+TEST_CASE("two handshakes never have the same bytes", "[unit][agent][secure]") {
     World world;
     AgentHandshake one(world.server.publicKey(), world.identity, kPod);
     AgentHandshake two(world.server.publicKey(), world.identity, kPod);

@@ -53,7 +53,7 @@ TEST_CASE("records of every size arrive whole, however the bytes are cut",
     CHECK(wire.size() == sent.size() + sizeof(StreamStart) + 9 * kRecordOverhead);
 }
 
-TEST_CASE("nothing of what is sealed can be read on the wire", "[unit][agent][secure]") {
+TEST_CASE("sealed bytes cannot be read on the wire", "[unit][agent][secure]") {
     Line line;
     CHECK(line.sealed("a secret of the tenant").find("secret") == std::string::npos);
 }
@@ -99,7 +99,8 @@ TEST_CASE("a record that is repeated, left out or moved is seen", "[unit][agent]
     CHECK(line.opener->open(second, line.plain) == State::Broken);
 }
 
-TEST_CASE("who takes over a connection afterwards can say nothing", "[unit][agent][secure]") {
+TEST_CASE("a peer that takes over a connection later can send no valid record",
+          "[unit][agent][secure]") {
     Line line;
     Line his;
     REQUIRE(line.opener->open(line.sealed("before"), line.plain) == State::Open);
@@ -112,7 +113,7 @@ TEST_CASE("who takes over a connection afterwards can say nothing", "[unit][agen
     CHECK(line.plain == "before");
 }
 
-TEST_CASE("what was sealed for one direction does not open in the other", "[unit][agent][secure]") {
+TEST_CASE("a record sealed for one direction does not open in the other", "[unit][agent][secure]") {
     using namespace hearth::agent::secure::test;
     World world;
     AgentHandshake agent(world.server.publicKey(), world.identity, kPod);
@@ -127,7 +128,7 @@ TEST_CASE("what was sealed for one direction does not open in the other", "[unit
     CHECK(plain.empty());
 }
 
-TEST_CASE("an end is told from a cut", "[unit][agent][secure]") {
+TEST_CASE("a clean end differs from a cut connection", "[unit][agent][secure]") {
     Line line;
     std::string wire = line.sealed("all");
     std::string last;
@@ -153,7 +154,7 @@ TEST_CASE("a length that no record has is refused before its bytes come", "[unit
     CHECK(line.opener->open(length, line.plain) == State::Broken);
 }
 
-TEST_CASE("both sides take a new key after so many records", "[unit][agent][secure]") {
+TEST_CASE("both sides take a new key after a fixed number of records", "[unit][agent][secure]") {
     Line line;
     std::string wire;
     for (std::uint32_t i = 0; i < kRecordsPerKey + 3; ++i) {

@@ -89,7 +89,7 @@ std::string reasonOf(Robbed& robbed) {
 
 }  // namespace
 
-TEST_CASE("a relay in the middle sees no secret, and what it does ends the connection only",
+TEST_CASE("a relay in the middle sees no secret, and can only end the connection",
           "[unit][agent][transport]") {
     SECTION("it changes a byte") {
         Robbed robbed([](std::string& bytes) {
@@ -122,7 +122,7 @@ TEST_CASE("a relay in the middle sees no secret, and what it does ends the conne
     }
 }
 
-TEST_CASE("an agent that ends says so, which nobody else can", "[unit][agent][transport]") {
+TEST_CASE("an agent announces its end, and no other process can", "[unit][agent][transport]") {
     Pod pod;
     const auto client = pod.client();
     client->bind(bindAs("c1"), kPatience);

@@ -143,7 +143,8 @@ TEST_CASE("a dialer gives up in time, and names addresses only", "[unit][agent][
     CHECK(lost.loss() == Loss::Gone);
 }
 
-TEST_CASE("a connection serves what the server opened it for", "[unit][agent][transport]") {
+TEST_CASE("a connection serves only the purpose for which the server opened it",
+          "[unit][agent][transport]") {
     Pod pod;
     const auto client = pod.client();
     client->bind(bindAs("c1"), kPatience);

@@ -71,8 +71,7 @@ TEST_CASE("a CDI file as NVIDIA's toolkit writes it is read whole", "[unit][cdi]
     CHECK(first.nodes[2] == CdiNode{"/dev/dri/renderD128", "/dev/dri/renderD128"});
 }
 
-TEST_CASE("a CDI file with MIG instances says numbers, modes, groups and what ends with them",
-          "[unit][cdi]") {
+TEST_CASE("a CDI file with MIG instances has numbers, modes, groups and hooks", "[unit][cdi]") {
     const CdiDocument document = parseCdi(corpus("mig.json"), CdiFormat::Json);
     const CdiEdits& mig = document.devices.at("MIG-a7d3f5b2-61c4-5d20-9f0e-2b8c7d1e4f36");
     REQUIRE(mig.nodes.size() == 2);
@@ -98,7 +97,7 @@ TEST_CASE("YAML and JSON of one document say the same", "[unit][cdi]") {
     CHECK(json.devices == yaml.devices);
 }
 
-TEST_CASE("a CDI file with a wrong field is refused, and which and why is said", "[unit][cdi]") {
+TEST_CASE("a CDI file with a wrong field is refused with the field and the reason", "[unit][cdi]") {
     REQUIRE(refusal(rightDocument()) == "accepted");
     const std::string edits = "/devices/0/containerEdits";
     struct Case {
@@ -205,8 +204,7 @@ TEST_CASE("a text that is no CDI document is refused at its place", "[unit][cdi]
     CHECK(refusal(twice) == "/devices/1/name \"one\" is given twice in this file");
 }
 
-TEST_CASE("a damaged CDI file is read or refused in words, and nothing else happens",
-          "[unit][cdi]") {
+TEST_CASE("a damaged CDI file is read or refused with a message, without a crash", "[unit][cdi]") {
     std::mt19937 random(20261125);
     const auto below = [&](std::size_t limit) {
         return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);

@@ -35,7 +35,7 @@ const std::string kLibraries =
 
 }  // namespace
 
-TEST_CASE("wrong words of hearth-gpu are named, and nothing is done", "[unit][gpu]") {
+TEST_CASE("wrong arguments of hearth-gpu are named, and it does nothing", "[unit][gpu]") {
     const auto refused = [](const std::string& words, const std::string& why) {
         const Ended ended = hearthGpu(words);
         CHECK(ended.status == 2);

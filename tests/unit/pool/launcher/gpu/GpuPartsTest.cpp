@@ -64,7 +64,7 @@ TEST_CASE("numbers of a GPU's node are read from this machine, and never m is al
           GpuNode{"nvidia9", 195, 9, 0666, "rw"});
 }
 
-TEST_CASE("a GPU's node that is not what its file says is refused", "[unit][gpu]") {
+TEST_CASE("a GPU's node that differs from its file is refused", "[unit][gpu]") {
     CHECK(holds(refusedNode({"/dev/nvidia9", "/dev/not-there"}), "is not on this machine"));
     CHECK(holds(refusedNode({"/dev/nvidia0", "/dev/zero", "c", 195, 0}),
                 "is 195:0 in the CDI file, but /dev/zero is 1:5"));

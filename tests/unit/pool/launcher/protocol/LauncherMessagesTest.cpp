@@ -38,7 +38,7 @@ bool plainImage(const std::string& image) {
 
 }  // namespace
 
-TEST_CASE("every request comes out as it went in", "[unit][launcher]") {
+TEST_CASE("every request is decoded as it was encoded", "[unit][launcher]") {
     const Request create = createRequest();
     const Request decoded = decodeRequest(encodeRequest(create));
     const auto& before = std::get<CreateRequest>(create.body);
@@ -81,7 +81,7 @@ TEST_CASE("every request comes out as it went in", "[unit][launcher]") {
         decodeRequest(encodeRequest({1, FactsRequest{}})).body));
 }
 
-TEST_CASE("what came of a narrowing comes out as it went in, and nothing else does",
+TEST_CASE("the outcome of a limits change is decoded as it was encoded, and wrong ones are refused",
           "[unit][launcher]") {
     CHECK_FALSE(decodeInUse(encodeInUse(std::nullopt)));
     for (const LimitInUse& in_use : {LimitInUse{LimitInUse::Of::Memory, 43'000'000},
@@ -119,7 +119,7 @@ TEST_CASE("pages of a sweep meet every sandbox once", "[unit][launcher]") {
     for (const std::size_t kept : {0U, 9U, 19U}) CHECK_FALSE(gone.contains(all[kept]));
 }
 
-TEST_CASE("what a sweep has left comes out as it went in, and not without bounds",
+TEST_CASE("the leftovers of a sweep are decoded as they were encoded, within bounds",
           "[unit][launcher]") {
     const std::vector<Leftover> two{{newId("sb_"), "a control group stays busy"},
                                     {newId("sb_"), "it is mounted"}};
@@ -209,7 +209,7 @@ TEST_CASE("a request that breaks a rule is refused with its number", "[unit][lau
     CHECK_THROWS_AS(decodeRequest(R"({"seq":0,"op":"facts"})"), BadRequest);
 }
 
-TEST_CASE("no mutation of a request gets anything but a valid one through", "[unit][launcher]") {
+TEST_CASE("a mutated request is refused or a valid one", "[unit][launcher]") {
     std::mt19937 random(7);
     const std::vector<std::string> seeds{
         encodeRequest(createRequest()), encodeRequest({2, SweepRequest{{newId("sb_")}}}),
@@ -291,7 +291,7 @@ TEST_CASE("failures cross with the code that a client may see", "[unit][launcher
     CHECK_NOTHROW(throwFailure(decodeReply(encodeReply({5, Json::object(), {}, {}, {}}))));
 }
 
-TEST_CASE("a found sandbox comes out as it went in", "[unit][launcher]") {
+TEST_CASE("a found sandbox is decoded as it was encoded", "[unit][launcher]") {
     const Found found{newId("sb_"), true, {{"pool", "a"}}, 1'700'000'000'123, 121'600};
     const Found decoded = decodeFound(parseJson(dumpJson(encodeFound(found))));
     CHECK(decoded.id == found.id);
@@ -301,7 +301,7 @@ TEST_CASE("a found sandbox comes out as it went in", "[unit][launcher]") {
     CHECK(decoded.open_files == found.open_files);
 }
 
-TEST_CASE("an image crosses with what it is called", "[unit][launcher]") {
+TEST_CASE("an image is sent with its names and its digest", "[unit][launcher]") {
     const image::Image before{"slim", "sha256:" + std::string(64, 'a'), true, "", "python:3.9", "",
                               ""};
     const image::Image after = decodeImage(encodeImage(before));
@@ -312,7 +312,7 @@ TEST_CASE("an image crosses with what it is called", "[unit][launcher]") {
     CHECK_THROWS_AS(decodeImage(Json{{"name", "x"}}), Error);
 }
 
-TEST_CASE("a fetch and what came of it come out as they went in", "[unit][launcher]") {
+TEST_CASE("a fetch and its outcome are decoded as they were encoded", "[unit][launcher]") {
     const FetchImageRequest fetch{"registry.example:5000/team/app:1", true, 60};
     const auto decoded = std::get<FetchImageRequest>(decodeRequest(encodeRequest({1, fetch})).body);
     CHECK(decoded.reference == fetch.reference);

@@ -73,8 +73,7 @@ FakeEngine::Reply daemon(bool sees, const std::string& kernel) {
 
 }  // namespace
 
-TEST_CASE("whether mounts work is asked of the daemon, which keeps nothing of it",
-          "[unit][docker]") {
+TEST_CASE("a container of the daemon shows whether mounts work, and is removed", "[unit][docker]") {
     const TempDir folder;
     for (const bool sees : {true, false}) {
         FakeEngine fake(daemon(sees, ourKernel()));
@@ -94,7 +93,7 @@ TEST_CASE("whether mounts work is asked of the daemon, which keeps nothing of it
     }
 }
 
-TEST_CASE("a daemon under another kernel is given a copy, and what is said is not asked",
+TEST_CASE("a daemon under another kernel gets a copy, and a configured mode is not probed",
           "[unit][docker]") {
     const TempDir folder;
     FakeEngine fake(daemon(true, "5.15.0-linuxkit"));
@@ -108,7 +107,8 @@ TEST_CASE("a daemon under another kernel is given a copy, and what is said is no
     CHECK(asked(fake).size() == 1);
 }
 
-TEST_CASE("a volume is filled once, and what filled it is removed", "[unit][docker]") {
+TEST_CASE("a volume is filled once, and the container that filled it is removed",
+          "[unit][docker]") {
     const TempDir folder;
     fs::create_directories(folder.path() + "/cafe/start");
     std::ofstream(folder.path() + "/cafe/agent") << "program";
@@ -158,7 +158,7 @@ TEST_CASE("a volume that a sandbox uses is whole and is left alone", "[unit][doc
     CHECK(asked(fake).size() == before);
 }
 
-TEST_CASE("a relay is begun as root, and what it says afterwards is kept", "[unit][docker]") {
+TEST_CASE("a relay is started as root, and bytes after its greeting are kept", "[unit][docker]") {
     FakeEngine fake([](const Seen& seen) {
         if (seen.target == "/_ping") return pong();
         if (seen.target.ends_with("/exec")) return answer(201, R"({"Id":"e1"})");
@@ -177,7 +177,7 @@ TEST_CASE("a relay is begun as root, and what it says afterwards is kept", "[uni
     CHECK(made["Cmd"] == Json::array({"/.hearth/agent", "--relay", "/.hearth/start"}));
 }
 
-TEST_CASE("a relay that does not begin is told with its words", "[unit][docker]") {
+TEST_CASE("a relay that does not start is reported with its output", "[unit][docker]") {
     for (const std::string& said :
          {framed(2, "no socket"), std::string("OCI runtime: no socket\r\n"), framed(1, "no socket"),
           framed(1, "no socket, but much else")}) {

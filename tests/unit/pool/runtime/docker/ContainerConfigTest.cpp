@@ -176,8 +176,7 @@ TEST_CASE("a volume that the image declares is an empty read-only folder", "[uni
     CHECK(mounts.at(2).at("ReadOnly") == true);
 }
 
-TEST_CASE("labels tell instance, sandbox, time and what the pool wants to know again",
-          "[unit][docker]") {
+TEST_CASE("labels hold instance, sandbox, time and the pool's own labels", "[unit][docker]") {
     const Json labels = made().at("Labels");
     CHECK(labels.at(kInstanceLabel) == "abc");
     CHECK(labels.at(kSandboxLabel) == "sb_1");
@@ -186,7 +185,7 @@ TEST_CASE("labels tell instance, sandbox, time and what the pool wants to know a
     CHECK(labels.at(std::string(kOwnLabel) + "pool") == "p");
 }
 
-TEST_CASE("what the image has set reaches the agent as data, without what steers loaders",
+TEST_CASE("an image's variables reach the agent as data, without those that steer loaders",
           "[unit][docker]") {
     ContainerPlaces places;
     places.id = "sb_1";

@@ -183,8 +183,7 @@ TEST_CASE("an image is pulled by the digest of its tag, and recorded by a tag of
     CHECK(daemon.records().empty());
 }
 
-TEST_CASE("what the daemon had before a fetch, or somebody tagged after it, stays",
-          "[unit][docker]") {
+TEST_CASE("images from before a fetch, or tagged by others after it, stay", "[unit][docker]") {
     Daemon daemon;
     daemon.registry["team/app:1"] = kDigest;
     daemon.images.push_back({kId, {"team/app:old"}, {"team/app@" + kDigest}});
@@ -209,8 +208,7 @@ TEST_CASE("only recorded tags of replaced layouts are removed", "[unit][docker]"
     CHECK(daemon.images[0].tags == std::vector<std::string>{"hearth/v:mine"});
 }
 
-TEST_CASE("a pull that broke off leaves a record, and what it brought is removed",
-          "[unit][docker]") {
+TEST_CASE("a broken pull leaves a record, and its parts are removed", "[unit][docker]") {
     Daemon daemon;
     daemon.registry["team/app:1"] = kDigest;
     DockerImages images(daemon.client(), daemon.data());
@@ -229,7 +227,7 @@ TEST_CASE("a pull that broke off leaves a record, and what it brought is removed
     CHECK(daemon.records().empty());
 }
 
-TEST_CASE("a registry without the image, and fetches that were stopped, are told apart",
+TEST_CASE("a registry without the image and a stopped fetch are different errors",
           "[unit][docker]") {
     Daemon daemon;
     DockerImages images(daemon.client(), daemon.data());

@@ -121,7 +121,7 @@ TEST_CASE("a container that does not start is removed, and no file stays", "[uni
     CHECK(machine.files().empty());
 }
 
-TEST_CASE("a daemon without a driver for GPUs is told with what to install, and nothing stays",
+TEST_CASE("a missing GPU driver is reported with what to install, and nothing stays",
           "[unit][docker]") {
     std::string said =
         R"(could not select device driver "nvidia" with capabilities: [[gpu compute utility]])";
@@ -164,7 +164,7 @@ TEST_CASE("a second create of one name is a conflict and leaves the first alone"
     CHECK(machine.files().empty());
 }
 
-TEST_CASE("an agent whose container ends before it answers is told with its end",
+TEST_CASE("an agent whose container ends before the answer is reported with that end",
           "[unit][docker]") {
     Machine machine([](const Seen& seen) {
         if (seen.method == "DELETE") return answer(204, "");
@@ -202,7 +202,8 @@ TEST_CASE("destroy may be repeated and waits for a removal that is under way", "
     CHECK_THROWS_AS(machine.runtime().destroy("../x"), Error);
 }
 
-TEST_CASE("a list has containers with their labels, and pieces without one", "[unit][docker]") {
+TEST_CASE("a list has containers with their labels, and leftovers without a container",
+          "[unit][docker]") {
     const std::string id = newId("sb_");
     const std::string piece = newId("sb_");
     Machine machine([&](const Seen&) {
@@ -226,7 +227,7 @@ TEST_CASE("a list has containers with their labels, and pieces without one", "[u
           std::string::npos);
 }
 
-TEST_CASE("facts say what the daemon does", "[unit][docker]") {
+TEST_CASE("facts come from the daemon's answers", "[unit][docker]") {
     Machine machine([](const Seen&) { return answer(200, R"([{"RepoTags":["alpine:3"]}])"); });
     const pool::RuntimeFacts facts = machine.runtime().facts();
     CHECK((facts.name == "docker" && facts.version == "Docker 20.10" && facts.cgroup == "v2"));
@@ -256,7 +257,7 @@ pool::SandboxLimits limits(std::uint64_t memory, std::uint32_t pids) {
 
 }  // namespace
 
-TEST_CASE("a container is held to less by the Engine's update, in one call", "[unit][docker]") {
+TEST_CASE("lower limits of a container are one update call of the Engine", "[unit][docker]") {
     std::string sent;
     Machine machine([&](const Seen& seen) {
         if (seen.method == "POST") sent = seen.body;
@@ -273,7 +274,8 @@ TEST_CASE("a container is held to less by the Engine's update, in one call", "[u
                                   {"CpuQuota", 50'000}});
 }
 
-TEST_CASE("what a container uses already is told, and not asked of the Engine", "[unit][docker]") {
+TEST_CASE("a limit below a container's use is reported without a call of the Engine",
+          "[unit][docker]") {
     Machine machine([](const Seen& seen) { return narrowing(seen, answer(200, "{}")); });
     const std::string id = newId("sb_");
     CHECK(machine.runtime().narrow(id, limits(39'000'000, 6)) ==
@@ -283,7 +285,7 @@ TEST_CASE("what a container uses already is told, and not asked of the Engine", 
     CHECK(machine.asked("POST").empty());
 }
 
-TEST_CASE("an Engine that does not hold a container to less is a failure, one without it none",
+TEST_CASE("a refused update of the Engine is a failure, a missing container is NOT_FOUND",
           "[unit][docker]") {
     Machine refusing([](const Seen& seen) {
         return narrowing(seen, refusal(500, "unable to set memory limit"));

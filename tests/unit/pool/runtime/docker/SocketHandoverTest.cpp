@@ -64,7 +64,7 @@ TEST_CASE("an agent that ends before it is ready is no sandbox", "[unit][docker]
     CHECK_THROWS_AS(handover.give(listening.get(), soon(), [] {}), std::exception);
 }
 
-TEST_CASE("waiting for an agent ends when there is nothing to wait for", "[unit][docker]") {
+TEST_CASE("a wait for an agent ends when its container has ended", "[unit][docker]") {
     const TempDir folder;
     const Fd listening = pool::listenAt(folder.file("agent.sock"), 0600);
     SocketHandover handover(folder.file("start"));

@@ -97,7 +97,8 @@ TEST_CASE("a sandbox is a Pod: accepted at once, listening when the kubelet says
     CHECK(codeOf([&] { runtime.create(id, small()); }) == ErrorCode::Conflict);
 }
 
-TEST_CASE("what is destroyed is gone at once, and again is fine", "[unit][kubernetes]") {
+TEST_CASE("a destroyed sandbox is gone at once, and destroy may be repeated",
+          "[unit][kubernetes]") {
     Cluster cluster;
     KubernetesRuntime& runtime = cluster.start();
     const SandboxId id = newId("sb_");
@@ -149,7 +150,7 @@ TEST_CASE("a new server finds the Pods of the one before, and sweeps those nobod
     CHECK_FALSE(runtime.find(lost));
 }
 
-TEST_CASE("Pods are shut off from the network before there are any", "[unit][kubernetes]") {
+TEST_CASE("the network policy of Pods exists before the first Pod", "[unit][kubernetes]") {
     Cluster cluster;
     cluster.start();
     Json policy = *cluster.server.get(kPolicies, "default/hearth-aaaaaaaaaaaa");
@@ -165,7 +166,8 @@ TEST_CASE("Pods are shut off from the network before there are any", "[unit][kub
     CHECK(codeOf([&] { cluster.start(); }) == ErrorCode::Unavailable);
 }
 
-TEST_CASE("why a Pod is refused is told, and nothing of it is kept", "[unit][kubernetes]") {
+TEST_CASE("a refused Pod is reported with the reason, and nothing of it is kept",
+          "[unit][kubernetes]") {
     Cluster cluster;
     KubernetesRuntime& runtime = cluster.start();
     const SandboxId id = newId("sb_");

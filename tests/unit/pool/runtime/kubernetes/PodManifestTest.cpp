@@ -89,7 +89,7 @@ TEST_CASE("a Pod's volumes have a size each, and the agent's folder is read-only
     CHECK(memory[4]["emptyDir"]["medium"] == "Memory");
 }
 
-TEST_CASE("devices are asked for by their resource, and images take none besides",
+TEST_CASE("a Pod requests devices by their resource, and images get none besides",
           "[unit][kubernetes]") {
     SandboxSpec spec;
     CHECK(hasEnvironment(sandboxOf(podOf(spec)), "NVIDIA_VISIBLE_DEVICES"));

@@ -37,7 +37,7 @@ Json running(Json pod) {
 
 }  // namespace
 
-TEST_CASE("a Pod gives back what its sandbox was made with", "[unit][kubernetes]") {
+TEST_CASE("a Pod contains the id, the labels and the time of its sandbox", "[unit][kubernetes]") {
     SandboxSpec spec;
     spec.labels = {{"pool", "a"}, {"generation", "7"}};
     const auto view = viewOf(knownPod(spec));
@@ -50,7 +50,7 @@ TEST_CASE("a Pod gives back what its sandbox was made with", "[unit][kubernetes]
     CHECK_FALSE(view->agent);
 }
 
-TEST_CASE("an agent is known by its Pod's address, UID and the key that its init container told",
+TEST_CASE("an agent is identified by its Pod's address, UID and the key of its init container",
           "[unit][kubernetes]") {
     const auto view = viewOf(running(knownPod()));
     REQUIRE(view);
@@ -62,7 +62,7 @@ TEST_CASE("an agent is known by its Pod's address, UID and the key that its init
     CHECK(view->agent->identity.text() == kIdentity);
 }
 
-TEST_CASE("what is missing of an agent leaves its Pod not listening", "[unit][kubernetes]") {
+TEST_CASE("a Pod without a part of its agent's identity is not listening", "[unit][kubernetes]") {
     Json pod = running(knownPod());
     SECTION("no address") {
         pod["status"].erase("podIP");
@@ -119,7 +119,7 @@ TEST_CASE("a Pod that the kernel ended for memory says so", "[unit][kubernetes]"
     CHECK_FALSE(ended("OOMKilled", 0).out_of_memory);
 }
 
-TEST_CASE("what keeps a Pod from running is told", "[unit][kubernetes]") {
+TEST_CASE("the reason that keeps a Pod from running is reported", "[unit][kubernetes]") {
     Json pod = knownPod();
     std::string why;
     SECTION("its image") {
@@ -152,7 +152,7 @@ TEST_CASE("a Pod that will never run counts as ended", "[unit][kubernetes]") {
     CHECK(waits("ImagePullBackOff").trouble == "ImagePullBackOff");
 }
 
-TEST_CASE("others' Pods, and what is none, are no sandboxes", "[unit][kubernetes]") {
+TEST_CASE("foreign Pods and other objects are no sandboxes", "[unit][kubernetes]") {
     Json pod = knownPod();
     SECTION("no label") {
         pod["metadata"].erase("labels");

@@ -39,7 +39,7 @@ struct Group {
 
 }  // namespace
 
-TEST_CASE("an agent tells what the kernel counts of its control group", "[unit][agent][program]") {
+TEST_CASE("an agent reports the kernel's counts of its control group", "[unit][agent][program]") {
     const Group group;
     SECTION("version 2") {
         group.put("memory.events", "low 0\nhigh 9\nmax 8\noom 7\noom_kill 3\noom_group_kill 1\n");
@@ -67,7 +67,7 @@ TEST_CASE("an agent tells what the kernel counts of its control group", "[unit][
     }
 }
 
-TEST_CASE("an agent that cannot read all of its group tells nothing of it",
+TEST_CASE("an agent that cannot read all of its group reports none of it",
           "[unit][agent][program]") {
     const Group group;
     SECTION("there are no files") {}

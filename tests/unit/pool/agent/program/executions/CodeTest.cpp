@@ -5,7 +5,7 @@
 using namespace hearth::agent::program;
 using hearth::Json;
 
-TEST_CASE("the folder of a code takes files beside it and ends with its run",
+TEST_CASE("the folder of code holds files beside it and is removed after its run",
           "[unit][agent][program]") {
     Bound b;
     Json run = {{"op", "exec"},

@@ -79,7 +79,8 @@ int main() {
     CHECK(kill(pid, 0) != 0);
 }
 
-TEST_CASE("the result comes with the exit, not with the pipes", "[unit][agent][program]") {
+TEST_CASE("the result comes at the exit of the process, not at the end of its pipes",
+          "[unit][agent][program]") {
     Bound b;
     const auto begin = std::chrono::steady_clock::now();
     Outcome o = b.client.ask(exec("e", "sleep 30 & echo $! > pid; echo done"));

@@ -17,7 +17,7 @@ Json prepared(const std::string& id, const std::string& script, const std::strin
 
 }  // namespace
 
-TEST_CASE("what prepares an execution runs first and says nothing in its output",
+TEST_CASE("the preparation of an execution runs first and adds nothing to its output",
           "[unit][agent][program]") {
     Bound b;
     const Outcome o = b.client.ask(
@@ -33,7 +33,7 @@ TEST_CASE("what prepares an execution runs first and says nothing in its output"
     CHECK_FALSE(b.client.ask(exec("e2", "true")).result().contains("prepared"));
 }
 
-TEST_CASE("where preparing fails nothing else runs", "[unit][agent][program]") {
+TEST_CASE("nothing else runs after a failed preparation", "[unit][agent][program]") {
     Bound b;
     Outcome o = b.client.ask(prepared("e1", "echo why; exit 3", "echo never > made"));
     CHECK(o.out.empty());
@@ -53,7 +53,7 @@ TEST_CASE("where preparing fails nothing else runs", "[unit][agent][program]") {
     CHECK(b.client.ask(body).code() == "BAD_REQUEST");
 }
 
-TEST_CASE("the deadline and a kill are of the whole, and end what prepares",
+TEST_CASE("the deadline and a kill of an execution end its preparation, too",
           "[unit][agent][program]") {
     Bound b;
     Json body = prepared("e1", "sleep 300 & sleep 300", "echo never");
@@ -71,7 +71,8 @@ TEST_CASE("the deadline and a kill are of the whole, and end what prepares",
     CHECK(b.client.ask(prepared("e3", "true", "echo after")).out == "after\n");
 }
 
-TEST_CASE("input waits for the work that it is meant for", "[unit][agent][program]") {
+TEST_CASE("input for an execution waits until its preparation has ended",
+          "[unit][agent][program]") {
     Bound b;
     Json body = prepared("e1", "cat > /dev/null; sleep 0.1", "cat");
     body["stdin"] = true;
@@ -82,7 +83,7 @@ TEST_CASE("input waits for the work that it is meant for", "[unit][agent][progra
     CHECK(b.client.finish(stream).out == "for the work");
 }
 
-TEST_CASE("output of what prepares is bounded and becomes text", "[unit][agent][program]") {
+TEST_CASE("the output of a preparation is bounded and becomes text", "[unit][agent][program]") {
     Bound b;
     Outcome o = b.client.ask(
         prepared("e1", "head -c 1000000 /dev/zero | tr '\\0' x; echo last", "echo on"));
@@ -96,7 +97,7 @@ TEST_CASE("output of what prepares is bounded and becomes text", "[unit][agent][
     CHECK(o.result()["prepared"]["errors"] == "\xEF\xBF\xBD");
 }
 
-TEST_CASE("code is prepared with its text, and runs as it always does", "[unit][agent][program]") {
+TEST_CASE("a preparation can read the code, which then runs as usual", "[unit][agent][program]") {
     Bound b;
     Json body{{"op", "exec"},
               {"id", "e1"},

@@ -51,7 +51,7 @@ TEST_CASE("a flood keeps head and tail and does not grow the agent", "[unit][age
     CHECK(late.gap == 50'000'010 - 65'536);
 }
 
-TEST_CASE("a client whose credit is spent hears of the end before the rest of the output",
+TEST_CASE("a client without credit learns of the end before the rest of the output",
           "[unit][agent][program]") {
     Bound b;
     Json run = exec("e", "head -c 1000000 /dev/zero");
@@ -143,7 +143,7 @@ TEST_CASE("an execution outlives its connection and is resumed by offset",
     CHECK(o.result()["outputBytes"] == 8);
 }
 
-TEST_CASE("an execution's note is told to whoever comes back to it", "[unit][agent][program]") {
+TEST_CASE("an execution's note is sent to each client that comes back", "[unit][agent][program]") {
     Bound b;
     Json run = exec("e", "true");
     run["note"] = {{"collect", {"**/*.png", "ü"}}};

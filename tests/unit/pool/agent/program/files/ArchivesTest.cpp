@@ -208,7 +208,7 @@ TEST_CASE("a tree that is too deep for an archive is refused before the first by
     CHECK(a.get("t/a").ok);
 }
 
-TEST_CASE("what is archived comes back the same", "[unit][agent][program]") {
+TEST_CASE("a packed tree unpacks to the same files", "[unit][agent][program]") {
     Archives a;
     const std::string name(200, 'n');
     a.shell(
@@ -253,7 +253,7 @@ TEST_CASE("an archive that nobody reads, or whose sender is gone, costs nothing"
     CHECK_FALSE(has(a.files(), ".hearth-write"));
 }
 
-TEST_CASE("no broken archive ends the agent, leaves the workspace or leaves something behind",
+TEST_CASE("a broken archive neither ends the agent, writes outside the workspace nor leaves files",
           "[unit][agent][program]") {
     Archives a;
     const std::string good = TarMaker()

@@ -169,7 +169,7 @@ TEST_CASE("directories are made, moved and removed", "[unit][agent][program]") {
     CHECK(f.data.ask({{"op", "stat"}, {"path", "r"}}).code() == "NOT_FOUND");
 }
 
-TEST_CASE("files that come or go keep a workspace from being idle, looking does not",
+TEST_CASE("reads and writes of files keep a workspace from being idle, lists do not",
           "[unit][agent][program]") {
     Files f;
     std::int64_t before = 0;
@@ -213,7 +213,7 @@ TEST_CASE("changes are the files written since, even with old dates", "[unit][ag
     CHECK(o.body["items"][0]["path"] == "d/after");
 }
 
-TEST_CASE("changes that are not all told say so", "[unit][agent][program]") {
+TEST_CASE("an incomplete list of changes says so", "[unit][agent][program]") {
     Files f;
     f.shell("for i in 1 2 3 4 5; do echo x > f$i; done");
     const auto changes = [&](int limit) {

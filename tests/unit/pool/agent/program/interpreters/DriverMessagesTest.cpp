@@ -24,7 +24,7 @@ TEST_CASE("a driver's messages are found wherever the stream is cut", "[unit][ag
     }
 }
 
-TEST_CASE("what is no message of a driver, or is too large, breaks the stream",
+TEST_CASE("an invalid or too large message of a driver breaks the stream",
           "[unit][agent][program]") {
     for (const char* bad : {"\n", "done\n", "done -1\n", "done x\n", "done 1x\n", "done 4097\n",
                             "error 65537\n", "result 4194305\n", "done 99999999999999999999\n",
@@ -38,7 +38,7 @@ TEST_CASE("what is no message of a driver, or is too large, breaks the stream",
     }
 }
 
-TEST_CASE("results are one bounded sequence, each behind the output that was before it",
+TEST_CASE("results are one bounded sequence, each after the output before it",
           "[unit][agent][program]") {
     ResultLog log;
     log.append("{}", 10);
@@ -59,7 +59,7 @@ TEST_CASE("results are one bounded sequence, each behind the output that was bef
     CHECK(large.dropped() == 1);
 }
 
-TEST_CASE("work tells its own length", "[unit][agent][program]") {
+TEST_CASE("a work message begins with its own length", "[unit][agent][program]") {
     for (const std::size_t size : {0U, 60U, 70U, 80U, 900U, 960U, 970U, 980U, 9970U}) {
         const std::string work =
             encodeWork("run", "/w", "main.py", "", {"A=1", "B="}, std::string(size, 'x'));

@@ -166,7 +166,7 @@ TEST_CASE("a parked shell runs a command as /bin/sh -c does", "[unit][agent][pro
     }
 }
 
-TEST_CASE("a parked shell is told apart by its arguments and its first environment only",
+TEST_CASE("a parked shell differs from a spawned one only by arguments and first environment",
           "[unit][agent][program]") {
     Shells s;
     CHECK(s.parked("tr '\\0' ' ' < /proc/$$/cmdline").out == "/bin/sh -i +m -c hearth ");
@@ -175,7 +175,7 @@ TEST_CASE("a parked shell is told apart by its arguments and its first environme
           "ENV=/proc/self/fd/3\n");
 }
 
-TEST_CASE("variables and secrets of the bind are there, and what a request asks for",
+TEST_CASE("a command in a parked shell has the variables of its bind and of its request",
           "[unit][agent][program]") {
     Json bind = bindRequest();
     bind["env"]["QUOTED"] = "it's\n\\x $HOME `x` \"q\" \xc3\xa9";
@@ -197,7 +197,7 @@ TEST_CASE("variables and secrets of the bind are there, and what a request asks 
     CHECK(s.parked("echo $A$NEW").out == "1\n");
 }
 
-TEST_CASE("shells that cannot take over the bind's variables make place for others that have them",
+TEST_CASE("parked shells that cannot take the bind's variables are replaced",
           "[unit][agent][program]") {
     Json bind = bindRequest();
     bind["env"]["LANG"] = "C";
@@ -208,7 +208,8 @@ TEST_CASE("shells that cannot take over the bind's variables make place for othe
     CHECK(s.parked("echo $LANG").out == "C\n");
 }
 
-TEST_CASE("what a parked shell would not do exactly is spawned", "[unit][agent][program]") {
+TEST_CASE("a command that a parked shell could not run exactly is spawned",
+          "[unit][agent][program]") {
     Shells s;
     std::vector<Json> bodies;
     for (const char* name : {"LD_LIBRARY_PATH", "LC_ALL", "LANG", "MALLOC_ARENA_MAX", "PWD",
@@ -303,7 +304,7 @@ TEST_CASE("a deadline and a kill reach all that a parked shell has started",
     CHECK(o.result()["signal"] == SIGTERM);
 }
 
-TEST_CASE("who holds the output of a parked shell's command does not hold its end",
+TEST_CASE("a process that holds the output of a parked shell's command does not delay its end",
           "[unit][agent][program]") {
     Shells s;
     const Outcome o = s.parked("sleep 300 & echo hi");

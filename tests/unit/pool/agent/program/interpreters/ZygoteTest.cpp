@@ -62,7 +62,7 @@ TEST_CASE("prewarm answers when the interpreter waits, and the first run finds i
     CHECK(o.note["started"]["interpreter"] == "zygote");
 }
 
-TEST_CASE("a bind that narrows the processors keeps a zygote warm, but for one with imports",
+TEST_CASE("a bind that lowers the processors keeps a zygote warm, but not one with imports",
           "[unit][agent][program]") {
     const std::string threads = "import os; print(os.environ['OMP_NUM_THREADS'])";
     Warm plain(Json::array(), 1);
@@ -135,7 +135,8 @@ TEST_CASE("exit codes, signals and uncaught exceptions are those of an interpret
     CHECK(o.result()["signal"] == 2);
 }
 
-TEST_CASE("what a program leaves to the interpreter's end is done", "[unit][agent][program]") {
+TEST_CASE("exit handlers, threads and open files of a program end as in an interpreter",
+          "[unit][agent][program]") {
     Warm w;
     const Outcome o = w.fresh(
         "import atexit, threading, time\n"
@@ -169,7 +170,7 @@ TEST_CASE("values shown by code are results, in the order of the output",
     CHECK(o.shown()[0]["mime"]["text/plain"] == "'ééé'");
 }
 
-TEST_CASE("environment that acts at an interpreter's start makes a run cold",
+TEST_CASE("variables that act at an interpreter's start make a run cold",
           "[unit][agent][program]") {
     Warm w;
     Json body = w.code("import os; print(os.environ['A'])");
@@ -243,8 +244,7 @@ TEST_CASE("the deadline and KILL reach what a zygote's child has started",
     CHECK((text.empty() || text.find(") Z ") != std::string::npos));  // gone, or a zombie
 }
 
-TEST_CASE("a zygote that is killed comes again, and its place is taken by cold runs",
-          "[unit][agent][program]") {
+TEST_CASE("a killed zygote starts again, and runs are cold meanwhile", "[unit][agent][program]") {
     Warm w;
     // The tenant's rights reach the zygote outside a sandbox as they do inside.
     const Outcome killed = w.fresh("import os; os.kill(os.getppid(), 9); print('done')");
@@ -254,8 +254,7 @@ TEST_CASE("a zygote that is killed comes again, and its place is taken by cold r
     CHECK(w.fresh("print(3)").out == "3\n");
 }
 
-TEST_CASE("a burst is done by children that are not there yet, each in one of its own",
-          "[unit][agent][program]") {
+TEST_CASE("each run of a burst gets a new child of its own", "[unit][agent][program]") {
     Warm w;
     std::vector<std::uint32_t> streams;
     for (int i = 0; i < 12; ++i) {
@@ -272,7 +271,7 @@ TEST_CASE("a burst is done by children that are not there yet, each in one of it
     CHECK(w.run("print(5)").result()["interpreter"] == "zygote");
 }
 
-TEST_CASE("what is killed before its interpreter has been forked never runs",
+TEST_CASE("a run that is killed before its interpreter is forked never starts",
           "[unit][agent][program]") {
     Warm w;
     std::vector<std::pair<std::uint32_t, Json>> started;
@@ -288,7 +287,7 @@ TEST_CASE("what is killed before its interpreter has been forked never runs",
     CHECK(w.run("print(6)").out == "6\n");
 }
 
-TEST_CASE("a stopped child is given up and its work done cold", "[unit][agent][program]") {
+TEST_CASE("a stopped child is given up, and its run is done cold", "[unit][agent][program]") {
     Warm w;
     // Stops every parked child: the zygote is their parent, too.
     const Outcome o = w.fresh(
@@ -376,7 +375,7 @@ TEST_CASE("SystemExit ends a cell with its status and keeps the context",
     CHECK(w.in("c", "x + 1").shown().at(0)["mime"]["text/plain"] == "42");
 }
 
-TEST_CASE("a context whose process ends is gone, and says so", "[unit][agent][program]") {
+TEST_CASE("a context whose process ends is gone, with a message", "[unit][agent][program]") {
     Warm w;
     for (const char* code : {"import os; os._exit(4)", "import os; os.close(900)\nos._exit(4)"}) {
         REQUIRE(w.client.ask({{"op", "context"}, {"id", "c"}, {"language", "python"}}).ok);
@@ -402,7 +401,7 @@ TEST_CASE("a context whose process ends is gone, and says so", "[unit][agent][pr
           "TOO_MANY");
 }
 
-TEST_CASE("only the process that the agent has started speaks for a run and a context",
+TEST_CASE("only the process that the agent has started reports for a run and a context",
           "[unit][agent][program]") {
     Warm w;
     // C code forks without the interpreter's knowledge, so the child keeps the channel.
@@ -424,7 +423,7 @@ TEST_CASE("only the process that the agent has started speaks for a run and a co
     CHECK(o.result()["exitCode"] == 0);
 }
 
-TEST_CASE("generators that a module made ahead begin anew in each run, unless it has seeded them",
+TEST_CASE("random generators of a module begin anew in each run, unless the module has seeded them",
           "[unit][agent][program]") {
     const hearth::test::TempDir dir;
     REQUIRE(chmod(dir.path().c_str(), 0777) == 0);
@@ -469,7 +468,7 @@ default_generator = Generator()
     CHECK(fixed == std::set<std::string>{"0.6229016948897019 0.46300735781502145\n"});
 }
 
-TEST_CASE("contexts are told in hello and work without a zygote", "[unit][agent][program]") {
+TEST_CASE("contexts are announced in hello and work without a zygote", "[unit][agent][program]") {
     Bound b;
     REQUIRE(b.client.ask({{"op", "context"}, {"id", "c"}, {"language", "python"}}).ok);
     Json body = {{"op", "exec"}, {"id", "e"}, {"context", "c"}, {"code", "6 * 7"}};
@@ -482,7 +481,8 @@ TEST_CASE("contexts are told in hello and work without a zygote", "[unit][agent]
           Json::array({{{"id", "c"}, {"language", "python"}, {"running", false}}}));
 }
 
-TEST_CASE("who speaks for the zygote cannot end what it has not forked", "[unit][agent][program]") {
+TEST_CASE("a tenant's message in a zygote's name cannot end a process that it has not forked",
+          "[unit][agent][program]") {
     const hearth::test::TempDir dir;
     REQUIRE(chmod(dir.path().c_str(), 0777) == 0);
     // A tenant's module in the zygote: it reports `dead` for the victim that it is given.
@@ -515,7 +515,7 @@ threading.Thread(target=forge, daemon=True).start()
     CHECK(victim.result()["exitCode"] == 7);
 }
 
-TEST_CASE("no number that a driver tells leaves its bounds", "[unit][agent][program]") {
+TEST_CASE("the numbers that a driver reports are bounded", "[unit][agent][program]") {
     Warm w;
     for (const char* told : {"0 -1 -1", "0 9223372036854775807 9223372036854775807",
                              "-1 -9223372036854775808 0", "0 99999999999999999999999999 1"}) {

@@ -62,7 +62,7 @@ TEST_CASE("DOCKER_HOST is read as Docker reads it", "[unit][docker]") {
     }
 }
 
-TEST_CASE("the newest version that both sides know is spoken", "[unit][docker]") {
+TEST_CASE("the client speaks the newest version that both sides know", "[unit][docker]") {
     CHECK(negotiateApi("1.41") == 41);
     CHECK(negotiateApi("1.47") == 47);
     CHECK(negotiateApi("1.99") == kNewestApi);
@@ -110,7 +110,7 @@ TEST_CASE("an archive is streamed in chunks", "[unit][docker]") {
     CHECK(engine.seen().back().body == "1\r\nx\r\n1\r\nx\r\n0\r\n\r\n");
 }
 
-TEST_CASE("what the Engine refuses becomes an error that says what to do", "[unit][docker]") {
+TEST_CASE("a refusal of the Engine becomes an error that says what to do", "[unit][docker]") {
     int status = 0;
     std::string message;
     FakeEngine engine([&](const Seen& seen) {
@@ -135,7 +135,7 @@ TEST_CASE("what the Engine refuses becomes an error that says what to do", "[uni
     CHECK_FALSE(client.find("/x", soon()));
 }
 
-TEST_CASE("a daemon that is not there is told from one that may not be asked", "[unit][docker]") {
+TEST_CASE("a missing daemon and a forbidden one are different errors", "[unit][docker]") {
     EngineAddress nobody;
     nobody.socket = "/nonexistent/docker.sock";
     EngineClient client(nobody);
@@ -184,7 +184,7 @@ TEST_CASE("answers that are no HTTP, cut short or endless are refused", "[unit][
     }
 }
 
-TEST_CASE("a stream begins with what came together with its head", "[unit][docker]") {
+TEST_CASE("a stream begins with the bytes that came with its head", "[unit][docker]") {
     std::string reply;
     FakeEngine engine([&](const Seen& seen) { return seen.target == "/_ping" ? pong() : reply; });
     EngineClient client(engine.address());
@@ -217,7 +217,7 @@ TEST_CASE("a flag ends a call that waits", "[unit][docker]") {
           ErrorCode::Unavailable);
 }
 
-TEST_CASE("a gate lets so many in and no more", "[unit][docker]") {
+TEST_CASE("a gate admits its number of callers and no more", "[unit][docker]") {
     Gate gate(2);
     const Gate::Place first = gate.enter(soon());
     {

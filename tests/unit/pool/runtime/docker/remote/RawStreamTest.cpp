@@ -21,7 +21,7 @@ std::string frame(int kind, const std::string& payload) {
 
 }  // namespace
 
-TEST_CASE("the outputs of a raw stream are told apart, however it is cut", "[unit][docker]") {
+TEST_CASE("a raw stream is split into its outputs, however it is cut", "[unit][docker]") {
     const std::string bytes =
         frame(1, "one ") + frame(2, "oops") + frame(1, "") + frame(1, "two") + frame(3, "!");
     for (std::size_t cut = 1; cut <= bytes.size(); ++cut) {
@@ -35,7 +35,8 @@ TEST_CASE("the outputs of a raw stream are told apart, however it is cut", "[uni
     }
 }
 
-TEST_CASE("what is no raw stream is refused for good, with its beginning", "[unit][docker]") {
+TEST_CASE("bytes that are no raw stream are refused for good, with their beginning",
+          "[unit][docker]") {
     for (const std::string& bytes :
          {std::string("OCI runtime exec failed: no such file"), frame(0, "x"), frame(4, "x"),
           std::string("\1\0\1\0\0\0\0\1x", 9), std::string("\1\0\0\1\0\0\0\1x", 9),

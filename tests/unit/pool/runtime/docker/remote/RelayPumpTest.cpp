@@ -43,7 +43,8 @@ struct Wire {
 
 }  // namespace
 
-TEST_CASE("a relay carries both directions, and what came before it began", "[unit][docker]") {
+TEST_CASE("a relay carries both directions, and the bytes from before its start",
+          "[unit][docker]") {
     RelayPump pump;
     const Wire wire(pump, "early ");
     hearth::test::writeTo(wire.engine, outputFrame("and ") + outputFrame("late"));

@@ -65,7 +65,7 @@ TEST_CASE("a new authority makes new connections, a new token does not", "[unit]
     CHECK(access.credentials().tls != first.tls);
 }
 
-TEST_CASE("a file that cannot be used for a while leaves what was read", "[unit][kubernetes]") {
+TEST_CASE("an unusable file keeps the value that was read before", "[unit][kubernetes]") {
     Mounted m;
     ClusterAccess access(m.config(), m.clock);
     const std::string authority = test::readText(m.dir.file("ca.crt"));
@@ -80,7 +80,7 @@ TEST_CASE("a file that cannot be used for a while leaves what was read", "[unit]
     CHECK(access.credentials().authorization == "Bearer second");
 }
 
-TEST_CASE("what is missing at the start is an error that names the file", "[unit][kubernetes]") {
+TEST_CASE("a file that is missing at the start is an error with its name", "[unit][kubernetes]") {
     Mounted m;
     std::filesystem::remove(m.dir.file("token"));
     const Error missing = test::errorOf([&] { ClusterAccess access(m.config(), m.clock); });

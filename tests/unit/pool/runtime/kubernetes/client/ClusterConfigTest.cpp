@@ -104,7 +104,7 @@ TEST_CASE("a kubeconfig's proxy is used, and only that", "[unit][kubernetes]") {
     CHECK(read(written("", "")).proxy.empty());
 }
 
-TEST_CASE("a kubeconfig that asks for what Hearth does not do is refused with a way out",
+TEST_CASE("a kubeconfig with unsupported fields is refused with an alternative",
           "[unit][kubernetes]") {
     struct Row {
         std::string cluster;
@@ -127,7 +127,7 @@ TEST_CASE("a kubeconfig that asks for what Hearth does not do is refused with a 
     CHECK_NOTHROW(read(written("    insecure-skip-tls-verify: false\n", "")));
 }
 
-TEST_CASE("a kubeconfig that is incomplete says what is missing", "[unit][kubernetes]") {
+TEST_CASE("an incomplete kubeconfig is refused with the missing part", "[unit][kubernetes]") {
     const auto said = [](const std::string& text, const std::string& context = {}) {
         return std::string(test::errorOf([&] { (void)read(text, context); }).what());
     };

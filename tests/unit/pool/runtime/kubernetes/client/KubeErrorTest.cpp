@@ -18,7 +18,7 @@ std::string statusBody(int code, const std::string& reason) {
 
 }  // namespace
 
-TEST_CASE("an answer's code and reason say what kind of failure it is", "[unit][kubernetes]") {
+TEST_CASE("an answer's code and reason give the kind of failure", "[unit][kubernetes]") {
     struct Row {
         int code;
         const char* reason;
@@ -51,7 +51,7 @@ TEST_CASE("an answer's code and reason say what kind of failure it is", "[unit][
     }
 }
 
-TEST_CASE("a version that the server has not seen is told from a plain timeout",
+TEST_CASE("a version that the server has not seen differs from a plain timeout",
           "[unit][kubernetes]") {
     Json body = parseJson(statusBody(504, "Timeout"));
     CHECK(errorOf(answer(504, dumpJson(body))).kind == KubeErrorKind::Timeout);

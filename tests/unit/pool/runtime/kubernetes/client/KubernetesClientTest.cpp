@@ -53,14 +53,14 @@ TEST_CASE("an object is created, read, changed and deleted", "[unit][kubernetes]
     CHECK(c.server.seen().front().header("authorization") == "Bearer t");
 }
 
-TEST_CASE("a name that the server makes is told", "[unit][kubernetes]") {
+TEST_CASE("a name that the server generates is returned", "[unit][kubernetes]") {
     Called c;
     const auto made = c.client.create(kResource, {{"metadata", {{"generateName", "ev-"}}}});
     REQUIRE(made);
     CHECK(made.value()["metadata"]["name"].get<std::string>().starts_with("ev-"));
 }
 
-TEST_CASE("refusals are values that callers can tell apart", "[unit][kubernetes]") {
+TEST_CASE("refusals are values of different kinds", "[unit][kubernetes]") {
     Called c;
     const Json first = c.client.create(kResource, configNamed("a")).value();
     CHECK(c.client.create(kResource, configNamed("a")).failed(Kind::AlreadyExists));
@@ -76,7 +76,7 @@ TEST_CASE("refusals are values that callers can tell apart", "[unit][kubernetes]
     CHECK(c.client.replace(kResource, Json::object()).failed(Kind::BadRequest));
 }
 
-TEST_CASE("only the object that is meant is deleted, in the way that is asked for",
+TEST_CASE("only the object with the given uid and version is deleted, with the given options",
           "[unit][kubernetes]") {
     Called c;
     const Json first = c.client.create(kResource, configNamed("a")).value();
@@ -160,7 +160,7 @@ TEST_CASE("a call ends in time, and says that it may have been carried out", "[u
     CHECK(client.get(kResource, "a", {.stop = &stop}).failed(Kind::Stopped));
 }
 
-TEST_CASE("a server that is away is told from one that refuses", "[unit][kubernetes]") {
+TEST_CASE("an unreachable server and a refusal are different errors", "[unit][kubernetes]") {
     Called c;
     c.server.shut();
     const auto away = c.client.create(kResource, configNamed("a"));
@@ -232,7 +232,7 @@ TEST_CASE("the API server must have a certificate of our authority for its addre
     has(ask(authority, "127.0.0.1", ""), "not accepted");
 }
 
-TEST_CASE("a client certificate says who we are", "[unit][kubernetes]") {
+TEST_CASE("a client certificate identifies the caller", "[unit][kubernetes]") {
     egress::TlsAuthority authority({"127.0.0.1"});
     const std::shared_ptr<SSL_CTX> context = authority.serverFor("127.0.0.1");
     ::SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,

@@ -64,7 +64,7 @@ TEST_CASE("an object of the same name with another uid is a new one", "[unit][ku
     CHECK(told.take() == Lines{"-x/a u2 late", "+x/a u3"});
 }
 
-TEST_CASE("events change the cache, and repeated ones tell nobody", "[unit][kubernetes]") {
+TEST_CASE("events change the cache, and repeated ones call no subscriber", "[unit][kubernetes]") {
     ObjectCache cache;
     Told told(cache);
     cache.put(pod("a", "u1", "1"));

@@ -24,7 +24,7 @@ TEST_CASE("a reflector lists first, and watches from the version of the list",
     CHECK(h.last("watch").param("timeoutSeconds") == "5");
 }
 
-TEST_CASE("a long list is read in pages, and told at once when it is complete",
+TEST_CASE("a long list is read in pages, and published at once when it is complete",
           "[unit][kubernetes]") {
     ReflectorHarness h({.page = 2});
     for (const char* name : {"a", "b", "c", "d", "e"}) h.server.put(kPods, podNamed(name));
@@ -58,7 +58,7 @@ TEST_CASE("pages that expire while they are read are replaced by one whole list"
     CHECK(h.takeTold() == Lines{"+a", "+b"});
 }
 
-TEST_CASE("a relist finds what was deleted, changed and made anew in between",
+TEST_CASE("a relist finds objects that were deleted, changed or made anew in between",
           "[unit][kubernetes]") {
     ReflectorHarness h;
     for (const char* name : {"gone", "same", "new-uid", "changed"}) {
@@ -108,7 +108,7 @@ TEST_CASE("a list at a version that the server has not seen is tried twice, then
     CHECK(h.last("list").param("resourceVersion").empty());
 }
 
-TEST_CASE("a list that fails is repeated later and later, with jitter", "[unit][kubernetes]") {
+TEST_CASE("a failed list is repeated after growing pauses with jitter", "[unit][kubernetes]") {
     ReflectorHarness h;
     h.step();
     for (int i = 0; i < 8; ++i)
@@ -176,7 +176,7 @@ TEST_CASE("a permission that is missing is a condition that names it", "[unit][k
     CHECK(h.states == std::vector<State>{State::Forbidden, State::Following});
 }
 
-TEST_CASE("an answer that is no list is not taken for an empty one", "[unit][kubernetes]") {
+TEST_CASE("an answer that is no list does not count as an empty one", "[unit][kubernetes]") {
     ReflectorHarness h;
     h.server.put(kPods, podNamed("a"));
     h.list();
@@ -226,7 +226,7 @@ TEST_CASE("a server that streams no lists is asked once, by one reflector", "[un
     CHECK(h.server.seen("watch").size() == 1);
 }
 
-TEST_CASE("what happens while a list is streamed is a part of it", "[unit][kubernetes]") {
+TEST_CASE("changes during a streamed list are a part of it", "[unit][kubernetes]") {
     ReflectorHarness h;
     const auto line = [](const std::string& type, const std::string& name,
                          const std::string& version) {

@@ -101,7 +101,7 @@ TEST_CASE("a server that ends every watch at once is not called in a circle",
     h.step(milliseconds(800));
 }
 
-TEST_CASE("after a break the next watch goes on from the last event, later and later",
+TEST_CASE("after a break the next watch goes on from the last event, after growing pauses",
           "[unit][kubernetes]") {
     ReflectorHarness h;
     h.list();
@@ -118,7 +118,7 @@ TEST_CASE("after a break the next watch goes on from the last event, later and l
     CHECK(h.lists() == 1);
 }
 
-TEST_CASE("two minutes of health make the next failure the first", "[unit][kubernetes]") {
+TEST_CASE("two minutes without a failure reset the count of failures", "[unit][kubernetes]") {
     ReflectorHarness h;
     h.list();
     const auto breaks = [&](seconds health, milliseconds delay) {
@@ -172,7 +172,7 @@ TEST_CASE("after a restart of the API server nothing is missed", "[unit][kuberne
     CHECK(h.takeTold() == Lines{"-a", "+c"});
 }
 
-TEST_CASE("a list that helps nothing is not repeated without a pause", "[unit][kubernetes]") {
+TEST_CASE("a list that does not help is repeated only after a pause", "[unit][kubernetes]") {
     ReflectorHarness h;
     h.list();
     const std::string gone =
@@ -240,7 +240,7 @@ TEST_CASE("failures of the server are borne for a minute, then the resource is l
     CHECK(h.state() == State::Following);
 }
 
-TEST_CASE("failures that come slowly are failures all the same", "[unit][kubernetes]") {
+TEST_CASE("slow failures count like fast ones", "[unit][kubernetes]") {
     ManualClock clock;
     std::atomic<int> lists{0};
     // Answers the list, and each watch after half a minute with 500.
@@ -289,7 +289,7 @@ TEST_CASE("a resource at rest is followed, too, after a break", "[unit][kubernet
     CHECK(h.state() == State::Following);
 }
 
-TEST_CASE("silence is a plain reconnect", "[unit][kubernetes]") {
+TEST_CASE("a silent watch is connected again without a failure", "[unit][kubernetes]") {
     ReflectorHarness h({.patience = milliseconds(-4'900)});  // 100 ms after five seconds less
     h.list();
     const std::string version = h.server.version();

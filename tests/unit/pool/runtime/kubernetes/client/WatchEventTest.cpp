@@ -35,7 +35,7 @@ TEST_CASE("an object with parts that nobody can read is an event all the same",
     CHECK(event->object["spec"]["env"] == hearth::Json{{"C", "d"}});
 }
 
-TEST_CASE("a line that is no event we know is not taken for one", "[unit][kubernetes]") {
+TEST_CASE("a line that is no known event is refused", "[unit][kubernetes]") {
     for (const char* line :
          {"", "{", "[]", "7", R"({"type":"ADDED"})", R"({"type":"ADDED","object":[]})",
           R"({"type":"RENAMED","object":{"metadata":{"name":"a","resourceVersion":"7"}}})",

@@ -49,7 +49,7 @@ TEST_CASE("the first replica leads, and the others see who it is", "[unit][kuber
     CHECK(cluster.lease()["spec"]["leaseDurationSeconds"] == 15);
 }
 
-TEST_CASE("a Lease that is renewed is never taken; one that is not is, with a higher number",
+TEST_CASE("a renewed Lease is never taken, and an expired one is taken with a higher number",
           "[unit][kubernetes]") {
     LeaseServer cluster;
     Replica one(cluster, "one");
@@ -73,7 +73,7 @@ TEST_CASE("a Lease that is renewed is never taken; one that is not is, with a hi
     CHECK(two.lease.step() == Standing::Leader);
 }
 
-TEST_CASE("how old a Lease is counts from when it was first seen here, whatever it says itself",
+TEST_CASE("the age of a Lease counts from when it was first seen, whatever its own time",
           "[unit][kubernetes]") {
     LeaseServer cluster;
     Replica one(cluster, "one");
@@ -120,7 +120,7 @@ TEST_CASE("a leader without the API server goes on, and is not sure to be alone"
     CHECK(one.lease.epoch() == epoch);
 }
 
-TEST_CASE("subscribers are told when a leader is not sure any more, and when it is again",
+TEST_CASE("subscribers are told when a leader becomes unsure, and when it is sure again",
           "[unit][kubernetes]") {
     LeaseServer cluster;
     Replica one(cluster, "one");
@@ -146,8 +146,7 @@ TEST_CASE("subscribers are told when a leader is not sure any more, and when it 
     CHECK(told == std::vector{true, false, true});
 }
 
-TEST_CASE("a leader whose Lease somebody deletes makes it again, with its number",
-          "[unit][kubernetes]") {
+TEST_CASE("a leader makes a deleted Lease again, with its number", "[unit][kubernetes]") {
     LeaseServer cluster;
     Replica one(cluster, "one");
     REQUIRE(one.lease.step() == Standing::Leader);
@@ -166,7 +165,7 @@ TEST_CASE("a leader whose Lease somebody deletes makes it again, with its number
     CHECK(one.lease.step() == Standing::Deposed);
 }
 
-TEST_CASE("of two that take a free Lease at once one wins", "[unit][kubernetes]") {
+TEST_CASE("one of two replicas that take a free Lease at once wins", "[unit][kubernetes]") {
     LeaseServer cluster;
     Replica one(cluster, "one");
     REQUIRE(one.lease.step() == Standing::Leader);
@@ -196,7 +195,7 @@ TEST_CASE("a leader that ends lets another lead at once", "[unit][kubernetes]") 
     CHECK(two.lease.epoch() > one.lease.epoch());
 }
 
-TEST_CASE("waiting for its turn ends with a stop", "[unit][kubernetes]") {
+TEST_CASE("a stop ends the wait for the lead", "[unit][kubernetes]") {
     LeaseServer cluster;
     Replica one(cluster, "one");
     Replica two(cluster, "two");
