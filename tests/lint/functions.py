@@ -19,7 +19,6 @@ BEING_SPLIT = {
     ("controller/claims/Claimer.cpp", "tryBind"),
     ("controller/executions/ExecutionStarter.cpp", "launch"),
     ("controller/executions/LiveExecution.cpp", "viewUpTo"),
-    ("controller/reconcile/PoolReconciler.cpp", "reconcile"),
 }
 
 
