@@ -17,8 +17,6 @@ BEING_SPLIT = {
     ("api/mcp/tools/WorkspaceTools.cpp", "workspaceTools"),
     ("api/serve/HearthServer.cpp", "HearthServer"),
     ("controller/claims/Claimer.cpp", "tryBind"),
-    ("controller/executions/ExecutionStarter.cpp", "launch"),
-    ("controller/executions/LiveExecution.cpp", "viewUpTo"),
 }
 
 
