@@ -11,10 +11,6 @@ SERVER = r"^(base|metrics|pool|controller|api)/.*\.(h|cpp)$"
 
 # Longer ones that are being split.
 BEING_SPLIT = {
-    ("api/mcp/seeds/SeedS0.cpp", "s0Tools"),
-    ("api/mcp/seeds/SeedS1.cpp", "s1Tools"),
-    ("api/mcp/server/McpServer.cpp", "callTool"),
-    ("api/mcp/tools/WorkspaceTools.cpp", "workspaceTools"),
     ("api/serve/HearthServer.cpp", "HearthServer"),
 }
 
