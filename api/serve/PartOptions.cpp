@@ -8,6 +8,7 @@
 
 #include "base/Error.h"
 #include "base/Units.h"
+#include "controller/egress/images/OperatorProxy.h"
 
 namespace hearth::program {
 namespace {
@@ -55,6 +56,23 @@ egress::EgressOptions egressOptions(const cli::ServeConfig& config, const Instan
     options.ca_file = *config.egress_ca;
     options.seal_key = secret_key;
     return options;
+}
+
+controller::PlaneOptions planeOptions(const cli::ServeConfig& config, const Instance& instance,
+                                      const std::string& secret_key) {
+    const std::string& data = instance.data_dir;
+    const std::string& shared = *config.shared_volume;
+    return {.secret_key = secret_key,
+            .default_pool = *config.default_pool,
+            .marks = instance.run_dir + "/marks/claimed",
+            .layers = shared.empty() ? data + "/state/layers" : shared + "/locks",
+            .traces = *config.record_traces,
+            .artifacts = shared.empty() ? data + "/state/artifacts" : shared + "/artifacts",
+            .on_demand = onDemandRules(config),
+            .insecure_registries = *config.insecure_registries,
+            .egress = egressOptions(config, instance, secret_key),
+            .deny = denySet(config),
+            .proxy = egress::OperatorProxy::ofEnvironment()};
 }
 
 controller::DiskReserve stateReserve(const cli::ServeConfig& config, const Instance& instance) {

@@ -264,11 +264,8 @@ bool Claimer::narrow(const ClaimLimits& asked, const pool::Member& member, Works
     return true;
 }
 
-std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const ClaimBinding& binding,
-                                            const Attempt& attempt, WorkspaceTable::Place& place) {
-    const WorkspaceRequest& request = *wanted.request;
-    const pool::Member& member = attempt.member;
-    const PoolSpec& spec = wanted.pool->spec;
+WorkspaceFacts Claimer::factsOf(const Wanted& wanted, const ClaimBinding& binding,
+                                const pool::Member& member) const {
     WorkspaceFacts facts = binding.facts;
     facts.trace = wanted.trace;  // the binding may be of an earlier run
     facts.sandbox = member.id;
@@ -278,26 +275,37 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const ClaimBin
     // In whole milliseconds, as in the note: deadlines are computed from it, also after a restart.
     facts.created = fromUnixMillis(toUnixMillis(history_.clock.wall()));
     facts.created_at = history_.clock.now();
-
-    agent::BindRequest bind = binding.bind;
-    BindingMaker::addValues(request, bind);
-    bind.epoch = epoch_.get();
-    bind.attempt = attempt.number;
     // An agent of an earlier version would end its sandbox when it is thawed.
     facts.pause_when_idle =
         facts.pause_when_idle && member.agent->hello().deadlines.idle_ends.has_value();
+    return facts;
+}
+
+agent::BindRequest Claimer::bindOf(const Wanted& wanted, const ClaimBinding& binding,
+                                   const WorkspaceFacts& facts, std::uint32_t attempt) const {
+    const WorkspaceRequest& request = *wanted.request;
+    const PoolSpec& spec = wanted.pool->spec;
+    agent::BindRequest bind = binding.bind;
+    BindingMaker::addValues(request, bind);
+    bind.epoch = epoch_.get();
+    bind.attempt = attempt;
     if (facts.pause_when_idle) bind.deadlines.idle_ends = false;
     const auto lifetime = bounded(request.max_lifetime, spec.max_lifetime, spec.max_lifetime);
     if (lifetime.count() > 0) bind.deadlines.expires_at = facts.created_at + lifetime;
     bind.deadlines.idle_timeout =
         bounded(request.idle_timeout, spec.idle_timeout, spec.max_lifetime);
+    return bind;
+}
+
+bool Claimer::occupy(const ClaimLimits& limits, const pool::Member& member, WorkspaceFacts& facts,
+                     agent::BindRequest& bind) {
     try {
         crashPoint("claim.before_mark");
         fleet_.marks.set(member.id);
         crashPoint("claim.after_mark");
         // After the mark: a narrowed sandbox serves no other claim, whatever happens here.
-        if (!request.limits.empty()) {
-            if (!narrow(request.limits, member, facts)) return nullptr;
+        if (!limits.empty()) {
+            if (!narrow(limits, member, facts)) return false;
             crashPoint("claim.after_narrow");
             bind.cpus = pool::wholeCpus(facts.limits);
         }
@@ -307,18 +315,26 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const ClaimBin
         facts.created_at = reply.bound_at == TimePoint{} ? facts.created_at : reply.bound_at;
         gateway_.open(member.id, {facts.id, facts.tenant, facts.pool, facts.trace},
                       networkPolicy(facts), facts.keyring, *member.agent);
+        return true;
     } catch (const agent::AgentError& e) {
         if (e.code() == "BOUND_ELSEWHERE") history_.metrics.doubleBindRefused();
         terminator_.lost(member.id, "the bind was refused: " + e.code());
         if (e.code() == "BAD_REQUEST") throw clientError(e);  // any other sandbox would refuse too
-        return nullptr;
     } catch (const agent::AgentLost& e) {
         terminator_.lost(member.id, e.what());
-        return nullptr;
     } catch (const std::system_error& e) {
         terminator_.lost(member.id, std::string("no claim mark: ") + e.what());
-        return nullptr;
     }
+    return false;
+}
+
+std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const ClaimBinding& binding,
+                                            const Attempt& attempt, WorkspaceTable::Place& place) {
+    const WorkspaceRequest& request = *wanted.request;
+    const pool::Member& member = attempt.member;
+    WorkspaceFacts facts = factsOf(wanted, binding, member);
+    agent::BindRequest bind = bindOf(wanted, binding, facts, attempt.number);
+    if (!occupy(request.limits, member, facts, bind)) return nullptr;
 
     auto workspace = std::make_shared<Workspace>(facts, member.agent, request.labels,
                                                  bind.deadlines, facts.created_at);

@@ -95,6 +95,16 @@ private:
                                     const Attempt& attempt, WorkspaceTable::Place& place);
     std::shared_ptr<Workspace> tryBind(const Wanted& wanted, const ClaimBinding& binding,
                                        const Attempt& attempt, WorkspaceTable::Place& place);
+    /// Returns the workspace's facts in this sandbox, as of now.
+    WorkspaceFacts factsOf(const Wanted& wanted, const ClaimBinding& binding,
+                           const pool::Member& member) const;
+    /// Returns the message to the sandbox's agent, without the note.
+    agent::BindRequest bindOf(const Wanted& wanted, const ClaimBinding& binding,
+                              const WorkspaceFacts& facts, std::uint32_t attempt) const;
+    /// Marks the sandbox, limits it, binds it and opens its network. False if it failed and another
+    /// one may do.
+    bool occupy(const ClaimLimits& limits, const pool::Member& member, WorkspaceFacts& facts,
+                agent::BindRequest& bind);
 
     /// Limits the sandbox if the claim asks for it, and puts the limits into `facts`. False if
     /// the sandbox is gone or has lower limits than requested: another one will do. Throws

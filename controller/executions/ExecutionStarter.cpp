@@ -70,43 +70,42 @@ ContextFacts ExecutionStarter::contextOf(const Workspace& workspace,
     return *facts;
 }
 
-std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Workspace>& workspace,
-                                                    const ExecutionRequest& request,
-                                                    const std::string& id,
-                                                    const TraceContext& trace,
-                                                    const std::optional<ClaimLedger>& ledger) {
+agent::ExecRequest ExecutionStarter::workOf(const Workspace& workspace,
+                                            const ExecutionRequest& request, const std::string& id,
+                                            const TraceContext& trace) {
     agent::ExecRequest work;
     work.id = id;
     work.fingerprint = request.fingerprint;
     if (!request.context.empty()) {
-        work.language = contextOf(*workspace, request).language;
+        work.language = contextOf(workspace, request).language;
         work.context = request.context;
     } else if (request.code) {
-        work.language = chooseLanguage(request.language, workspace->agent()->hello().languages);
+        work.language = chooseLanguage(request.language, workspace.agent()->hello().languages);
     }
     if (wantsPackages(request)) {
         work.prepare =
-            packagesFirst(request, work.language, shutWays(workspace->facts().network, mirrored_));
+            packagesFirst(request, work.language, shutWays(workspace.facts().network, mirrored_));
     }
     if (request.code) work.code = *request.code;
     if (request.command) work.command = *request.command;
     work.argv = request.argv;
     work.cwd = request.cwd;
     work.env = request.env;
-    const TraceContext context = history_.tracer.within(trace);
-    if (request.context.empty()) tellTrace(context, work.env);
+    if (request.context.empty()) tellTrace(trace, work.env);
     work.stdin_open = request.stdin_open || request.stdin_bytes.has_value();
     work.pty = request.pty;
     work.timeout = request.timeout;
     work.output_limit = request.output_limit;
     work.background = request.background;
     work.paced = request.paced;
+    return work;
+}
 
+LiveExecution::Facts ExecutionStarter::factsOf(const ExecutionRequest& request,
+                                               const agent::ExecRequest& work) const {
     LiveExecution::Facts facts;
-    facts.id = id;
+    facts.id = work.id;
     facts.fingerprint = request.fingerprint;
-    facts.trace = context;
-    facts.caller = trace.span_id;
     facts.language = work.language;
     facts.context = request.context;
     facts.background = request.background;
@@ -114,9 +113,23 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
     facts.stdin_open = request.stdin_open || request.pty.has_value();
     facts.output_limit = request.output_limit;
     facts.stdin_bytes = request.stdin_bytes ? request.stdin_bytes->size() : 0;
-    facts.claim = ledger;
+    facts.collect = request.collect;
     facts.requested = request.started_at == TimePoint{} ? history_.clock.now() : request.started_at;
     if (request.timeout.count() > 0) facts.ends_by = history_.clock.now() + request.timeout;
+    return facts;
+}
+
+std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Workspace>& workspace,
+                                                    const ExecutionRequest& request,
+                                                    const std::string& id,
+                                                    const TraceContext& trace,
+                                                    const std::optional<ClaimLedger>& ledger) {
+    const TraceContext context = history_.tracer.within(trace);
+    agent::ExecRequest work = workOf(*workspace, request, id, context);
+    LiveExecution::Facts facts = factsOf(request, work);
+    facts.trace = context;
+    facts.caller = trace.span_id;
+    facts.claim = ledger;
 
     const Awake held = access_.awake(workspace);
     const TimePoint written_until = workspace->lastWrite(history_.clock.now());
@@ -125,47 +138,59 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
     if (!workspace->workBegan(Activity::Execution, history_.clock.now())) {
         throw Error(ErrorCode::Gone, "the workspace has just ended").hint("open a new one");
     }
-    facts.collect = request.collect;
     if (!facts.collect.empty()) {
         facts.changed_since = ArtifactCollector::settle(written_until, history_.clock);
     }
     const std::shared_ptr<LiveExecution> execution =
         make(std::move(facts), workspace, std::move(quota));
+    if (!enlist(execution)) return otherOf(id);
+    const std::shared_ptr<agent::ExecHandle> handle = send(execution, std::move(work));
+    execution->handle(handle);
+    // Input cannot be resumed on a later connection: bytes that this one did not deliver are lost.
+    if (request.stdin_bytes) handle->giveStdin(*request.stdin_bytes);
+    return execution;
+}
+
+bool ExecutionStarter::enlist(const std::shared_ptr<LiveExecution>& execution) {
     bool added = false;
     try {
         added = live_.add(execution);
     } catch (const Error&) {
-        workspace->workEnded(Activity::Execution, history_.clock.now());
+        execution->workspace()->workEnded(Activity::Execution, history_.clock.now());
         throw;
     }
-    if (!added) {  // the same key at the same time: the other request runs it
-        workspace->workEnded(Activity::Execution, history_.clock.now());
-        if (std::shared_ptr<LiveExecution> first = live_.find(id)) {
-            return std::make_shared<ReplayedExecution>(std::move(first));
-        }
-        throw Error(ErrorCode::IdempotencyInFlight, "the first request is still being answered")
-            .retryAfter(std::chrono::seconds(1));
+    if (!added) execution->workspace()->workEnded(Activity::Execution, history_.clock.now());
+    return added;
+}
+
+std::shared_ptr<Execution> ExecutionStarter::otherOf(const std::string& id) const {
+    if (std::shared_ptr<LiveExecution> first = live_.find(id)) {
+        return std::make_shared<ReplayedExecution>(std::move(first));
     }
+    throw Error(ErrorCode::IdempotencyInFlight, "the first request is still being answered")
+        .retryAfter(std::chrono::seconds(1));
+}
+
+std::shared_ptr<agent::ExecHandle> ExecutionStarter::send(
+    const std::shared_ptr<LiveExecution>& execution, agent::ExecRequest work) {
+    Workspace& workspace = *execution->workspace();
     std::shared_ptr<agent::ExecHandle> handle;
     try {
         if (!execution->facts().collect.empty()) work.note = execution->note();
-        if (!request.context.empty() && !workspace->contexts().begin(request.context, id)) {
+        if (!work.context.empty() && !workspace.contexts().begin(work.context, work.id)) {
             throw busyContext();
         }
         crashPoint("exec.before_send");
-        handle = workspace->agent()->exec(work, execution);
+        handle = workspace.agent()->exec(work, execution);
     } catch (const agent::AgentLost& e) {
         takeBack(*execution);
-        access_.throwUnanswered(*workspace, e);
+        access_.throwUnanswered(workspace, e);
     } catch (const Error&) {
         takeBack(*execution);
         throw;
     }
     crashPoint("exec.after_send");
-    execution->handle(handle);
-    // Input cannot be resumed on a later connection: bytes that this one did not deliver are lost.
-    if (request.stdin_bytes) handle->giveStdin(*request.stdin_bytes);
-    return execution;
+    return handle;
 }
 
 void ExecutionStarter::takeBack(LiveExecution& execution) {

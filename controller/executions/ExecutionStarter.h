@@ -42,6 +42,20 @@ private:
                                         QuotaLedger::Hold quota);
     /// Returns the context that the request names; throws if the request contradicts it.
     ContextFacts contextOf(const Workspace& workspace, const ExecutionRequest& request);
+    /// Returns the agent's part of the request.
+    agent::ExecRequest workOf(const Workspace& workspace, const ExecutionRequest& request,
+                              const std::string& id, const TraceContext& trace);
+    /// Returns the server's part of the request, without its trace and its claim.
+    LiveExecution::Facts factsOf(const ExecutionRequest& request,
+                                 const agent::ExecRequest& work) const;
+    /// Adds it to the live ones. False if another request came first with the same key: that one
+    /// runs it.
+    bool enlist(const std::shared_ptr<LiveExecution>& execution);
+    /// Returns the execution of the request that came first.
+    std::shared_ptr<Execution> otherOf(const std::string& id) const;
+    /// Sends the work to the agent; if that fails, the execution is taken back.
+    std::shared_ptr<agent::ExecHandle> send(const std::shared_ptr<LiveExecution>& execution,
+                                            agent::ExecRequest work);
     /// Removes an execution that the agent does not know: it does not run.
     void takeBack(LiveExecution& execution);
 

@@ -177,6 +177,7 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     view.language = facts_.language;
     view.background = facts_.background;
     view.claim = facts_.claim;
+    view.trace_id = facts_.trace.trace_id;
     UniqueMutexLock lock(mutex_);
     if (const std::shared_ptr<Execution> kept = stored_) {
         lock.unlock();
@@ -184,7 +185,20 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     }
     // The end is not reported before the callback has seen it: its status may still become "oom".
     view.status = finished_ ? status_ : ExecutionStatus::Running;
-    view.started_at = formatRfc3339(started_at_);
+    view.interpreter = interpreter_;
+    if (!context_.empty()) view.context = context_;
+    showOutput(view, most);
+    showTimes(view);
+    if (finished_ && has_result_) showEnd(view);
+    view.truncated = view.dropped_bytes > 0;
+    if (refusal_) {
+        view.error =
+            Json{{"name", refusal_->code()}, {"message", refusal_->what()}, {"traceback", ""}};
+    }
+    return view;
+}
+
+void LiveExecution::showOutput(ExecutionView& view, std::uint64_t most) const {
     view.output_end = results_.showable(log_.total());
     view.dropped_bytes = agent::OutputCut(log_).dropped(view.output_end);
     view.gap_stderr = agent::OutputCut(log_).droppedStderr();
@@ -202,48 +216,43 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     }
     if (view.withheld) view.results = {};
     view.dropped_results = results_.dropped();
-    view.interpreter = interpreter_;
-    view.trace_id = facts_.trace.trace_id;
+}
+
+void LiveExecution::showTimes(ExecutionView& view) const {
     const auto after_request = [&](TimePoint at) {
         const bool known = !facts_.adopted && at >= facts_.requested && at != TimePoint();
         return known ? std::optional(toMillis(at - facts_.requested)) : std::nullopt;
     };
+    view.started_at = formatRfc3339(started_at_);
     if (begun_) view.start_ms = after_request(started_);
     if (!finished_) view.elapsed_ms = toMillis(clock_.now() - facts_.requested);
     view.first_output_ms = after_request(firstOutput());
-    if (!context_.empty()) view.context = context_;
-    if (finished_ && has_result_) {
-        if (result_.signal == 0) {
-            view.exit_code = result_.exit_code;
-        } else {
-            view.signal = signalName(result_.signal);
-        }
-        view.duration_ms = toMillis(result_.ended_at - result_.started_at);
-        view.cpu_ms = result_.cpu_ms;
-        view.peak_memory_bytes = result_.max_rss_bytes;
-        // These bytes came before it in its context and have no place in its own output.
-        const std::uint64_t lost =
-            result_.output_bytes - std::min(result_.output_bytes, log_.total());
-        view.dropped_bytes =
-            lost + std::max(view.dropped_bytes,
-                            result_.dropped_bytes - std::min(result_.dropped_bytes, lost));
-        view.dropped_results += result_.dropped_results;
-        if (view.context) view.context_kept = result_.context_kept;
-        view.error = readReport(result_.report);
-        view.packages = packages_;
-        if (const auto why = packages_ ? packageError(*packages_, status_) : std::nullopt) {
-            view.error = why;
-            view.exit_code.reset();  // it belongs to no program of the tenant
-        }
-        view.artifacts = artifacts_.items;
-        view.artifacts_truncated = artifacts_.truncated;
+}
+
+void LiveExecution::showEnd(ExecutionView& view) const {
+    if (result_.signal == 0) {
+        view.exit_code = result_.exit_code;
+    } else {
+        view.signal = signalName(result_.signal);
     }
-    view.truncated = view.dropped_bytes > 0;
-    if (refusal_) {
-        view.error =
-            Json{{"name", refusal_->code()}, {"message", refusal_->what()}, {"traceback", ""}};
+    view.duration_ms = toMillis(result_.ended_at - result_.started_at);
+    view.cpu_ms = result_.cpu_ms;
+    view.peak_memory_bytes = result_.max_rss_bytes;
+    // These bytes came before it in its context and have no place in its own output.
+    const std::uint64_t lost = result_.output_bytes - std::min(result_.output_bytes, log_.total());
+    view.dropped_bytes =
+        lost +
+        std::max(view.dropped_bytes, result_.dropped_bytes - std::min(result_.dropped_bytes, lost));
+    view.dropped_results += result_.dropped_results;
+    if (view.context) view.context_kept = result_.context_kept;
+    view.error = readReport(result_.report);
+    view.packages = packages_;
+    if (const auto why = packages_ ? packageError(*packages_, status_) : std::nullopt) {
+        view.error = why;
+        view.exit_code.reset();  // it belongs to no program of the tenant
     }
-    return view;
+    view.artifacts = artifacts_.items;
+    view.artifacts_truncated = artifacts_.truncated;
 }
 
 bool LiveExecution::finished() const {

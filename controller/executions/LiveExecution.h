@@ -147,6 +147,11 @@ public:
 
 private:
     void finish(ExecutionStatus status);
+    /// Adds output and results to the view; only their sizes, if they have more than `most` bytes.
+    void showOutput(ExecutionView& view, std::uint64_t most) const HEARTH_REQUIRES(mutex_);
+    void showTimes(ExecutionView& view) const HEARTH_REQUIRES(mutex_);
+    /// Adds what its agent reported at its end.
+    void showEnd(ExecutionView& view) const HEARTH_REQUIRES(mutex_);
     /// Returns the next piece of output before `end`.
     std::optional<OutputChunk> outputUpTo(std::uint64_t end, std::uint64_t offset,
                                           std::size_t most) const HEARTH_REQUIRES(mutex_);

@@ -1,16 +1,18 @@
 #pragma once
 
 #include <atomic>
-#include <map>
+#include <chrono>
 #include <optional>
 #include <string>
 
-#include "base/Mutex.h"
 #include "controller/claims/Supply.h"
 #include "controller/journal/DiskReserve.h"
 #include "controller/layers/Layers.h"
 #include "controller/queue/ReconcileLoop.h"
+#include "controller/reconcile/GpuArbiter.h"
+#include "controller/reconcile/PoolRefiller.h"
 #include "controller/reconcile/PoolStatuses.h"
+#include "controller/reconcile/WarmRetirer.h"
 #include "controller/store/History.h"
 #include "controller/store/SpecStore.h"
 #include "controller/workspaces/WorkspaceTerminator.h"
@@ -41,33 +43,15 @@ private:
     /// Returns how many warm sandboxes the pool should have now. Feeds and reads its forecast.
     PoolStatuses::Sized size(const Pool& pool);
     ReconcileResult endDeleted(const Pool& pool);
+    ReconcileResult endUndeclared(const std::string& name);
     /// Forgets a pool that is gone: names come and go with the images of claims.
     void forget(const std::string& name);
-    /// Returns whether retireStale(), which looks at every member, can find any.
-    bool mayRetire(const PoolSpec& spec, const pool::WarmStock& stock, std::size_t floor) const;
-    void retireStale(const Pool& pool, const std::string& wanted, std::size_t floor);
+    /// Returns the hash of the template that members are made of now; none while its layer is not
+    /// ready. If the layer failed, waiting claims are told.
+    std::optional<std::string> templateNow(const Pool& pool);
+    /// Returns the time until the schedules' next moment. Waits use another clock than schedules:
+    /// a jump of the wall clock is noticed at the next look, which is never far away.
     std::chrono::nanoseconds untilMoment(const PoolSpec& spec) const;
-    /// Returns the reason for retiring sandboxes above the floor now.
-    EndReason shrinkReason(const PoolSpec& spec) const;
-    /// If a sweep is due: warm sandboxes older than the result are replaced. One firing gives one
-    /// time, so that a jump of the clock does not sweep twice.
-    std::optional<TimePoint> sweepLine(const Pool& pool);
-    /// False if the disk has no room for all of them, or not enough GPUs are free.
-    bool create(const Pool& pool, const std::string& wanted, std::size_t count);
-    /// The number of sandboxes of the pool that could be ready at once if no workspace ends.
-    std::size_t attainable(const Pool& pool) const;
-    /// The number of sandboxes that claims in the pool's line need and that can be made now.
-    std::size_t servable(const Pool& pool) const;
-    /// The number of free GPUs that the pool leaves to claims waiting in other pools.
-    std::size_t gpusKept(const Pool& pool) const;
-    /// Ends a ready sandbox of an earlier template, whose GPUs the new one waits for.
-    bool giveUpStale(const Pool& pool, const std::string& wanted);
-    /// Ends a ready sandbox of another pool, if its GPUs fit a claim that waits for GPUs here.
-    void giveUpSpare(const Pool& pool);
-    void publishDisk();
-    /// Returns how many more members the pool may have. On-demand pools share one such limit. If
-    /// no room is left, gives up a member that no claim waits for.
-    std::size_t roomFor(const Pool& pool);
     void publish(const Pool& pool, const PoolStatuses::Sized& sized);
     /// Reconciles every pool again, which updates its status.
     void lookAtAll();
@@ -76,19 +60,14 @@ private:
     const Supply supply_;
     WorkspaceTerminator& terminator_;
     Layers& layers_;
-    const DiskBudget& disk_;
     PoolStatuses& statuses_;
     const History history_;
     enum class Refill { On, Drained, ShutDown };
     std::atomic<Refill> refill_{Refill::On};
-    struct Swept {
-        WallTime firing = WallTime::min();
-        TimePoint line{};
-    };
-    Mutex swept_mutex_;
-    std::map<std::string, Swept> swept_ HEARTH_GUARDED_BY(swept_mutex_);  // by pool
-    std::atomic<bool> trace_failed_{false};                               ///< and it was logged
-    Mutex on_demand_mutex_;  ///< held while members of on-demand pools are counted and added
+    std::atomic<bool> trace_failed_{false};  ///< and it was logged
+    GpuArbiter gpus_;
+    PoolRefiller refiller_;
+    WarmRetirer retirer_;
 };
 
 }  // namespace hearth::controller

@@ -9,18 +9,6 @@ import sys
 MOST_LINES = 70
 SERVER = r"^(base|metrics|pool|controller|api)/.*\.(h|cpp)$"
 
-# Longer ones that are being split.
-BEING_SPLIT = {
-    ("api/mcp/seeds/SeedS0.cpp", "s0Tools"),
-    ("api/mcp/seeds/SeedS1.cpp", "s1Tools"),
-    ("api/mcp/tools/WorkspaceTools.cpp", "workspaceTools"),
-    ("api/serve/HearthServer.cpp", "HearthServer"),
-    ("controller/claims/Claimer.cpp", "tryBind"),
-    ("controller/executions/ExecutionStarter.cpp", "launch"),
-    ("controller/executions/LiveExecution.cpp", "viewUpTo"),
-    ("controller/reconcile/PoolReconciler.cpp", "reconcile"),
-}
-
 
 def functions(paths):
     found = subprocess.run(["ctags", "-f", "-", "--output-format=json", "--fields=+ne", "--language-force=C++", "--kinds-C++=f", "-L", "-"],
@@ -31,16 +19,11 @@ def functions(paths):
 def main():
     with open(sys.argv[1], encoding="utf-8") as listed:
         paths = [path for path in listed.read().splitlines() if re.search(SERVER, path)]
-    faults, long = [], set()
+    faults = []
     for tag in functions(paths):
         lines = tag["end"] - tag["line"] + 1
-        if lines <= MOST_LINES:
-            continue
-        long.add((tag["path"], tag["name"]))
-        if (tag["path"], tag["name"]) not in BEING_SPLIT:
+        if lines > MOST_LINES:
             faults.append(f"{tag['path']}:{tag['line']}: {tag['name']} has {lines} lines, more than {MOST_LINES}; give its steps names")
-    for path, name in sorted(BEING_SPLIT - long):
-        faults.append(f"{path}:1: {name} is not too long any more; take it out of BEING_SPLIT in tests/lint/functions.py")
     print("\n".join(faults), end="\n" if faults else "")
     return 1 if faults else 0
 

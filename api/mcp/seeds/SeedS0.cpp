@@ -269,90 +269,121 @@ Json s0Failure(const Error& error) {
     return {{"success", false}, {"error", inWords(error)}};
 }
 
+/// One line of the table of tools.
+struct S0Row {
+    const char* name;
+    const char* title;
+    const char* description;
+    Json schema;
+    Json hints;
+    ToolOutcome (*handle)(const Services&, const CallContext&, const Arguments&);
+};
+
+Json containerParam() {
+    return stringParam("The container_id that sandbox_initialize gave.", 0);
+}
+
+Json workspaceIdParam() {
+    return optionalText("The workspace_id that sandbox_initialize gave.");
+}
+
+Json localParam() {
+    return stringParam(
+        "On your machine: through the bridge `hearth mcp` it is read "
+        "at once, else the answer says where to PUT it.");
+}
+
+std::vector<S0Row> commandRows() {
+    return {
+        {"sandbox_initialize", "Initialize a sandbox",
+         "Gives a sandbox of your own: container_id and, unless use_persistent is false, "
+         "workspace_id. The default image stands for any Python; another is refused if the server "
+         "does not have it.",
+         objectSchema({{"image", withDefault(stringParam("The image to use."), kDefaultImage)},
+                       {"use_persistent",
+                        withDefault(boolParam("Whether workspace_id is given, too."), true)}}),
+         toolHints(false, false, false), initialize},
+        {"sandbox_exec", "Run commands",
+         "Runs commands one after the other by a shell, until one fails; gives what each wrote. "
+         "Before a command that starts Python, requirements.txt is installed.",
+         objectSchema({{"container_id", containerParam()},
+                       {"commands",
+                        {{"type", "array"},
+                         {"items", {{"type", "string"}}},
+                         {"maxItems", kMostCommands},
+                         {"description", "Command lines, in order."}}},
+                       {"workspace_id", workspaceIdParam()}},
+                      {"container_id", "commands"}),
+         toolHints(false, true, false), exec}};
+}
+
+std::vector<S0Row> fileRows() {
+    return {
+        {"write_file_sandbox", "Write a file", "Writes a text file into a sandbox.",
+         objectSchema({{"container_id", containerParam()},
+                       {"file_name", stringParam("Its name.")},
+                       {"file_contents", stringParam("Its content.", 0)},
+                       {"workspace_id", workspaceIdParam()},
+                       {"dest_dir", optionalText("Its directory, relative to the workspace.")}},
+                      {"container_id", "file_name", "file_contents"}),
+         toolHints(false, true, true), writeFile},
+        {"copy_file", "Copy a file in", "Copies a file of your machine into a sandbox.",
+         objectSchema({{"container_id", containerParam()},
+                       {"local_src_file", localParam()},
+                       {"workspace_id", workspaceIdParam()},
+                       {"dest_path", optionalText("Where to; without it under its own name.")}},
+                      {"container_id", "local_src_file"}),
+         toolHints(false, true, true), copyFile},
+        {"copy_project", "Copy a directory in",
+         "Copies a directory of your machine, with all that is in it, into a sandbox.",
+         objectSchema({{"container_id", containerParam()},
+                       {"local_src_dir", localParam()},
+                       {"workspace_id", workspaceIdParam()},
+                       {"dest_dir", optionalText("Where to; without it under its own name.")}},
+                      {"container_id", "local_src_dir"}),
+         toolHints(false, true, true), copyProject},
+        {"copy_file_from_sandbox", "Copy a file out",
+         "Gives a file of a sandbox: through the bridge `hearth mcp` it is saved on your machine, "
+         "else the answer has a link to it.",
+         objectSchema({{"container_id", containerParam()},
+                       {"container_src_path", stringParam("The file in the sandbox.")},
+                       {"workspace_id", workspaceIdParam()},
+                       {"local_dest_path", optionalText("Where to save it on your machine.")}},
+                      {"container_id", "container_src_path"}),
+         toolHints(true, false, true), copyFromSandbox}};
+}
+
+std::vector<S0Row> endRows() {
+    return {
+        {"sandbox_stop", "Stop a sandbox", "Ends your sandbox with its files.",
+         objectSchema({{"container_id", containerParam()},
+                       {"is_persistent", withDefault(boolParam("Makes no difference."), false)}},
+                      {"container_id"}),
+         toolHints(false, true, true), close},
+        {"clean_workspace", "Clean a workspace", "Ends the workspace with its files.",
+         objectSchema({{"container_id", containerParam()},
+                       {"workspace_id", stringParam("The workspace_id of it.", 0)}},
+                      {"container_id", "workspace_id"}),
+         toolHints(false, true, true), close},
+        {"get_container_logs", "Read the logs", "Gives the output of the last commands.",
+         objectSchema({{"container_id", containerParam()}}, {"container_id"}),
+         toolHints(true, false, true), logs}};
+}
+
 }  // namespace
 
 std::vector<SeedTool> s0Tools(const Services& services) {
-    using Handle = ToolOutcome (*)(const Services&, const CallContext&, const Arguments&);
     std::vector<SeedTool> tools;
-    const auto add = [&](const char* name, const char* title, const char* description,
-                         const Json& schema, const Json& hints, Handle handle) {
-        tools.push_back({{name, title, description, schema, hints,
-                          [&services, handle](const CallContext& call, const Arguments& given) {
-                              return handle(services, call, given);
-                          }},
-                         s0Failure});
-    };
-    const Json container = stringParam("The container_id that sandbox_initialize gave.", 0);
-    const Json workspace = optionalText("The workspace_id that sandbox_initialize gave.");
-    const Json local = stringParam(
-        "On your machine: through the bridge `hearth mcp` it is read "
-        "at once, else the answer says where to PUT it.");
-
-    add("sandbox_initialize", "Initialize a sandbox",
-        "Gives a sandbox of your own: container_id and, unless use_persistent is false, "
-        "workspace_id. The default image stands for any Python; another is refused if the server "
-        "does not have it.",
-        objectSchema({{"image", withDefault(stringParam("The image to use."), kDefaultImage)},
-                      {"use_persistent",
-                       withDefault(boolParam("Whether workspace_id is given, too."), true)}}),
-        toolHints(false, false, false), initialize);
-    add("sandbox_exec", "Run commands",
-        "Runs commands one after the other by a shell, until one fails; gives what each wrote. "
-        "Before a command that starts Python, requirements.txt is installed.",
-        objectSchema({{"container_id", container},
-                      {"commands",
-                       {{"type", "array"},
-                        {"items", {{"type", "string"}}},
-                        {"maxItems", kMostCommands},
-                        {"description", "Command lines, in order."}}},
-                      {"workspace_id", workspace}},
-                     {"container_id", "commands"}),
-        toolHints(false, true, false), exec);
-    add("write_file_sandbox", "Write a file", "Writes a text file into a sandbox.",
-        objectSchema({{"container_id", container},
-                      {"file_name", stringParam("Its name.")},
-                      {"file_contents", stringParam("Its content.", 0)},
-                      {"workspace_id", workspace},
-                      {"dest_dir", optionalText("Its directory, relative to the workspace.")}},
-                     {"container_id", "file_name", "file_contents"}),
-        toolHints(false, true, true), writeFile);
-    add("copy_file", "Copy a file in", "Copies a file of your machine into a sandbox.",
-        objectSchema({{"container_id", container},
-                      {"local_src_file", local},
-                      {"workspace_id", workspace},
-                      {"dest_path", optionalText("Where to; without it under its own name.")}},
-                     {"container_id", "local_src_file"}),
-        toolHints(false, true, true), copyFile);
-    add("copy_project", "Copy a directory in",
-        "Copies a directory of your machine, with all that is in it, into a sandbox.",
-        objectSchema({{"container_id", container},
-                      {"local_src_dir", local},
-                      {"workspace_id", workspace},
-                      {"dest_dir", optionalText("Where to; without it under its own name.")}},
-                     {"container_id", "local_src_dir"}),
-        toolHints(false, true, true), copyProject);
-    add("copy_file_from_sandbox", "Copy a file out",
-        "Gives a file of a sandbox: through the bridge `hearth mcp` it is saved on your machine, "
-        "else the answer has a link to it.",
-        objectSchema({{"container_id", container},
-                      {"container_src_path", stringParam("The file in the sandbox.")},
-                      {"workspace_id", workspace},
-                      {"local_dest_path", optionalText("Where to save it on your machine.")}},
-                     {"container_id", "container_src_path"}),
-        toolHints(true, false, true), copyFromSandbox);
-    add("sandbox_stop", "Stop a sandbox", "Ends your sandbox with its files.",
-        objectSchema({{"container_id", container},
-                      {"is_persistent", withDefault(boolParam("Makes no difference."), false)}},
-                     {"container_id"}),
-        toolHints(false, true, true), close);
-    add("clean_workspace", "Clean a workspace", "Ends the workspace with its files.",
-        objectSchema({{"container_id", container},
-                      {"workspace_id", stringParam("The workspace_id of it.", 0)}},
-                     {"container_id", "workspace_id"}),
-        toolHints(false, true, true), close);
-    add("get_container_logs", "Read the logs", "Gives the output of the last commands.",
-        objectSchema({{"container_id", container}}, {"container_id"}), toolHints(true, false, true),
-        logs);
+    for (const std::vector<S0Row>& rows : {commandRows(), fileRows(), endRows()}) {
+        for (const S0Row& row : rows) {
+            const auto handler = [&services, handle = row.handle](const CallContext& call,
+                                                                  const Arguments& arguments) {
+                return handle(services, call, arguments);
+            };
+            tools.push_back({{row.name, row.title, row.description, row.schema, row.hints, handler},
+                             s0Failure});
+        }
+    }
     return tools;
 }
 

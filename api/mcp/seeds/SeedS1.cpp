@@ -179,15 +179,12 @@ ToolOutcome uploadFile(const Services& services, const CallContext& call,
                          "PUT the file's bytes to");
 }
 
-}  // namespace
+Json sandboxParam() {
+    return stringParam("The sandbox_id that create_sandbox gave.");
+}
 
-std::vector<SeedTool> s1Tools(const Services& services) {
-    const Json sandbox = stringParam("The sandbox_id that create_sandbox gave.");
-    const Json packages{{"type", "array"},
-                        {"items", {{"type", "string"}, {"minLength", 1}}},
-                        {"description", "Packages of an index, with versions or without."}};
+void addSandboxes(const Services& services, std::vector<SeedTool>& tools) {
     const auto turns = std::make_shared<NamedLocks>();
-    std::vector<SeedTool> tools;
     tools.push_back({{"list_sandboxes", "List sandboxes",
                       "Lists your sandboxes: ids, names, images, when they were last used.",
                       objectSchema(Json::object()), toolHints(true, false, true),
@@ -202,19 +199,25 @@ std::vector<SeedTool> s1Tools(const Services& services) {
           [&services, turns](const CallContext& call, const Arguments& arguments) {
               return createSandbox(services, turns, call, arguments);
           }}});
+}
+
+void addPackages(const Services& services, std::vector<SeedTool>& tools) {
+    const Json schema =
+        objectSchema({{"sandbox_id", sandboxParam()},
+                      {"package_names",
+                       {{"type", "array"},
+                        {"items", {{"type", "string"}, {"minLength", 1}}},
+                        {"description", "Packages of an index, with versions or without."}}}},
+                     {"sandbox_id", "package_names"});
     tools.push_back({{"install_packages_in_sandbox", "Install packages",
                       "Installs Python packages in a sandbox and answers when that is done.",
-                      objectSchema({{"sandbox_id", sandbox}, {"package_names", packages}},
-                                   {"sandbox_id", "package_names"}),
-                      toolHints(false, false, true),
+                      schema, toolHints(false, false, true),
                       [&services](const CallContext& call, const Arguments& arguments) {
                           return installInSandbox(services, call, arguments);
                       }},
                      installFailure});
     tools.push_back({{"check_packages_installation_status", "Check packages",
-                      "Tells which Python packages a sandbox has, and their versions.",
-                      objectSchema({{"sandbox_id", sandbox}, {"package_names", packages}},
-                                   {"sandbox_id", "package_names"}),
+                      "Tells which Python packages a sandbox has, and their versions.", schema,
                       toolHints(true, false, true),
                       [&services](const CallContext& call, const Arguments& arguments) {
                           return checkInstallation(services, call, arguments);
@@ -224,11 +227,14 @@ std::vector<SeedTool> s1Tools(const Services& services) {
                                      {"message", inWords(error)},
                                      {"packages", Json::object()}};
                      }});
+}
+
+void addRuns(const Services& services, std::vector<SeedTool>& tools) {
     tools.push_back(
         {{"execute_python_code", "Execute Python code",
           "Runs Python code in a sandbox; gives its output, its exit code and a link "
           "for each file that it made.",
-          objectSchema({{"sandbox_id", sandbox}, {"code", stringParam("The program.", 0)}},
+          objectSchema({{"sandbox_id", sandboxParam()}, {"code", stringParam("The program.", 0)}},
                        {"sandbox_id", "code"}),
           toolHints(false, false, false),
           [&services](const CallContext& call, const Arguments& arguments) {
@@ -236,23 +242,26 @@ std::vector<SeedTool> s1Tools(const Services& services) {
                                *arguments.text("code"), FileLinks::Texts);
           }},
          [](const Error& error) { return pythonFailure(error, FileLinks::Texts); }});
-    tools.push_back(
-        {{"execute_terminal_command", "Execute a command",
-          "Runs a command line in a sandbox by a shell: pipes and && work.",
-          objectSchema({{"sandbox_id", sandbox}, {"command", stringParam("The command line.")}},
-                       {"sandbox_id", "command"}),
-          toolHints(false, true, false),
-          [&services](const CallContext& call, const Arguments& arguments) {
-              return terminalCommand(services, call, arguments);
-          }},
-         [](const Error& error) {
-             return Json{{"stdout", ""}, {"stderr", inWords(error)}, {"exit_code", -1}};
-         }});
+    tools.push_back({{"execute_terminal_command", "Execute a command",
+                      "Runs a command line in a sandbox by a shell: pipes and && work.",
+                      objectSchema({{"sandbox_id", sandboxParam()},
+                                    {"command", stringParam("The command line.")}},
+                                   {"sandbox_id", "command"}),
+                      toolHints(false, true, false),
+                      [&services](const CallContext& call, const Arguments& arguments) {
+                          return terminalCommand(services, call, arguments);
+                      }},
+                     [](const Error& error) {
+                         return Json{{"stdout", ""}, {"stderr", inWords(error)}, {"exit_code", -1}};
+                     }});
+}
+
+void addUpload(const Services& services, std::vector<SeedTool>& tools) {
     tools.push_back(
         {{"upload_file_to_sandbox", "Upload a file",
           "Copies a file of your machine into a sandbox. Through the bridge `hearth mcp` it is "
           "done at once; else the answer says where to PUT the bytes.",
-          objectSchema({{"sandbox_id", sandbox},
+          objectSchema({{"sandbox_id", sandboxParam()},
                         {"local_file_path", stringParam("The file on your machine.")},
                         {"dest_path",
                          withDefault(stringParam("The directory to copy it to."), "/app/results")}},
@@ -264,6 +273,16 @@ std::vector<SeedTool> s1Tools(const Services& services) {
          [](const Error& error) {
              return Json{{"error", true}, {"message", inWords(error)}};
          }});
+}
+
+}  // namespace
+
+std::vector<SeedTool> s1Tools(const Services& services) {
+    std::vector<SeedTool> tools;
+    addSandboxes(services, tools);
+    addPackages(services, tools);
+    addRuns(services, tools);
+    addUpload(services, tools);
     return tools;
 }
 

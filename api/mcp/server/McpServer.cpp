@@ -327,13 +327,7 @@ ToolCall McpServer::callOf(const Caller& caller, Message message) {
 Task<Json> McpServer::callTool(Caller caller, Message message, std::shared_ptr<Call> call) {
     const std::string name = stringMember(message.params, "name").value_or("");
     const Tool* tool = catalog_.tools.find(name);
-    if (tool == nullptr) {
-        count(caller, message.id, {message.method, "unknown", "error", rpc::kInvalidParams});
-        co_return errorMessage(
-            message.id, {rpc::kInvalidParams,
-                         "Unknown tool: " + name + ". The tools are " + catalog_.tools.names(),
-                         {}});
-    }
+    if (tool == nullptr) co_return unknownTool(caller, message, name);
     const auto end = [&](const char* outcome, std::optional<int> code) {
         count(caller, message.id, {message.method, tool->name, outcome, code});
     };
@@ -365,15 +359,27 @@ Task<Json> McpServer::callTool(Caller caller, Message message, std::shared_ptr<C
     } catch (const Error& error) {
         co_return resultOf(caller, tool->name, message.id, errorResult(error));
     } catch (const std::exception& error) {
-        services_.log.error(
-            "mcp_tool_failed",
-            {{"tool", tool->name}, {"request", caller.request_id}, {"error", error.what()}});
         end("error", rpc::kInternal);
-        co_return errorMessage(
-            message.id, {rpc::kInternal,
-                         "Internal error; the server's log has it under " + caller.request_id,
-                         {}});
+        co_return brokenTool(caller, message.id, tool->name, error);
     }
+}
+
+Json McpServer::unknownTool(const Caller& caller, const Message& message,
+                            const std::string& name) const {
+    count(caller, message.id, {message.method, "unknown", "error", rpc::kInvalidParams});
+    return errorMessage(message.id,
+                        {rpc::kInvalidParams,
+                         "Unknown tool: " + name + ". The tools are " + catalog_.tools.names(),
+                         {}});
+}
+
+Json McpServer::brokenTool(const Caller& caller, const Json& id, const std::string& tool,
+                           const std::exception& error) const {
+    services_.log.error("mcp_tool_failed",
+                        {{"tool", tool}, {"request", caller.request_id}, {"error", error.what()}});
+    return errorMessage(
+        id,
+        {rpc::kInternal, "Internal error; the server's log has it under " + caller.request_id, {}});
 }
 
 // NOLINTBEGIN(performance-unnecessary-value-param): the frame keeps them

@@ -74,6 +74,10 @@ private:
     ToolCall callOf(const Caller& caller, Message message);
     /// Returns the message that answers a tools/call; never throws.
     Task<Json> callTool(Caller caller, Message message, std::shared_ptr<Call> call);
+    Json unknownTool(const Caller& caller, const Message& message, const std::string& name) const;
+    /// Returns the answer to a call whose tool threw what no tool may throw, and logs it.
+    Json brokenTool(const Caller& caller, const Json& id, const std::string& tool,
+                    const std::exception& error) const;
     /// Returns the result of a tool's work, which ends when the server stops. The audit log has the
     /// call once it has begun an execution, or has ended.
     Task<ToolResult> carried(const Caller& caller, const Tool& tool, std::string resource,

@@ -177,6 +177,35 @@ ToolOutcome workspaceClose(const Services& services, const CallContext& call,
     return textResult(id + " is closed; its files are gone.");
 }
 
+Json openSchema() {
+    return objectSchema(
+        {{"pool", stringParam("A pool by name; without it the default pool.")},
+         {"language", stringParam("Picks a pool whose image has this language.")},
+         {"image", stringParam("The image to use, e.g. \"python:3.9-slim\". "
+                               "pool_list tells which; one that must be fetched "
+                               "first may take minutes: if the call times out, "
+                               "repeat it.")},
+         {"network",
+          {{"type", "string"},
+           {"enum", egress::kNetworkModes.all()},
+           {"description",
+            "Picks a pool that offers it: Mirror to "
+            "install packages, Egress to reach what the "
+            "operator allows; None for no network."}}},
+         {"gpus", gpusParam()},
+         {"name", stringParam("A name for your own use, shown in lists.")},
+         {"env", textMapParam("Environment variables for everything run in it.")},
+         {"secrets", textMapParam("The same, but never shown or logged.")},
+         {"files", filesParam("Files to put into it at once.")},
+         {"idle_s",
+          numberParam("End it after this many seconds without activity.", 1, kLongestLife)},
+         {"ttl_s", numberParam("End it after this many seconds in any case; at most "
+                               "the pool's limit.",
+                               1, kLongestLife)},
+         {"idempotency_key", stringParam("Repeating the call with the same key "
+                                         "gives the same workspace.")}});
+}
+
 }  // namespace
 
 std::vector<Tool> workspaceTools(const Services& services) {
@@ -192,32 +221,7 @@ std::vector<Tool> workspaceTools(const Services& services) {
          "Opens an isolated workspace whose files stay until it is closed or idle for too long; "
          "usually takes a millisecond. Gives its id first. Needed only when files or state must "
          "last longer than one run. Pools: {pools}.",
-         objectSchema({{"pool", stringParam("A pool by name; without it the default pool.")},
-                       {"language", stringParam("Picks a pool whose image has this language.")},
-                       {"image", stringParam("The image to use, e.g. \"python:3.9-slim\". "
-                                             "pool_list tells which; one that must be fetched "
-                                             "first may take minutes: if the call times out, "
-                                             "repeat it.")},
-                       {"network",
-                        {{"type", "string"},
-                         {"enum", egress::kNetworkModes.all()},
-                         {"description",
-                          "Picks a pool that offers it: Mirror to "
-                          "install packages, Egress to reach what the "
-                          "operator allows; None for no network."}}},
-                       {"gpus", gpusParam()},
-                       {"name", stringParam("A name for your own use, shown in lists.")},
-                       {"env", textMapParam("Environment variables for everything run in it.")},
-                       {"secrets", textMapParam("The same, but never shown or logged.")},
-                       {"files", filesParam("Files to put into it at once.")},
-                       {"idle_s", numberParam("End it after this many seconds without activity.", 1,
-                                              kLongestLife)},
-                       {"ttl_s", numberParam("End it after this many seconds in any case; at most "
-                                             "the pool's limit.",
-                                             1, kLongestLife)},
-                       {"idempotency_key", stringParam("Repeating the call with the same key "
-                                                       "gives the same workspace.")}}),
-         toolHints(false, false, false),
+         openSchema(), toolHints(false, false, false),
          [&services](const CallContext& call, const Arguments& arguments) {
              return workspaceOpen(services, call, arguments);
          }});
