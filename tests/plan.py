@@ -32,7 +32,6 @@ SEEN_BY = {
     "api/command": "bench cli docs start",
     "api/console": "console",
     "api/mcp": "mcp/clients conformance packages rest_audit seeds docs",
-    "api/mcp/conformance": "conformance",
     "api/mcp/seeds": "mcp/clients conformance seeds",
     "api/mcp/stdio": "mcp/clients",
     "api/rest/docs": "rest_contract docs",
@@ -47,6 +46,7 @@ SEEN_BY = {
     "pool/gpu/cdi": "gpus start",
     "controller/packages": "layer packages seeds",
     "tests/bench/program": "bench docker",
+    "tests/conformance": "conformance",
 }
 SERVER = ["api", "pool/agent/program", "pool/gpu/program"]  # the rooms at the top of a server
 KERNEL = ["pool/runtime/docker", "pool/runtime/oci", "pool/agent/client", "pool/agent/program"]

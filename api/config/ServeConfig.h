@@ -114,7 +114,6 @@ struct ServeConfig {
     Setting<std::string> access_log;     ///< empty: none
     Setting<std::string> record_traces;  ///< empty: none
     Setting<bool> open_loopback;
-    Setting<bool> conformance;
 };
 
 /// The flags of `serve` and `config`.

@@ -317,8 +317,6 @@ const std::vector<SettingRow> kSettings = {
      "A directory for the arrival times of claims, one file per pool, for hearth simulate"},
     {"open-loopback", "", "openLoopback", choice(&C::open_loopback, kSwitch), "false",
      "Serve loopback callers without a token even if all tokens were lost"},
-    {"conformance", "", "", choice(&C::conformance, kSwitch), "false",
-     "Also offer the fixtures of the official MCP conformance suite; for tests"},
 };
 
 std::string cell(const Json& value) {
@@ -446,9 +444,7 @@ the items by commas.
 )";
     for (const SettingRow& row : settings()) {
         std::string given = row.flag.empty() ? "" : code("--" + row.flag);
-        if (!given.empty() && row.name() != "conformance") {
-            given += "<br>" + code(environmentName(row.flag));
-        }
+        if (!given.empty()) given += "<br>" + code(environmentName(row.flag));
         const std::string value = row.type.words.empty() ? row.value : row.type.words;
         for (const std::string& cell :
              {code(row.key), given, value + (row.type.list() ? ", a list" : ""), code(row.fallback),

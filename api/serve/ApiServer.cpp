@@ -60,6 +60,11 @@ ApiServer::ApiServer(const cli::ServeConfig& config, const PrivilegedSetup& setu
                  [this] { return readiness.look(); }),
       access(*config.access_log, reports.clock, reports.log, reports.metrics),
       front(frontOptions(config, reports.tracer, access), gate, reports.metrics, reports.log,
-            reports.clock) {}
+            reports.clock) {
+    if (const auto& catalog = setup.replaced.catalog) {
+        mcp::McpEndpoints& mcp = endpoints.mcp();
+        mcp.mount("", catalog(services, mcp.notifier()));
+    }
+}
 
 }  // namespace hearth::program

@@ -1,7 +1,6 @@
 #include "api/serve/Endpoints.h"
 
 #include "api/console/ConsolePages.h"
-#include "api/mcp/conformance/Conformance.h"
 #include "api/mcp/seeds/Seeds.h"
 
 namespace hearth::program {
@@ -28,11 +27,7 @@ api::Response Endpoints::handle(api::Request& request) {
 
 void Endpoints::mount(const cli::ServeConfig& config, const controller::Services& services) {
     const std::string& compat = *config.compat;
-    mcp_.mount(compat.empty() ? "" : "/hearth",
-               *config.conformance ? mcp::conformance::catalog(
-                                         services, {[this] { mcp_.notifier().toolsChanged(); },
-                                                    [this] { mcp_.notifier().promptsChanged(); }})
-                                   : mcp::nativeCatalog(services));
+    mcp_.mount(compat.empty() ? "" : "/hearth", mcp::nativeCatalog(services));
     for (const mcp::seeds::Seed& seed : mcp::seeds::seeds(services)) {
         for (const std::string& prefix : {"/compat/" + seed.name, std::string()}) {
             if (prefix.empty() && seed.name != compat) continue;

@@ -24,6 +24,8 @@ public:
 
     api::Response handle(api::Request& request) override;
 
+    mcp::McpEndpoints& mcp() { return mcp_; }
+
 private:
     /// Mounts Hearth's own endpoint at the root and the seeds' under /compat. With --compat that
     /// seed's endpoint is at the root, and Hearth's own is under /hearth.

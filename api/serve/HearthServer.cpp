@@ -254,12 +254,12 @@ void keepHeapSmall() {
     std::_Exit(kDeposed);
 }
 
-int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
+int serve(const cli::ServeConfig& config, const Replacements& replaced) {
     keepHeapSmall();
     const std::optional<metrics::OtlpSettings> trace_settings = traceSettings();
     const Terminal terminal;
     const sys::NotifySocket manager = sys::NotifySocket::ofEnvironment();
-    PrivilegedSetup setup = prepare(config, runtime);
+    PrivilegedSetup setup = prepare(config, replaced);
     SignalThread signals(std::chrono::seconds(*config.shutdown_delay_seconds));
     std::signal(SIGPIPE, SIG_IGN);
     ::umask(077);

@@ -144,7 +144,8 @@ private:
 
 }  // namespace
 
-PrivilegedSetup prepare(const cli::ServeConfig& config, const RuntimeFactory* given) {
+PrivilegedSetup prepare(const cli::ServeConfig& config, const Replacements& replaced) {
+    const RuntimeFactory* given = replaced.runtime;
     const RuntimeDecision decision = given == nullptr ? decideRuntime(config) : RuntimeDecision();
     const RuntimeFactory& factory = given == nullptr ? *decision.factory : *given;
     const bool root = ::geteuid() == 0;
@@ -158,6 +159,7 @@ PrivilegedSetup prepare(const cli::ServeConfig& config, const RuntimeFactory* gi
                                              : controller::Account{"", ::geteuid(), ::getegid()};
     factory.require(config);
     PrivilegedSetup setup;
+    setup.replaced = replaced;
     setup.declared = declaredInFiles(config.pools);
     setup.declared_once = declaredInFiles(config.pools_once);
     setup.quotas = quotasInFiles(config.quotas);

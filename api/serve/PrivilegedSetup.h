@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -7,6 +8,8 @@
 
 #include "api/auth/oidc/IssuerConfig.h"
 #include "api/config/ServeConfig.h"
+#include "api/mcp/http/ChangeNotifier.h"
+#include "api/mcp/server/Catalog.h"
 #include "api/serve/GpuSetup.h"
 #include "api/serve/runtimes/RuntimeFactory.h"
 #include "base/Fd.h"
@@ -16,8 +19,16 @@
 
 namespace hearth::program {
 
+/// Parts of a server that a test program replaces; an empty one is the product's own.
+struct Replacements {
+    const RuntimeFactory* runtime = nullptr;
+    /// Makes the catalog of the server's own MCP endpoint.
+    std::function<mcp::Catalog(const controller::Services&, mcp::ChangeNotifier&)> catalog{};
+};
+
 /// The results of the set-up as root, before the first thread.
 struct PrivilegedSetup {
+    Replacements replaced;
     Instance instance;
     bool used_before = false;  ///< read before this start made anything
     Fd use;                    ///< usedPath(), still empty, at the first start: noteUse()
@@ -32,8 +43,7 @@ struct PrivilegedSetup {
 
 /// Takes the instance, prepares the runtime and gives up root. Only for a process with one thread.
 /// Throws Error and std::system_error, with hints for the person who starts the server.
-/// `given`: replaces the configured runtime.
-PrivilegedSetup prepare(const cli::ServeConfig& config, const RuntimeFactory* given);
+PrivilegedSetup prepare(const cli::ServeConfig& config, const Replacements& replaced);
 /// Marks the instance as used. Call when the state exists; if it is missing later, it was lost.
 void noteUse(PrivilegedSetup& ground) noexcept;
 

@@ -40,7 +40,7 @@ cli::Command fakeServe() {
              .flags = cli::serveFlags()},
             [](const cli::Invocation& call) {
                 const FakeFactory fake;
-                return program::serve(cli::loadServeConfig(call.options), &fake);
+                return program::serve(cli::loadServeConfig(call.options), {.runtime = &fake});
             }};
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# suite: seconds=60 needs=node sanitizers=no
+# suite: seconds=60 needs=hearth-conformance,node sanitizers=no
 """The official MCP conformance suite, against a server with its fixtures and, for scenarios that need none, a plain one; the
 official Inspector's lint of every tool's schema."""
 
@@ -58,7 +58,7 @@ def failures(checks):
 def test_with_fixtures():
     """with its fixtures, every scored scenario of both sets of the official conformance suite passes, and parameters as headers do"""
     npm_ci(SUITE)
-    with Server(pools=pool_yaml(), args=("--conformance",)) as server:
+    with Server(pools=pool_yaml(), program=("hearth-conformance",)) as server:
         for requirements in PLAIN:
             with tempfile.TemporaryDirectory() as out:
                 status, said, checks = run_suite(server, requirements, out)

@@ -289,8 +289,8 @@ class Server:
     ready when its pools' images are unpacked; a large image needs a larger `ready_within` (seconds)."""
 
     def __init__(self, pools=None, data_dir=None, runtime=None, config=None, env=None, args=(), ready_within=60, tls=None,
-                 ops_port=None):
-        self.ready_within = ready_within
+                 ops_port=None, program=("hearth", "serve")):
+        self.ready_within, self.program = ready_within, program
         self.tls = tls  # an Authority, which gives the server a certificate for 127.0.0.1
         self.own_data = data_dir is None
         self.data = data_dir or tempfile.mkdtemp(prefix="hearth-server-")
@@ -346,7 +346,7 @@ class Server:
 
     def start(self, wait=None, env=None):
         wait = self.ready_within if wait is None else wait
-        program = ["hearth-fake"] if self.runtime == "fake" else ["hearth", "serve", "--runtime", self.runtime]
+        program = ["hearth-fake"] if self.runtime == "fake" else [*self.program, "--runtime", self.runtime]
         args = [*self.wrapper, os.path.join(BUILD, program[0]), *program[1:], "--listen", f"127.0.0.1:{self.port}",
                 "--ops-listen", f"127.0.0.1:{self.ops_port}", "--data-dir", self.serves_from] + self.extra
         if self.pools_file:

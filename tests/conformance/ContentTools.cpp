@@ -1,4 +1,4 @@
-#include "api/mcp/conformance/Conformance.h"
+#include "tests/conformance/Conformance.h"
 
 namespace hearth::mcp::conformance {
 namespace {

@@ -2,7 +2,7 @@
 #include <memory>
 #include <utility>
 
-#include "api/mcp/conformance/Conformance.h"
+#include "tests/conformance/Conformance.h"
 
 namespace hearth::mcp::conformance {
 namespace {
@@ -154,7 +154,7 @@ Task<ToolResult> logOnce(CallContext call, Arguments /*arguments*/) {
 
 }  // namespace
 
-std::vector<Tool> talkingTools(const Announce& announce) {
+std::vector<Tool> talkingTools(ChangeNotifier& notifier) {
     std::vector<Tool> tools;
     tools.push_back(
         talking("test_tool_with_logging", "Logs three times while it works.", {}, logThrice));
@@ -179,13 +179,13 @@ std::vector<Tool> talkingTools(const Announce& announce) {
                                 return textResult("the client can sample");
                             }));
     tools.push_back(fixture("test_trigger_tool_change", "Says that the tools have changed.", {},
-                            [tell = announce.tools](const CallContext&, const Arguments&) {
-                                tell();
+                            [&notifier](const CallContext&, const Arguments&) {
+                                notifier.toolsChanged();
                                 return textResult("told");
                             }));
     tools.push_back(fixture("test_trigger_prompt_change", "Says that the prompts have changed.", {},
-                            [tell = announce.prompts](const CallContext&, const Arguments&) {
-                                tell();
+                            [&notifier](const CallContext&, const Arguments&) {
+                                notifier.promptsChanged();
                                 return textResult("told");
                             }));
     return tools;

@@ -1,5 +1,5 @@
-#include "api/mcp/conformance/Conformance.h"
 #include "base/Ids.h"
+#include "tests/conformance/Conformance.h"
 
 namespace hearth::mcp::conformance {
 namespace {

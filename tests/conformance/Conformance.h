@@ -4,25 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "api/mcp/http/ChangeNotifier.h"
 #include "api/mcp/server/Catalog.h"
 
 namespace hearth::mcp::conformance {
 
-/// Triggers that make the clients' streams report a change.
-struct Announce {
-    std::function<void()> tools;
-    std::function<void()> prompts;
-};
-
 /// Returns the native catalog and the fixtures that the official MCP conformance suite (npm
 /// `@modelcontextprotocol/conformance`) expects of a server under test: tools, prompts and
-/// resources named `test_…` that give fixed answers, ask their client, and change. For
-/// `hearth serve --conformance` only.
-Catalog catalog(const controller::Services& services, Announce announce);
+/// resources named `test_…` that give fixed answers, ask their client, and change.
+Catalog catalog(const controller::Services& services, ChangeNotifier& notifier);
 
 // The parts of the catalog, one file each.
 std::vector<Tool> contentTools();
-std::vector<Tool> talkingTools(const Announce& announce);
+std::vector<Tool> talkingTools(ChangeNotifier& notifier);
 std::vector<Tool> inputTools(const controller::Services& services);
 std::vector<Prompt> prompts();
 std::shared_ptr<const ResourceSource> resources();

@@ -1,4 +1,4 @@
-#include "api/mcp/conformance/Conformance.h"
+#include "tests/conformance/Conformance.h"
 
 #include <iterator>
 #include <utility>
@@ -32,11 +32,11 @@ Tool fixture(const std::string& name, const std::string& description,
             std::move(handler)};
 }
 
-Catalog catalog(const controller::Services& services, Announce announce) {
+Catalog catalog(const controller::Services& services, ChangeNotifier& notifier) {
     Catalog native = nativeCatalog(services);
     std::vector<Tool> tools = nativeTools(services);
     for (std::vector<Tool>& group : std::vector<std::vector<Tool>>{
-             contentTools(), talkingTools(announce), inputTools(services)}) {
+             contentTools(), talkingTools(notifier), inputTools(services)}) {
         tools.insert(tools.end(), std::make_move_iterator(group.begin()),
                      std::make_move_iterator(group.end()));
     }
