@@ -633,8 +633,7 @@ def operations():
                        "hearth_reclaims_total", "hearth_executions_total", "hearth_execution_duration_seconds", "hearth_execution_overhead_seconds",
                        "hearth_reconcile_total", "hearth_workqueue_depth", "hearth_http_request_duration_seconds", "hearth_build_info", "process_resident_memory_bytes"):
             assert series in text, series
-        for lane in ("records", "pools", "creates", "destroys", "images", "looks", "forgets", "asks",
-                     "results"):
+        for lane in ("records", "pools", "creates", "destroys", "images", "looks", "forgets", "asks"):
             assert f'hearth_workqueue_depth{{lane="{lane}"}}' in text, lane
         for operation in () if on_docker() else ("create", "destroy", "narrow", "prepareImage"):
             assert f'hearth_launcher_operations_stuck{{operation="{operation}"}} 0' in text, operation
