@@ -133,8 +133,9 @@ private:
         plane_.reclaimer.start();
         if (replica_.leadership != nullptr) {
             lease_watch_ = std::make_unique<LeaseWatch>(
-                *replica_.leadership,
-                [this](std::optional<Error> why) { plane_.line.bar(std::move(why)); });
+                *replica_.leadership, [this](std::optional<Error> why) {
+                    plane_.line.setGate(controller::ClaimQueue::Gate::ReadyOnly, std::move(why));
+                });
         }
         if (*config_.custom_resources) claimForObjects();
         api_.gate.say("looking for the images of the pools");
@@ -194,8 +195,9 @@ private:
         api_.readiness.stop();
         if (workspace_objects_) workspace_objects_->stop();
         pools_.stopObjects();
-        plane_.line.close(Error(ErrorCode::Unavailable, "the server is shutting down")
-                              .hint("try again after its restart"));
+        plane_.line.setGate(controller::ClaimQueue::Gate::Closed,
+                            Error(ErrorCode::Unavailable, "the server is shutting down")
+                                .hint("try again after its restart"));
         plane_.on_demand.stop();
         plane_.layers.stop();
         api_.front.stop();

@@ -122,13 +122,13 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
         Line& of_pool = lines_[pool.name];
         FairLine<WaiterPtr>& line = of_pool.waiters;
         const bool full = line.size() >= pool.spec.max_queue;
-        const bool fails = pool.spec.on_empty == OnEmpty::Fail || barred_;
+        const bool fails = pool.spec.on_empty == OnEmpty::Fail || shut(Gate::ReadyOnly);
         const bool hopeless = degraded(pool) && (full || fails || !mayComeFree(pool));
         // A refused claim of several counts as one: repeating it must not inflate the forecast.
         ++of_pool.arrivals.claims;
         ++of_pool.arrivals.missed;
         metrics_.poolExhausted(pool.name);
-        if (barred_) throw *barred_;
+        if (const auto& why = shut(Gate::ReadyOnly)) throw *why;
         if (hopeless) refuseDegraded(pool, claimant);
         if (fails) refuseTurn(pool, claimant.tenant, workspaces.size());
         waiter->place = placeFor(claimant.tenant);
@@ -159,8 +159,10 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
 }
 
 bool ClaimQueue::over(const Waiter& waiter) const {
-    return !waiter.members.empty() || waiter.displaced || closed_ || suspended_ || barred_ ||
-           clock_.now() >= waiter.until || waitsInVain(waiter.pool);
+    const bool shut =
+        std::any_of(gates_.begin(), gates_.end(), [](const auto& why) { return why.has_value(); });
+    return !waiter.members.empty() || waiter.displaced || shut || clock_.now() >= waiter.until ||
+           waitsInVain(waiter.pool);
 }
 
 std::vector<pool::Member> ClaimQueue::settle(const Pool& pool, const Claimant& claimant,
@@ -179,7 +181,7 @@ std::vector<pool::Member> ClaimQueue::settle(const Pool& pool, const Claimant& c
     work_.add({WorkKind::Pool, pool.name});
     lock.lock();
     refuseClosed();
-    if (barred_) throw *barred_;
+    if (const auto& why = shut(Gate::ReadyOnly)) throw *why;
     if (degraded(pool)) refuseDegraded(pool, claimant);
     refuse(pool, waiter.displaced
                      ? "; a tenant with fewer waiting claims took the place of this one"
@@ -350,7 +352,7 @@ void ClaimQueue::forget(const std::string& pool) {
     if (found != lines_.end() && found->second.waiters.empty()) lines_.erase(found);
 }
 
-void ClaimQueue::tellHopeless(const std::string& pool) {
+void ClaimQueue::failWaiting(const std::string& pool) {
     std::vector<WaiterPtr> all;
     {
         const MutexLock lock(mutex_);
@@ -378,37 +380,18 @@ std::chrono::seconds ClaimQueue::untilPlace(const std::optional<std::string>& te
 }
 
 void ClaimQueue::refuseClosed() const {
-    if (closed_) throw *closed_;
-    if (suspended_) throw *suspended_;
+    if (const auto& why = shut(Gate::Closed)) throw *why;
+    if (const auto& why = shut(Gate::Drained)) throw *why;
 }
 
-void ClaimQueue::close(const Error& why) {
+void ClaimQueue::setGate(Gate gate, std::optional<Error> why) {
     std::vector<WaiterPtr> all;
     {
         const MutexLock lock(mutex_);
-        if (closed_) return;
-        closed_ = why;
-        all = everyone();
-    }
-    tell(all);
-}
-
-void ClaimQueue::suspend(std::optional<Error> why) {
-    std::vector<WaiterPtr> all;
-    {
-        const MutexLock lock(mutex_);
-        suspended_ = std::move(why);
-        if (suspended_) all = everyone();
-    }
-    tell(all);
-}
-
-void ClaimQueue::bar(std::optional<Error> why) {
-    std::vector<WaiterPtr> all;
-    {
-        const MutexLock lock(mutex_);
-        barred_ = std::move(why);
-        if (barred_) all = everyone();
+        std::optional<Error>& reason = gates_[static_cast<std::size_t>(gate)];
+        if (gate == Gate::Closed && reason) return;
+        reason = std::move(why);
+        if (reason) all = everyone();
     }
     tell(all);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -70,15 +71,15 @@ public:
     void forget(const std::string& pool);
     /// Fails claims that wait in vain now: nothing can be made for the pool, and it has no sandbox
     /// that could come free.
-    void tellHopeless(const std::string& pool);
-    /// While there is a reason, claims get only ready sandboxes: instead of waiting they are
-    /// refused with it.
-    void bar(std::optional<Error> why);
-    /// Refuses every waiting and later claim with this error. Only the first call counts.
-    void close(const Error& why);
-    /// While there is a reason, every waiting and new claim is refused with it. A closed queue
-    /// stays closed.
-    void suspend(std::optional<Error> why);
+    void failWaiting(const std::string& pool);
+    /// Reasons not to serve claims, each set and withdrawn by itself.
+    enum class Gate : std::uint8_t {
+        ReadyOnly,  ///< claims get only ready sandboxes: instead of waiting they are refused
+        Drained,    ///< every waiting and new claim is refused
+        Closed,     ///< the same for good; only the first reason counts
+    };
+    /// Shuts a gate with the error that claims get; nullopt opens it.
+    void setGate(Gate gate, std::optional<Error> why);
     /// Says that at present at most `most` sandboxes of the pool can be ready at once. A claim of
     /// more stays in line but does not hold up other claims.
     void limit(const std::string& pool, std::size_t most);
@@ -172,7 +173,7 @@ private:
     [[noreturn]] void refuseTurn(const Pool& pool, const std::string& tenant, std::size_t count)
         HEARTH_REQUIRES(mutex_);
     [[noreturn]] void refuseDegraded(const Pool& pool, const Claimant& claimant) const;
-    /// True if a claim in line need not wait any longer: see tellHopeless().
+    /// True if a claim in line need not wait any longer: see failWaiting().
     bool waitsInVain(const std::string& pool) const;
     /// True if it is degraded only for want of disk, and has sandboxes that will end.
     bool mayComeFree(const Pool& pool) const;
@@ -192,9 +193,10 @@ private:
     const QuotaLedger quotas_;
     mutable Mutex mutex_;
     std::map<std::string, Line> lines_ HEARTH_GUARDED_BY(mutex_);
-    std::optional<Error> closed_ HEARTH_GUARDED_BY(mutex_);     // the reason
-    std::optional<Error> suspended_ HEARTH_GUARDED_BY(mutex_);  // the reason
-    std::optional<Error> barred_ HEARTH_GUARDED_BY(mutex_);     // the reason; see bar()
+    const std::optional<Error>& shut(Gate gate) const HEARTH_REQUIRES(mutex_) {
+        return gates_[static_cast<std::size_t>(gate)];
+    }
+    std::array<std::optional<Error>, 3> gates_ HEARTH_GUARDED_BY(mutex_);  // the reasons, by gate
 };
 
 }  // namespace hearth::controller

@@ -109,7 +109,7 @@ std::optional<std::string> PoolReconciler::templateNow(const Pool& pool) {
     const bool failed = layer.state == Layers::State::Failed;
     supply_.breaker.layer(pool.name,
                           failed ? "its packages cannot be installed: " + layer.why : "");
-    if (failed) supply_.line.tellHopeless(pool.name);
+    if (failed) supply_.line.failWaiting(pool.name);
     if (!layer.good()) return std::nullopt;
     return templateHash(pool.spec, layer.digest);
 }
@@ -145,7 +145,8 @@ void PoolReconciler::publish(const Pool& pool, const PoolStatuses::Sized& sized)
 void PoolReconciler::drain() {
     Refill before = Refill::On;
     refill_.compare_exchange_strong(before, Refill::Drained);
-    supply_.line.suspend(
+    supply_.line.setGate(
+        ClaimQueue::Gate::Drained,
         Error(ErrorCode::Unavailable,
               "the server was drained, and its pools stay empty until an operator undrains it")
             .hint("claims are served again after `hearth undrain` or after the server's next start")
@@ -156,7 +157,7 @@ void PoolReconciler::drain() {
 void PoolReconciler::undrain() {
     Refill before = Refill::Drained;
     if (!refill_.compare_exchange_strong(before, Refill::On)) return;
-    supply_.line.suspend(std::nullopt);
+    supply_.line.setGate(ClaimQueue::Gate::Drained, std::nullopt);
     lookAtAll();
 }
 

@@ -278,7 +278,7 @@ void SandboxStarter::failed(const pool::Member& member, const std::string& why,
                              .reason = "failed",
                              .message = told});
     supply_.warm.fail(member.id);
-    if (supply_.breaker.state(member.pool).createsFail()) supply_.line.tellHopeless(member.pool);
+    if (supply_.breaker.state(member.pool).createsFail()) supply_.line.failWaiting(member.pool);
     supply_.work.add({WorkKind::Sandbox, member.id, member.pool});
 }
 

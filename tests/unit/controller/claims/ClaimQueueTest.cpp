@@ -51,7 +51,7 @@ TEST_CASE("a full queue refuses, and says how long its line takes", "[unit][cont
     CHECK(error.code() == ErrorCode::PoolExhausted);
     CHECK(error.retryAfter() >= 39s);
     CHECK(error.retryAfter() <= 41s);
-    q.queue.close(Error(ErrorCode::Unavailable, "no more"));
+    q.queue.setGate(ClaimQueue::Gate::Closed, Error(ErrorCode::Unavailable, "no more"));
 }
 
 TEST_CASE("a claimant with less patience than the pool leaves the line sooner",
@@ -88,12 +88,13 @@ TEST_CASE("closing releases every waiting claim and refuses later ones", "[unit]
     auto first = q.claim("ws_1");
     auto second = q.claim("ws_2");
     REQUIRE(q.waiting(2));
-    q.queue.close(Error(ErrorCode::Unavailable, "no more"));
+    q.queue.setGate(ClaimQueue::Gate::Closed, Error(ErrorCode::Unavailable, "no more"));
     CHECK(first.get() == "UNAVAILABLE");
     CHECK(second.get() == "UNAVAILABLE");
     q.makeReady();
     CHECK(codeOf([&] { q.acquire(q.pool, {"t"}, "ws"); }) == ErrorCode::Unavailable);
-    q.queue.close(Error(ErrorCode::Unavailable, "another reason"));  // the first error counts
+    q.queue.setGate(ClaimQueue::Gate::Closed,
+                    Error(ErrorCode::Unavailable, "another reason"));  // the first error counts
     CHECK(std::string(errorOf([&] { q.acquire(q.pool, {"t"}, "ws"); }).what()) == "no more");
 }
 
@@ -103,14 +104,14 @@ TEST_CASE("while waiting is barred, claims get a ready sandbox or the reason at 
     q.pool.spec.max_wait = 1h;
     auto waits = q.claim("ws_1");
     REQUIRE(q.waiting(1));
-    q.queue.bar(Error(ErrorCode::Unavailable, "another may lead"));
+    q.queue.setGate(ClaimQueue::Gate::ReadyOnly, Error(ErrorCode::Unavailable, "another may lead"));
     CHECK(waits.get() == "UNAVAILABLE");
     CHECK(std::string(errorOf([&] { q.acquire(q.pool, {"t"}, "ws"); }).what()) ==
           "another may lead");
     CHECK(q.queue.waiting("p") == 0);
     q.makeReady();
     CHECK(q.acquire(q.pool, {"t"}, "ws").id == "sb_1");
-    q.queue.bar(std::nullopt);
+    q.queue.setGate(ClaimQueue::Gate::ReadyOnly, std::nullopt);
     auto again = q.claim("ws_2");
     REQUIRE(q.waiting(1));
     q.makeReady();
@@ -176,7 +177,7 @@ TEST_CASE("the sandbox of a cancelled claim goes to the next claim, or back to t
             CHECK(next->get() == "sb_1");
             CHECK(q.warm.find("sb_1")->workspace == "ws_2");
         } else if (next) {
-            q.queue.close(Error(ErrorCode::Unavailable, "no more"));
+            q.queue.setGate(ClaimQueue::Gate::Closed, Error(ErrorCode::Unavailable, "no more"));
             CHECK(next->get() == "UNAVAILABLE");
         } else {
             CHECK(q.warm.counts("p").ready == (had ? 0 : 1));
@@ -205,7 +206,7 @@ TEST_CASE("waiting claims are refused at once when the pool's packages cannot be
     auto claim = q.claim("ws");
     REQUIRE(q.waiting(1));
     q.breaker.layer("p", "its packages cannot be installed");
-    q.queue.tellHopeless("p");
+    q.queue.failWaiting("p");
     CHECK(claim.get() == "POOL_DEGRADED");
     CHECK(q.queue.waiting("p") == 0);
 }
@@ -222,10 +223,10 @@ TEST_CASE("claims that wait are refused when creates fail, unless a sandbox may 
         Waiting claim{q, "t"};
         REQUIRE(claim.run() == "waits");
         for (int i = 0; i < 2; ++i) q.breaker.failed("p", "there is no image");
-        q.queue.tellHopeless("p");
+        q.queue.failWaiting("p");
         CHECK_FALSE(claim.due());
         q.breaker.failed("p", "there is no image");
-        q.queue.tellHopeless("p");
+        q.queue.failWaiting("p");
         CHECK(claim.due() == !held);
         CHECK(claim.run() == (held ? "waits" : "POOL_DEGRADED"));
     }
@@ -286,7 +287,7 @@ TEST_CASE("a claim without a thread waits no longer than the pool lets it", "[un
     CHECK(q.queue.waiting("p") == 0);
     Waiting other{q, "t"};
     REQUIRE(other.run() == "waits");
-    q.queue.close(Error(ErrorCode::Unavailable, "no more"));
+    q.queue.setGate(ClaimQueue::Gate::Closed, Error(ErrorCode::Unavailable, "no more"));
     CHECK(*other.told == 1);
     CHECK(other.run() == "UNAVAILABLE");
 }

@@ -269,7 +269,7 @@ TEST_CASE("claims for images, one after the other, do not stop the collection of
         return ground.runtime.fetches() >= 3;  // more if minutes pass in this loop
     }));
     house.on_demand.stop();
-    house.line.close(Error(ErrorCode::Unavailable, "over"));
+    house.line.setGate(ClaimQueue::Gate::Closed, Error(ErrorCode::Unavailable, "over"));
     house.loop.stop();
 }
 

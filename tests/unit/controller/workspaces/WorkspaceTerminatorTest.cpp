@@ -121,7 +121,7 @@ TEST_CASE("drains at the time of claims leave no workspace without its sandbox",
         }
     }
     stop = true;
-    house.line.close(Error(ErrorCode::Unavailable, "over"));
+    house.line.setGate(ClaimQueue::Gate::Closed, Error(ErrorCode::Unavailable, "over"));
     threads.clear();
     house.loop.settle();
     CHECK(claims >= 10);
