@@ -251,48 +251,6 @@ TEST_CASE("a record whose output is shed keeps the beginning of its error and of
     CHECK_FALSE(left["packages"]["notInstalled"].contains("n199"));
 }
 
-TEST_CASE("what an earlier version kept without counting counts from the next start on",
-          "[unit][controller]") {
-    Desk desk;
-    const auto record = [](Journal& journal, const std::string& id) {
-        journal.record(ExecutionRecord{id, "ws_a", "a", "f", "{}", std::string(60'000, 'x'), 1500},
-                       {});
-        journal.flush(30s);
-    };
-    {
-        Journal journal(desk.path, desk.clock, desk.log, {.output = 100'000});
-        journal.record(workspaceRecord("a"));
-        record(journal, "ex_old");
-        journal.writeNow([](Database& database) {
-            database.execute("DELETE FROM kept; DELETE FROM meta WHERE key = 'keptLedger'");
-        });
-    }
-    Journal journal(desk.path, desk.clock, desk.log, {.output = 100'000});
-    record(journal, "ex_new");
-    REQUIRE(journal.execution("ex_old"));
-    const bool old_shed = journal.execution("ex_old")->output == kNoOutput;
-    const bool new_shed = journal.execution("ex_new")->output == kNoOutput;
-    CHECK(old_shed != new_shed);  // both have the same size
-}
-
-TEST_CASE("a list of executions has no long output in it", "[unit][controller]") {
-    Desk desk;
-    Journal journal(desk.path, desk.clock, desk.log);
-    journal.record(workspaceRecord("1"));
-    for (int i = 0; i < 3; ++i) {
-        journal.record(ExecutionRecord{"ex_" + std::to_string(i), "ws_1", "t", "f", "{}",
-                                       std::string(i == 1 ? 1U << 20U : 1000U, 'x'), 1000 + i},
-                       {});
-    }
-    const auto executions = journal.executionsOf("ws_1");
-    REQUIRE(executions.size() == 3);
-    CHECK(executions[0].id == "ex_2");
-    CHECK(journal.listedExecution("ex_2")->output.size() == 1000);
-    CHECK(journal.listedExecution("ex_1")->output == kNoOutput);
-    CHECK(journal.execution("ex_1")->output.size() == 1U << 20U);
-    CHECK_FALSE(journal.listedExecution("ex_9"));
-}
-
 TEST_CASE("all that a list of executions says stands in its index", "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log);
@@ -310,34 +268,11 @@ TEST_CASE("all that a list of executions says stands in its index", "[unit][cont
     std::string plan;
     journal.read([&](Database& database) {
         Statement row(database,
-                      "EXPLAIN QUERY PLAN SELECT id, tenant, started_at, ended_ms FROM executions "
+                      "EXPLAIN QUERY PLAN SELECT id, tenant, started_at FROM executions "
                       "WHERE workspace = 'ws_1' ORDER BY ended_ms DESC, id DESC LIMIT 200");
         while (row.step()) plan += row.text(3);
     });
     CHECK(plan == "SEARCH executions USING COVERING INDEX executions_listed (workspace=?)");
-}
-
-TEST_CASE("executions of a file from before lists had an index are listed where they ended",
-          "[unit][controller]") {
-    Desk desk;
-    {
-        Journal journal(desk.path, desk.clock, desk.log);
-        journal.record(ExecutionRecord{"ex_1", "ws_1", "t", "f", "{}", "", 1'700'000'000'000}, {});
-        journal.flush(30s);
-        journal.writeNow([](Database& database) {
-            database.execute(
-                "DROP INDEX executions_listed; ALTER TABLE executions DROP COLUMN started_at;"
-                "CREATE INDEX executions_by_workspace ON executions (workspace)");
-        });
-    }
-    Journal journal(desk.path, desk.clock, desk.log);
-    const auto lines = journal.executionsOf("ws_1");
-    REQUIRE(lines.size() == 1);
-    CHECK(lines[0].id == "ex_1");
-    CHECK(lines[0].started_at.starts_with("2023-11-14T22:13:20"));
-    journal.record(ExecutionRecord{"ex_2", "ws_1", "t", "f", "{}", "", 1'700'000'000'001, "now"},
-                   {});
-    CHECK(journal.executionsOf("ws_1")[0].started_at == "now");
 }
 
 TEST_CASE("output that is kept apart is found by its place, counted, and shed with the rest",
