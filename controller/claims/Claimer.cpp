@@ -283,10 +283,7 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const ClaimBin
     BindingMaker::addValues(request, bind);
     bind.epoch = epoch_.get();
     bind.attempt = attempt.number;
-    // An agent of an earlier version would end its sandbox when it is thawed.
-    facts.pause_when_idle =
-        facts.pause_when_idle && member.agent->hello().deadlines.idle_ends.has_value();
-    if (facts.pause_when_idle) bind.deadlines.idle_ends = false;
+    bind.deadlines.idle_ends = !facts.pause_when_idle;
     const auto lifetime = bounded(request.max_lifetime, spec.max_lifetime, spec.max_lifetime);
     if (lifetime.count() > 0) bind.deadlines.expires_at = facts.created_at + lifetime;
     bind.deadlines.idle_timeout =

@@ -16,7 +16,6 @@ BEING_SPLIT = {
     ("api/mcp/server/McpServer.cpp", "callTool"),
     ("api/mcp/tools/WorkspaceTools.cpp", "workspaceTools"),
     ("api/serve/HearthServer.cpp", "HearthServer"),
-    ("controller/claims/Claimer.cpp", "tryBind"),
     ("controller/executions/ExecutionStarter.cpp", "launch"),
     ("controller/executions/LiveExecution.cpp", "viewUpTo"),
     ("controller/reconcile/PoolReconciler.cpp", "reconcile"),
