@@ -24,19 +24,6 @@ void narrowToPool(WorkspaceFacts& facts, const PoolPtr& pool) {
     }
 }
 
-/// Replaces what an agent in its tenant's hands would gain by: limits, lifetime, creation time.
-void believeProvenOnly(NotedFacts& noted, const PoolPtr& pool,
-                       const std::optional<WorkspaceRecord>& record, TimePoint now) {
-    // A bind in the future would move the end of the lifetime with it.
-    noted.facts.created_at = std::min(noted.facts.created_at, now);
-    if (noted.proven) return;
-    // With the data file, a pool may be lost, too.
-    const PoolSpec spec = pool ? pool->spec : PoolSpec();
-    noted.facts.limits = spec.limits;
-    noted.facts.max_lifetime = spec.max_lifetime;
-    if (record) noted.facts.created = fromUnixMillis(record->created_ms);
-}
-
 constexpr unsigned kAskers = 8;
 /// All agents together get this many times the patience with one, at most.
 constexpr int kDoorsOpenWithin = 4;
@@ -387,8 +374,9 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
 void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::AgentClient>& agent,
                               bool on_disk) {
     const agent::Hello& hello = agent->hello();
-    NotedFacts noted = factsFrom(*hello.binding, member.id, gateway_.claimSeal());
-    WorkspaceFacts& facts = noted.facts;
+    WorkspaceFacts facts = factsFrom(*hello.binding, member.id, gateway_.claimSeal());
+    // A bind in the future would move the end of the lifetime with it.
+    facts.created_at = std::min(facts.created_at, history_.clock.now());
     // History is read before anything is changed: if that fails, the sandbox is tried again later.
     const std::optional<WorkspaceRecord> record = history_.journal.workspace(facts.id);
     const std::map<std::string, std::string> labels =
@@ -400,7 +388,6 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
         throw Error(ErrorCode::InvalidArgument, "the agent's note names another pool");
     }
     const PoolPtr pool = specs_.find(facts.pool);
-    believeProvenOnly(noted, pool, record, history_.clock.now());
     const egress::ClaimReach reach = gateway_.claimSeal().open(facts.sealed, facts.claim_id);
     checkOwner(facts, reach);
     // Its end was answered and recorded; the server was gone before its sandbox was. If what ran
@@ -503,10 +490,8 @@ void Recovery::checkOwner(const WorkspaceFacts& facts, const egress::ClaimReach&
     const bool known = record && record->tenant == facts.tenant &&
                        record->sandbox == facts.sandbox && record->claim_id == facts.claim_id;
     const bool sealed = reach.tenant == facts.tenant && reach.workspace == facts.id;
-    // A claim from before owners were sealed is believed only if the journal says the same. A newer
-    // one is also believed if the data file was lost, or the crash came before the record.
-    const bool old = reach.tenant.empty() && reach.workspace.empty();
-    if (old ? !known : !sealed || (record && !known)) {
+    // A seal is believed without a record, too: the data file may be lost.
+    if (!sealed || (record && !known)) {
         throw Error(ErrorCode::InvalidArgument, "the agent reports a claim that is not its own");
     }
     if (table_.find(facts.id) || table_.byClaim(facts.claim_id)) {

@@ -9,7 +9,7 @@ namespace hearth::cli {
 
 enum class OutputFormat { Table, Wide, Json, Yaml, Name };
 
-/// --output table|json, and with `short_form` also --json, its older spelling.
+/// --output table|json, and with `short_form` also --json.
 std::vector<Flag> outputFlags(bool short_form = false);
 /// `flags` plus outputFlags().
 std::vector<Flag> withOutputFlags(std::vector<Flag> flags, bool short_form = false);

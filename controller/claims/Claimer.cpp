@@ -275,9 +275,6 @@ WorkspaceFacts Claimer::factsOf(const Wanted& wanted, const ClaimBinding& bindin
     // In whole milliseconds, as in the note: deadlines are computed from it, also after a restart.
     facts.created = fromUnixMillis(toUnixMillis(history_.clock.wall()));
     facts.created_at = history_.clock.now();
-    // An agent of an earlier version would end its sandbox when it is thawed.
-    facts.pause_when_idle =
-        facts.pause_when_idle && member.agent->hello().deadlines.idle_ends.has_value();
     return facts;
 }
 
@@ -289,7 +286,7 @@ agent::BindRequest Claimer::bindOf(const Wanted& wanted, const ClaimBinding& bin
     BindingMaker::addValues(request, bind);
     bind.epoch = epoch_.get();
     bind.attempt = attempt;
-    if (facts.pause_when_idle) bind.deadlines.idle_ends = false;
+    bind.deadlines.idle_ends = !facts.pause_when_idle;
     const auto lifetime = bounded(request.max_lifetime, spec.max_lifetime, spec.max_lifetime);
     if (lifetime.count() > 0) bind.deadlines.expires_at = facts.created_at + lifetime;
     bind.deadlines.idle_timeout =

@@ -31,12 +31,12 @@ void pack(std::string& packed, std::uint64_t offset, int channel, std::string_vi
     packed.append(reinterpret_cast<const char*>(head.data()), head.size()).append(bytes);
 }
 
-/// The value of a text in a record; Error if only a later version knows the text.
+/// The value of a text in a record; Error for an unknown text.
 template <typename Enum, std::size_t Count>
 Enum known(const Texts<Enum, Count>& texts, const std::string& text) {
     if (const std::optional<Enum> value = texts.find(text)) return *value;
-    throw Error(ErrorCode::Internal, "the record of this execution says \"" + text +
-                                         "\", which only a later version knows");
+    throw Error(ErrorCode::Internal,
+                "the record of this execution says \"" + text + "\", which is unknown");
 }
 
 struct Entry {

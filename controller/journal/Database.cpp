@@ -2,19 +2,18 @@
 
 #include <sqlite3.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <stdexcept>
+#include <string>
 
 #include "base/Error.h"
 
 namespace hearth::controller {
 namespace {
 
-constexpr const char* kSchema = R"(
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = NORMAL;
+constexpr const char* kSettings = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL";
+constexpr const char* kTables = R"(
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pools (
     name TEXT PRIMARY KEY, document TEXT NOT NULL, generation INTEGER NOT NULL,
@@ -23,8 +22,8 @@ CREATE TABLE IF NOT EXISTS tokens (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, tenant TEXT NOT NULL, role INTEGER NOT NULL,
     hash TEXT NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS revocations (
-    place INTEGER PRIMARY KEY, session TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL DEFAULT '',
-    expiry_ms INTEGER NOT NULL DEFAULT 9223372036854775807);
+    place INTEGER PRIMARY KEY, session TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL,
+    expiry_ms INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS quotas (tenant TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS gpus (
     uuid TEXT PRIMARY KEY, clean_in TEXT NOT NULL, condemned TEXT NOT NULL) WITHOUT ROWID;
@@ -42,8 +41,10 @@ CREATE INDEX IF NOT EXISTS workspaces_ended_of ON workspaces (tenant, ended_ms, 
 CREATE TABLE IF NOT EXISTS executions (
     id TEXT PRIMARY KEY, workspace TEXT NOT NULL, tenant TEXT NOT NULL, fingerprint TEXT NOT NULL,
     document TEXT NOT NULL, output BLOB NOT NULL, ended_ms INTEGER NOT NULL,
-    started_at TEXT) WITHOUT ROWID;
+    started_at TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS executions_by_end ON executions (ended_ms, id, workspace);
+CREATE INDEX IF NOT EXISTS executions_listed
+    ON executions (workspace, ended_ms, id, tenant, started_at);
 CREATE TABLE IF NOT EXISTS outputs (
     execution TEXT NOT NULL, kind INTEGER NOT NULL, place INTEGER NOT NULL, bytes BLOB NOT NULL,
     PRIMARY KEY (execution, kind, place));
@@ -74,37 +75,18 @@ CREATE TABLE IF NOT EXISTS shared_place (
     bytes INTEGER NOT NULL);
 )";
 
-struct Column {
-    const char* table;
-    const char* name;
-    const char* type;
-};
-/// Columns that files of earlier versions lack.
-constexpr std::array<Column, 5> kLaterColumns{
-    {{"executions", "started_at", "TEXT"},
-     {"gpu_leases", "parent", "TEXT NOT NULL DEFAULT ''"},
-     {"revocations", "tenant", "TEXT NOT NULL DEFAULT ''"},
-     {"revocations", "expiry_ms", "INTEGER NOT NULL DEFAULT 9223372036854775807"},
-     {"workspaces", "story", "TEXT"}}};
-
-void addColumn(Database& database, const Column& column) {
-    const auto missing = [&] {
-        Statement there(database, "SELECT 1 FROM pragma_table_info(?) WHERE name = ?");
-        return !there.bind(column.table).bind(column.name).step();
-    };
-    if (!missing()) return;
-    database.execute("BEGIN IMMEDIATE");
-    try {
-        if (missing()) {
-            const std::string change = std::string("ALTER TABLE ") + column.table + " ADD COLUMN " +
-                                       column.name + " " + column.type;
-            database.execute(change.c_str());
-        }
-        database.execute("COMMIT");
-    } catch (...) {
-        database.rollBack();
-        throw;
-    }
+/// The schema of a database, 0 without tables.
+std::int64_t schemaOf(Database& database, const std::string& path) {
+    Statement row(database,
+                  "SELECT user_version, (SELECT count(*) FROM sqlite_schema) "
+                  "FROM pragma_user_version");
+    row.step();
+    const std::int64_t schema = row.integer(0);
+    if (schema == kSchema || (schema == 0 && row.integer(1) == 0)) return schema;
+    throw std::runtime_error("the data file " + path + " has schema " + std::to_string(schema) +
+                             ", and this Hearth reads only schema " + std::to_string(kSchema) +
+                             ": move it and " + path +
+                             ".spare away to begin a new one, or start with another --data-dir");
 }
 
 /// True also if one of the database's own files could not grow.
@@ -214,8 +196,14 @@ void Database::open(const std::string& path, const char* vfs) {
     }
     ::sqlite3_busy_timeout(handle_, kBusyTimeoutMs);
     try {
-        execute(kSchema);
-        for (const Column& column : kLaterColumns) addColumn(*this, column);
+        const std::int64_t schema = schemaOf(*this, path);
+        execute(kSettings);
+        if (schema == 0) {  // a crash leaves all tables or none
+            const std::string tables = std::string("BEGIN IMMEDIATE;") + kTables +
+                                       "PRAGMA user_version = " + std::to_string(kSchema) +
+                                       "; COMMIT";
+            execute(tables.c_str());
+        }
     } catch (...) {
         close();
         throw;

@@ -15,6 +15,10 @@ namespace hearth::controller {
 /// How long a statement waits for another process that has locked the file.
 inline constexpr int kBusyTimeoutMs = 5000;
 
+/// The schema of this version's databases (SQLite's user_version). A change of a table raises it:
+/// no database is converted.
+inline constexpr std::int64_t kSchema = 1;
+
 /// The SQLite VFS that keeps the index of the WAL in memory instead of a file (-shm), which every
 /// first opener writes anew: a full disk has no room for it. All connections of this process share
 /// the index; no other process may open the database meanwhile. https://www.sqlite.org/vfs.html
@@ -61,9 +65,9 @@ private:
 /// never waits for the writer. Not thread-safe.
 class Database {
 public:
-    /// Creates the file and its tables if needed. Throws DamagedDatabase, here and in every
-    /// later access; the file is not changed. An existing database can be opened even on a full
-    /// disk.
+    /// Creates the file and its tables if needed. Throws DamagedDatabase, here and in every later
+    /// access, and std::runtime_error for another schema; the file is not changed. An existing
+    /// database can be opened even on a full disk.
     explicit Database(const std::string& path);
     ~Database();
     Database(const Database&) = delete;

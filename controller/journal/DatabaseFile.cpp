@@ -41,7 +41,7 @@ struct Checked {
 };
 
 /// Records any result except "ok", and the error of a file that is no database. A busy file or a
-/// full disk refuses checks; SQLITE_ERROR means that the file lacks a table of this version.
+/// full disk refuses checks; SQLITE_ERROR means that the file lacks the table: opening reports why.
 void check(sqlite3* database, const char* pragma, Checked& out) {
     std::string said;
     const auto take = [](void* target, int count, char** texts, char**) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kWorkspaceKeptMs = 24LL * 3600 * 1000;
 constexpr std::int64_t kExecutionKeptMs = 3600LL * 1000;
-/// How many rows one end removes: more than one, so leftovers of earlier versions also disappear.
+/// How many rows one end removes: more than one, because an earlier end may have left some.
 constexpr std::int64_t kAtOnce = 16;
 
 struct Row {

@@ -21,7 +21,7 @@ constexpr std::size_t kPruneSlice = 256;
 constexpr std::size_t kSharedPruneSlice = 8;
 constexpr auto kPruneEvery = std::chrono::minutes(5);
 
-/// Returns nullopt for a later version's or a damaged story: the record is valid without it.
+/// Returns nullopt for a damaged story: the record is valid without it.
 std::optional<ClaimStory> storyOf(const std::string& text) {
     try {
         return storyFrom(parseJson(text));
@@ -44,13 +44,6 @@ ContextRecord contextRow(const Statement& row) {
     if (!row.null(8)) record.ended_ms = row.integer(8);
     return record;
 }
-
-/// Contains all that a list needs before it reads an execution, because rows may be long.
-constexpr const char* kListIndex = R"(
-CREATE INDEX IF NOT EXISTS executions_listed
-    ON executions (workspace, ended_ms, id, tenant, started_at);
-DROP INDEX IF EXISTS executions_by_workspace;
-)";
 
 constexpr const char* kWorkspaceColumns =
     "SELECT id, tenant, pool, sandbox, claim_id, fingerprint, name, created_ms, ended_ms, reason, "
@@ -91,18 +84,7 @@ Journal::Journal(const std::string& path, const Clock& clock, metrics::Log& log,
              {"hint",
               "free space there; other programs can read the database after the next start"}});
     }
-    atStart("journal.kept_not_counted", [this](Database& database) { kept_.catchUp(database); });
-    // In a file of an earlier version this reads every execution. Without it, lists are only slow.
-    atStart("journal.lists_not_indexed", [](Database& database) { database.execute(kListIndex); });
     if (limits_.file != nullptr) limits_.file->keepSpare();
-}
-
-void Journal::atStart(const char* failure, const Write& write) {
-    try {
-        writeNow(write);
-    } catch (const std::exception& e) {  // the next start tries again
-        log_.warn(failure, {{"error", e.what()}});
-    }
 }
 
 void Journal::write(Write write, Written written, std::size_t bytes) {

@@ -171,8 +171,7 @@ public:
     /// The last 200, latest end first; reads no execution itself.
     std::vector<ExecutionLine> executionsOf(const std::string& workspace,
                                             const std::string& tenant = {});
-    /// Reads an execution of such a list. Does not wait for queued items. Long output inside the
-    /// record (written by earlier versions) is returned as kNoOutput.
+    /// Reads an execution of such a list. Does not wait for queued items.
     std::optional<ExecutionRecord> listedExecution(const std::string& id,
                                                    const std::string& tenant = {});
 
@@ -208,8 +207,6 @@ private:
     /// alone shuts out no other.
     std::uint64_t waiting() const { return writer_thread_.pendingShares(share()); }
     std::uint64_t share() const;
-    /// Writes data that a start can do without; a failure is only logged.
-    void atStart(const char* failure, const Write& write);
     std::optional<std::string> piece(const char* condition, Piece kind,
                                      const std::string& execution, std::uint64_t place,
                                      const std::string& tenant);

@@ -1,24 +1,11 @@
 #include <algorithm>
 
-#include "base/Clock.h"
-#include "base/Units.h"
 #include "controller/journal/Journal.h"
 
 // Executions in the journal: their records, their output in pieces, and lists of them.
 
 namespace hearth::controller {
 namespace {
-
-/// A list contains no longer output.
-constexpr std::int64_t kListedOutput = 64LL << 10U;
-
-ExecutionRecord executionRow(const Statement& row) {
-    return {row.text(0), row.text(1), row.text(2),    row.text(3),
-            row.text(4), row.text(5), row.integer(6), {}};
-}
-
-constexpr const char* kExecutionColumns =
-    "SELECT id, workspace, tenant, fingerprint, document, output, ended_ms FROM executions WHERE ";
 
 void dropOutput(Database& database, const std::string& id) {
     Statement(database, "DELETE FROM outputs WHERE execution = ?").bind(id).run();
@@ -101,13 +88,7 @@ std::optional<std::string> Journal::resultOf(const std::string& execution, std::
 std::optional<ExecutionRecord> Journal::execution(const std::string& id,
                                                   const std::string& tenant) {
     flush(kReadYourWrites);
-    std::optional<ExecutionRecord> found;
-    read(tenant, [&](Database& database) {
-        Statement row(database, std::string(kExecutionColumns) + "id = ?");
-        row.bind(id);
-        if (row.step()) found = executionRow(row);
-    });
-    return found;
+    return listedExecution(id, tenant);
 }
 
 bool Journal::hasExecution(const std::string& id) {
@@ -127,13 +108,11 @@ std::vector<ExecutionLine> Journal::executionsOf(const std::string& workspace,
     read(tenant, [&](Database& database) {
         // Reads only the index, so it names no other columns.
         Statement row(database,
-                      "SELECT id, tenant, started_at, ended_ms FROM executions "
+                      "SELECT id, tenant, started_at FROM executions "
                       "WHERE workspace = ? ORDER BY ended_ms DESC, id DESC LIMIT 200");
         row.bind(workspace);
         while (row.step()) {
-            // Records of earlier versions are sorted by their end.
-            found.push_back({row.text(0), row.text(1),
-                             row.null(2) ? formatUnixMillis(row.integer(3)) : row.text(2)});
+            found.push_back({row.text(0), row.text(1), row.text(2)});
         }
     });
     return found;
@@ -144,11 +123,13 @@ std::optional<ExecutionRecord> Journal::listedExecution(const std::string& id,
     std::optional<ExecutionRecord> found;
     read(tenant, [&](Database& database) {
         Statement row(database,
-                      "SELECT id, workspace, tenant, fingerprint, document, "
-                      "CASE WHEN length(output) <= ?2 THEN output ELSE x'00' END, ended_ms "
-                      "FROM executions WHERE id = ?1");
-        row.bind(id).bind(kListedOutput);
-        if (row.step()) found = executionRow(row);
+                      "SELECT id, workspace, tenant, fingerprint, document, output, ended_ms "
+                      "FROM executions WHERE id = ?");
+        row.bind(id);
+        if (row.step()) {
+            found = ExecutionRecord{row.text(0), row.text(1), row.text(2),    row.text(3),
+                                    row.text(4), row.text(5), row.integer(6), {}};
+        }
     });
     return found;
 }

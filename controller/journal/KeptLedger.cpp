@@ -12,7 +12,6 @@
 namespace hearth::controller {
 namespace {
 
-constexpr const char* kCaughtUp = "keptLedger";
 constexpr int kRowsAtOnce = 64;
 /// With replicas, the rows that one transaction deletes are held in memory.
 constexpr std::uint64_t kMostAtOnce = 64U << 20U;
@@ -51,19 +50,6 @@ std::string shortened(const std::string& document) {
 }
 
 }  // namespace
-
-void KeptLedger::catchUp(Database& database) {
-    {
-        Statement done(database, "SELECT 1 FROM meta WHERE key = ?");
-        if (done.bind(kCaughtUp).step()) return;
-    }
-    database.execute(
-        "INSERT OR IGNORE INTO kept (execution, tenant, bytes, shed) "
-        "SELECT id, tenant, length(output) + length(document) + coalesce((SELECT "
-        "sum(length(bytes)) FROM outputs WHERE outputs.execution = executions.id), 0), "
-        "length(output) = 1 AND output = x'00' FROM executions");
-    Journal::putMeta(database, kCaughtUp, "yes");
-}
 
 std::uint64_t KeptLedger::total(Database& database) {
     if (!total_) {

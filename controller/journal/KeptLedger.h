@@ -18,8 +18,6 @@ class KeptLedger {
 public:
     KeptLedger(std::uint64_t most, metrics::Log& log) : most_(most), log_(log) {}
 
-    /// Counts what an earlier version kept without counting it. Runs once; a failure is logged.
-    void catchUp(Database& database);
     /// Records that an execution was written with this many bytes, documents included. Sheds data
     /// beyond the limit.
     void add(Database& database, const std::string& execution, const std::string& tenant,

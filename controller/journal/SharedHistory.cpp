@@ -68,16 +68,14 @@ void inTransaction(Database& database, const F& work) {
     }
 }
 
-/// The columns that both the copy and this database have: their versions may differ. Empty if the
-/// copy has no such table.
-std::string columnsOf(Database& database, const char* table) {
-    Statement rows(database,
-                   "SELECT name FROM pragma_table_info(?, 'copied') WHERE name IN "
-                   "(SELECT name FROM pragma_table_info(?, 'main'))");
-    rows.bind(table).bind(table);
-    std::string names;
-    while (rows.step()) names.append(names.empty() ? "" : ", ").append(rows.text(0));
-    return names;
+/// Throws std::runtime_error if the attached copy has another schema.
+void requireSchema(Database& database) {
+    Statement row(database, "PRAGMA copied.user_version");
+    row.step();
+    if (row.integer(0) == kSchema) return;
+    throw std::runtime_error("the shared history has schema " + std::to_string(row.integer(0)) +
+                             ", and this Hearth reads only schema " + std::to_string(kSchema) +
+                             ": give all replicas one version, or an empty folder");
 }
 
 /// The valid length of a segment: unlimited in the newest term.
@@ -140,22 +138,11 @@ bool SharedHistory::replaceAll(Database& database, const ChangeSegment& snapshot
             log_.warn("history.copy_stays_open", {{"error", e.what()}});
         }
     });
+    requireSchema(database);
     inTransaction(database, [&] {
-        for (const char* table : kSharedTables) {
-            const std::string columns = columnsOf(database, table);
-            std::string change = "DELETE FROM main.";
-            change.append(table);
-            if (columns.empty()) {
-                database.execute(change.c_str());
-                continue;
-            }
-            change.append("; INSERT INTO main.")
-                .append(table)
-                .append(" (")
-                .append(columns)
-                .append(") SELECT ")
-                .append(columns);
-            change.append(" FROM copied.").append(table);
+        for (const std::string table : kSharedTables) {
+            const std::string change = "DELETE FROM main." + table + "; INSERT INTO main." + table +
+                                       " SELECT * FROM copied." + table;
             database.execute(change.c_str());
         }
         setPlace(database, {snapshot, 0});

@@ -133,7 +133,7 @@ std::optional<LayerRecord> LayerLocks::read(const std::string& name) const {
     try {
         record.lock = parseLayerLock(lines);
     } catch (const Error&) {
-        return std::nullopt;  // by another version, or edited: it is made again
+        return std::nullopt;  // edited: it is made again
     }
     const bool sound = record.layer == layerDigest(record.image_digest, record.lock) &&
                        nameOf(record.image_digest, record.specs) == name;

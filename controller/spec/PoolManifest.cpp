@@ -428,20 +428,10 @@ Pool storedPool(const Json& document) {
     try {
         pool = parsePool(document);
     } catch (const Error& e) {
-        std::string why = e.what();
-        Json tagged = document;
-        try {
-            // Older versions accepted a tag without allowTags.
-            tagged.at("spec").at("template")["allowTags"] = true;
-            pool = parsePool(tagged);
-            pool.spec.allow_tags = false;
-        } catch (const std::exception&) {
-            pool = Pool{};
-            pool.name = textAtPointer(document, "/metadata/name");
-            if (!isPoolName(pool.name)) throw Error(e);
-            pool.spec.image = textAtPointer(document, "/spec/template/image");
-        }
-        pool.refused = std::move(why);
+        pool.name = textAtPointer(document, "/metadata/name");
+        if (!isPoolName(pool.name)) throw;
+        pool.spec.image = textAtPointer(document, "/spec/template/image");
+        pool.refused = e.what();
     }
     pool.on_demand = textAtPointer(document, "/metadata/onDemand");
     pool.object = textAtPointer(document, "/metadata/object");

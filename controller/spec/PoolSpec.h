@@ -101,8 +101,8 @@ struct Pool {
     std::int64_t resource_version = 1;  ///< rises with every change
     std::int64_t created_unix_ms = 0;
     bool deleting = false;  ///< its sandboxes are being ended
-    /// Why no sandbox is made for it: another version stored it, and this one refuses it. Empty
-    /// for every other pool.
+    /// Why no sandbox is made for it: its stored manifest cannot be read. Empty for every other
+    /// pool.
     std::string refused = {};
     /// The image reference in the claims for which the server made this pool; empty
     /// for a declared one.
@@ -118,8 +118,8 @@ using PoolPtr = std::shared_ptr<const Pool>;
 Pool parsePool(const Json& document);
 
 /// Returns a pool from the journal. A manifest that parsePool() refuses becomes a pool of that name
-/// with the reason in `refused` and as much of its spec as can be read: it must stay visible to
-/// be fixed. Throws Error if not even the name can be read.
+/// with the reason in `refused` and its image: it must stay visible to be fixed. Throws Error if
+/// not even the name can be read.
 Pool storedPool(const Json& document);
 
 /// Reads a YAML file of one or several documents; errors name the line. Bounded: 1 MiB, depth 32,

@@ -22,7 +22,6 @@ constexpr std::size_t kSumBytes = 8;
 constexpr const char* kCopyKey = "key";  ///< in the journal
 
 /// The key and the beginning of its SHA-256: a file with another length or a wrong sum is damaged.
-/// Earlier versions wrote and read only the key.
 std::string fileOf(const std::string& key) {
     const Digest sum = sha256(key);
     return key + std::string(sum.begin(), sum.begin() + kSumBytes);
@@ -56,10 +55,6 @@ std::string loadSecretKey(const std::string& path, const std::string& copy) {
     std::string key = found.substr(0, kKeyBytes);
     const bool copied = copy.size() == kKeyBytes;
     if (found.size() == kKeyBytes + kSumBytes && found == fileOf(key)) return key;
-    if (found.size() == kKeyBytes && (!copied || copy == key)) {
-        writeKey(path, key);  // written by an earlier version: adds the sum
-        return key;
-    }
     if (fd && !copied) {
         throw std::runtime_error(path +
                                  " is damaged: restore it from a copy, or remove the file: then "

@@ -21,17 +21,15 @@ std::string proofOf(const Json& note, const std::string& claim, const egress::Cl
     return seal.prove(dumpJson(note), claim);
 }
 
-/// Returns whether the note has a proof. Throws Error(InvalidArgument) for a false one.
-bool isProven(const agent::Binding& binding, const egress::ClaimSeal& seal) {
-    if (!binding.note.is_object() || !binding.note.contains(kProof)) return false;
+/// Throws Error(InvalidArgument) if the note's proof is missing or false.
+void requireProof(const agent::Binding& binding, const egress::ClaimSeal& seal) {
     Json rest = binding.note;
-    const Json proof = rest.at(kProof);
-    rest.erase(kProof);
+    const Json proof = rest.is_object() ? rest.value(kProof, Json()) : Json();
+    if (rest.is_object()) rest.erase(kProof);
     if (!proof.is_string() || !constantTimeEqual(proof.get_ref<const std::string&>(),
                                                  proofOf(rest, binding.claim_id, seal))) {
         throw Error(ErrorCode::InvalidArgument, "the agent's note was changed");
     }
-    return true;
 }
 
 }  // namespace
@@ -49,15 +47,15 @@ Json bindNote(const WorkspaceFacts& facts, const egress::ClaimSeal& seal) {
               {"memory", facts.limits.memory_bytes},
               {"pids", facts.limits.pids},
               {"workspace", facts.limits.workspace_bytes},
-              {"tmp", facts.limits.tmp_bytes}};
-    if (!facts.sealed.empty()) note["sealed"] = facts.sealed;
+              {"tmp", facts.limits.tmp_bytes},
+              {"sealed", facts.sealed}};
     if (facts.trace.sampled) note["traceparent"] = traceParent(facts.trace);
     note[kProof] = proofOf(note, facts.claim_id, seal);
     return note;
 }
 
-NotedFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox,
-                     const egress::ClaimSeal& seal) {
+WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox,
+                         const egress::ClaimSeal& seal) {
     static const Fields::Wrong wrong = [](const FieldError& error) {
         throw Error(ErrorCode::InvalidArgument,
                     "the agent's note is none of ours: " + error.pointer + " " + error.reason);
@@ -70,16 +68,8 @@ NotedFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandb
     const auto small = [&note](const char* key) {
         return static_cast<std::uint32_t>(*note.number(key, 0, UINT32_MAX));
     };
-    // A claim of an earlier version lacks some fields.
-    const auto flag_or = [&note](const char* key, bool absent) {
-        return note.find(key) == nullptr ? absent : *note.flag(key);
-    };
-    const auto text_or = [&note](const char* key) {
-        return note.find(key) == nullptr ? std::string() : *note.text(key);
-    };
-    NotedFacts noted;
-    noted.proven = isProven(binding, seal);
-    WorkspaceFacts& facts = noted.facts;
+    requireProof(binding, seal);
+    WorkspaceFacts facts;
     facts.id = binding.workspace_id;
     facts.tenant = binding.tenant;
     facts.sandbox = sandbox;
@@ -91,14 +81,16 @@ NotedFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandb
     facts.created_at = binding.bound_at;
     facts.max_lifetime = millis("maxLifetimeMs");
     facts.one_shot = *note.flag("oneShot");
-    facts.count_running_work = flag_or("countRunningWork", true);
-    if (note.find("warnBeforeMs") != nullptr) facts.warn_before = millis("warnBeforeMs");
-    facts.pause_when_idle = flag_or("pauseWhenIdle", false);
+    facts.count_running_work = *note.flag("countRunningWork");
+    facts.warn_before = millis("warnBeforeMs");
+    facts.pause_when_idle = *note.flag("pauseWhenIdle");
     facts.limits = {small("milliCpu"), bytes("memory"), small("pids"), bytes("workspace"),
                     bytes("tmp")};
-    facts.sealed = text_or("sealed");
-    facts.trace = parseTraceContext(text_or("traceparent"), "").value_or(TraceContext());
-    return noted;
+    facts.sealed = *note.text("sealed");
+    if (note.find("traceparent") != nullptr) {
+        facts.trace = parseTraceContext(*note.text("traceparent"), "").value_or(TraceContext());
+    }
+    return facts;
 }
 
 }  // namespace hearth::controller

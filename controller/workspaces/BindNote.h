@@ -11,16 +11,9 @@ namespace hearth::controller {
 /// with a proof: an agent in the hands of its tenant cannot change it.
 Json bindNote(const WorkspaceFacts& facts, const egress::ClaimSeal& seal);
 
-/// The facts that an agent reports.
-struct NotedFacts {
-    WorkspaceFacts facts;
-    /// False: the note has no proof, as those of earlier versions. All of it is then the agent's
-    /// word.
-    bool proven = false;
-};
-/// Rebuilds the facts from an agent's report. Throws Error(InvalidArgument), with
-/// the field, if bindNote() did not write the note, or if it was changed.
-NotedFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox,
-                     const egress::ClaimSeal& seal);
+/// Rebuilds the facts from an agent's report. Throws Error(InvalidArgument), with the field, if
+/// bindNote() did not write the note, or if it was changed.
+WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox,
+                         const egress::ClaimSeal& seal);
 
 }  // namespace hearth::controller

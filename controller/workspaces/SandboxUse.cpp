@@ -19,7 +19,7 @@ std::optional<pool::SandboxUsage> sandboxUse(pool::SandboxRuntime& runtime,
         return toldUse(agent->usage(kUsePatience));
     } catch (const agent::AgentLost&) {
         return std::nullopt;
-    } catch (const agent::AgentError&) {  // it does not know this question
+    } catch (const agent::AgentError&) {  // it refuses this question
         return std::nullopt;
     }
 }

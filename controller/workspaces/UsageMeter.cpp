@@ -149,7 +149,7 @@ void UsageMeter::countMemory(Known& known, std::uint64_t present_kib, std::uint6
 }
 
 void UsageMeter::countUnseen(Known& known) {
-    // Without any processor time it has never been seen: an agent of an earlier version.
+    // Without any processor time it has never been seen: its agent cannot report its use.
     if (!known.ended || known.cpu_ns.value_or(0) == 0) return;
     // On this machine, the control group of a silent sandbox still tells its use.
     const bool hidden = runtime_.inCluster() && known.silent_since;

@@ -15,7 +15,7 @@
 
 namespace hearth::controller {
 
-/// The reason of a sandbox's end, if one is marked; a number of a later version is Lost.
+/// The reason of a sandbox's end, if one is marked; an unknown number is Lost.
 std::optional<EndReason> markedEnd(const pool::ClaimMarks& marks, const pool::SandboxId& sandbox);
 
 /// The only way in which a workspace ends: it stops answering, history gets the reason, and its

@@ -164,7 +164,6 @@ void Launcher::prepare() {
     const std::string inside =
         installInside(names_.inside(), options_.agent_path, seccomp::AgentIdentity::Root);
     sandboxes_.emplace(options_, inside, now);
-    sandboxes_->indexLeases();
     background_.emplace(sys::Cgroups::detect(), names_.cgroupOfBackground());
     const std::set<std::string> used = sandboxes_->insideInUse();
     for (const std::string& name : sys::listDirectory(names_.inside())) {

@@ -47,9 +47,6 @@ public:
     /// Removes everything of these sandboxes, and returns the things that resist.
     std::vector<Leftover> sweep(const std::set<SandboxId>& gone);
 
-    /// Once in a launcher's life: makes leases of earlier launchers findable by their sandbox.
-    void indexLeases() { leases_.index(); }
-
     /// Directories under inside() that sandboxes may still have mounted.
     std::set<std::string> insideInUse();
 

@@ -106,10 +106,4 @@ std::vector<SandboxId> UidLeases::holders() const {
     return ids;
 }
 
-void UidLeases::index() const {
-    for (const auto& [index, holder] : held()) {
-        if (isId(holder, "sb_") && !holds(holder)) note(holder, index);
-    }
-}
-
 }  // namespace hearth::pool::launcher

@@ -33,9 +33,6 @@ public:
     bool holds(const SandboxId& id) const;
     /// Returns the sandboxes of this instance that hold a range. Reads the whole directory.
     std::vector<SandboxId> holders() const;
-    /// Makes `<instance>.<sandbox>` for the leases of versions that did not know it. Reads the
-    /// whole directory: once at a launcher's start.
-    void index() const;
     /// Returns how often this object has read the whole directory.
     std::size_t scans() const { return scans_; }
 

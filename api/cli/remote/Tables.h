@@ -11,8 +11,7 @@
 
 namespace hearth::cli {
 
-// The tables of `hearth get`. They accept missing fields: an older or newer server may leave some
-// out.
+// The tables of `hearth get`. They accept missing fields.
 using TableOf = std::string (*)(const std::vector<Json>& items, WallTime now);
 std::string poolTable(const std::vector<Json>& items, WallTime now);
 std::string workspaceTable(const std::vector<Json>& items, WallTime now);

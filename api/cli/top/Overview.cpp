@@ -25,7 +25,7 @@ void measure(Remote& remote, Overview& overview, const std::string& workspace) {
         if (numberAt(pressure, "/cpu")) overview.pressure = pressure;
     } catch (const RemoteError& e) {
         if (e.status() == 401) throw;
-        overview.claims.measured(workspace, {});  // it has ended, or the server is an older one
+        overview.claims.measured(workspace, {});  // it has ended, or its record waits
     }
 }
 
@@ -126,7 +126,7 @@ void read(Remote& remote, WorkspaceDetail& detail) {
             detail.sentence =
                 textAt(remote.get(workspaceTarget(detail.id, "/timeline")), "sentence");
         } catch (const RemoteError& e) {
-            if (e.status() != 404) throw;  // an older server has no such route
+            if (e.status() != 404) throw;  // its record may wait for a full disk
         }
     }
     detail.loaded = true;

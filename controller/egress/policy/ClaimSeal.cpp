@@ -30,7 +30,6 @@ std::string ClaimSeal::close(const ClaimReach& reach, const std::string& claim) 
 }
 
 ClaimReach ClaimSeal::open(const std::string& sealed, const std::string& claim) const {
-    if (sealed.empty()) return {};
     const std::optional<std::string> text = unseal(key_, claim, sealed);
     if (!text) {
         throw Error(ErrorCode::InvalidArgument,
@@ -40,8 +39,8 @@ ClaimReach ClaimSeal::open(const std::string& sealed, const std::string& claim) 
     ClaimReach reach;
     reach.mode = kNetworkModes.find(kept.at("network").get<std::string>()).value_or(reach.mode);
     reach.allow = kept.at("allow").get<std::vector<std::vector<std::string>>>();
-    reach.tenant = kept.value("tenant", "");
-    reach.workspace = kept.value("workspace", "");
+    reach.tenant = kept.at("tenant").get<std::string>();
+    reach.workspace = kept.at("workspace").get<std::string>();
     if (kept.contains("keys")) reach.keys = kept.at("keys");
     return reach;
 }

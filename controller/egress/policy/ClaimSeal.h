@@ -16,14 +16,13 @@ struct ClaimReach {
     NetworkMode mode = NetworkMode::None;
     /// Each list must allow a destination: the pool's, and the claim's if it has one.
     std::vector<std::vector<std::string>> allow;
-    Json keys = {};              ///< KeyringFactory::Made::kept
-    std::string tenant = {};     ///< empty: sealed by a version without this field
-    std::string workspace = {};  ///< the same
+    Json keys = {};  ///< KeyringFactory::Made::kept
+    std::string tenant = {};
+    std::string workspace = {};
 };
 
-/// Seals and opens a ClaimReach with a key that only the server has. A compromised agent can leave
-/// the seal out, which means no network and no owner. It cannot replay an older seal of its claim,
-/// because a claim's seal never changes. Thread-safe.
+/// Seals and opens a ClaimReach with a key that only the server has. A compromised agent cannot
+/// replay an older seal of its claim, because a claim's seal never changes. Thread-safe.
 class ClaimSeal {
 public:
     /// `secret_key` is the server's; any bytes.
@@ -31,8 +30,7 @@ public:
 
     /// The result opens for this claim only.
     std::string close(const ClaimReach& reach, const std::string& claim) const;
-    /// Throws Error(InvalidArgument) if `sealed` is not a result of close() for this claim. An
-    /// empty text gives no network and no tenant.
+    /// Throws Error(InvalidArgument) if `sealed` is not a result of close() for this claim.
     ClaimReach open(const std::string& sealed, const std::string& claim) const;
     /// Returns a proof that this server wrote `text`, which anyone may read, for this claim:
     /// HMAC-SHA256 in hexadecimal digits.

@@ -150,7 +150,7 @@ std::string encodeBind(const BindRequest& request, const ClockShift& clocks) {
               {"deadlines",
                {{"expiresAtNs", nanos(clocks.theirs(request.deadlines.expires_at))},
                 {"idleTimeoutMs", request.deadlines.idle_timeout.count()}}}};
-    if (request.deadlines.idle_ends == false) json["deadlines"]["idleEnds"] = false;
+    if (!request.deadlines.idle_ends) json["deadlines"]["idleEnds"] = false;
     if (request.cpus > 0) json["cpus"] = request.cpus;
     if (!request.trust.empty()) json["trust"] = request.trust;
     return dumpJson(json);
@@ -324,7 +324,6 @@ Deadlines decodeDeadlines(const Json& json) {
     deadlines.idle_timeout = std::chrono::milliseconds(
         static_cast<std::int64_t>(numberOf(fields, "idleTimeoutMs", kMaxNumber / 1'000'000)));
     deadlines.idle_at = timeOf(fields, "idleAtNs");
-    if (fields.find("idleEnds") != nullptr) deadlines.idle_ends = fields.flag("idleEnds");
     return deadlines;
 }
 

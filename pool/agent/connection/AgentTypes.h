@@ -58,9 +58,8 @@ inline namespace client {
 struct Deadlines {
     TimePoint expires_at{};                     ///< zero: never
     std::chrono::milliseconds idle_timeout{0};  ///< zero: never
-    /// False: the agent leaves the consequence of idleness to the server. In an answer, nullopt
-    /// means an agent of an earlier version, which cannot do that.
-    std::optional<bool> idle_ends;
+    /// False: the agent leaves the consequence of idleness to the server. No answer has it.
+    bool idle_ends = true;
     TimePoint idle_at{};  ///< when it will be idle if nothing happens; zero: running or never
 };
 
@@ -135,7 +134,7 @@ struct AgentUsage {
         std::uint64_t memory_peak_bytes = 0;  ///< 0: the kernel does not count it
         std::uint64_t oom_kills = 0;
     };
-    /// nullopt if the agent must not or cannot report it, or is of a version before 2026-11-28.
+    /// nullopt if the agent must not or cannot report it.
     std::optional<Group> group;
 };
 

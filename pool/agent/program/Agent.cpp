@@ -334,7 +334,6 @@ JsonValue Agent::deadlines() const {
     JsonValue v = JsonValue::object();
     v.set("expiresAtNs", deadlines_.expiresAtNs());
     v.set("idleTimeoutMs", deadlines_.idleTimeoutMs()).set("idleAtNs", deadlines_.idleAtNs());
-    v.set("idleEnds", deadlines_.idleEnds());
     return v;
 }
 

@@ -40,7 +40,6 @@ public:
     std::int64_t expiresAtNs() const noexcept { return expires_at_ns_; }
     std::int64_t idleTimeoutMs() const noexcept { return idle_timeout_ms_; }
     std::int64_t lastActivityNs() const noexcept { return last_activity_ns_; }
-    bool idleEnds() const noexcept { return idle_ends_; }
     int running() const noexcept { return running_; }
 
     /// The time when it will have been idle for the timeout, if nothing happens before; 0 while
@@ -50,7 +49,7 @@ public:
         return last_activity_ns_ + idle_timeout_ms_ * 1'000'000;
     }
 
-    /// The agent is awake at this moment. Without idleEnds() it may have been frozen past its end:
+    /// The agent is awake at this moment. Without `idleEnds` it may have been frozen past its end:
     /// then the server that thawed it ends it, and gives the reason.
     void awake(std::int64_t now_ns) noexcept {
         const std::int64_t end = plainEndNs();

@@ -27,7 +27,7 @@ void shutPodsOff(KubernetesClient& client, const PodGroup& pods, const CallLimit
         {"spec", spec}};
     if (!owner.is_null()) policy["metadata"]["ownerReferences"] = Json::array({owner});
     KubeResult<Json> made = client.create(policies, policy, limits);
-    // The policy exists from an earlier version, or from the previous start.
+    // The policy exists from the previous start.
     if (made.failed(KubeErrorKind::AlreadyExists)) {
         made = client.patch(policies, name, PatchKind::Merge, {{"spec", spec}}, {}, limits);
     }

@@ -270,8 +270,7 @@ Json FakeAgent::hello(FakePeer& peer, const Json& json) {
             {"deadlines",
              {{"expiresAtNs", deadlines_.expiresAtNs()},
               {"idleTimeoutMs", deadlines_.idleTimeoutMs()},
-              {"idleAtNs", deadlines_.idleAtNs()},
-              {"idleEnds", deadlines_.idleEnds()}}},
+              {"idleAtNs", deadlines_.idleAtNs()}}},
             {"lastActivityNs", deadlines_.lastActivityNs()},
             {"running", running()},
             {"executions", executions},
@@ -419,8 +418,7 @@ Json FakeAgent::deadlines(const Json& json) {
         deadlines_.setIdleTimeout(json["idleTimeoutMs"].get<std::int64_t>());
     return {{"expiresAtNs", deadlines_.expiresAtNs()},
             {"idleTimeoutMs", deadlines_.idleTimeoutMs()},
-            {"idleAtNs", deadlines_.idleAtNs()},
-            {"idleEnds", deadlines_.idleEnds()}};
+            {"idleAtNs", deadlines_.idleAtNs()}};
 }
 
 void FakeAgent::execute(FakePeer& peer, std::uint32_t stream, const Json& json) {

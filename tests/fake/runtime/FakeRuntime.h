@@ -95,7 +95,7 @@ public:
         in_cluster_ = true;
         group_->agents_tell = true;
     }
-    /// Makes the agents stop reporting usage, like an older version or one without access.
+    /// Makes the agents stop reporting usage, like ones without access.
     void letAgentsTellNothing() { group_->agents_tell = false; }
     bool inCluster() const override { return in_cluster_; }
     std::string ownClaim() const override { return own_claim_; }

@@ -219,7 +219,7 @@ TEST_CASE("a sandbox claimed just before a crash has the ordinary CPU weight aft
     CHECK(ground.runtime.first().size() == 1);  // the warm one
 }
 
-TEST_CASE("the network that a claim has narrowed stays so after a crash, whatever its agent tells",
+TEST_CASE("a narrowed network stays so after a crash, and a foreign seal opens nothing",
           "[unit][controller]") {
     Ground ground;
     std::string open;
@@ -241,10 +241,8 @@ TEST_CASE("the network that a claim has narrowed stays so after a crash, whateve
             const bool takes_anothers = at++ == 1;
             Told told;
             told.workspace = takes_anothers ? foreign : narrowed;
-            agent::BindRequest bind =
+            const agent::BindRequest bind =
                 bindOf(house, told, takes_anothers ? others : sealOf(house, told));
-            bind.note["network"] = "Mirror";  // forged by the agent
-            bind.note.erase("proof");
             member.agent->bind(bind, 2s);
         }
         REQUIRE(at == 2);
@@ -261,7 +259,7 @@ TEST_CASE("recovery rejects an agent's word that its workspace is another one, o
     Ground ground;
     std::string mine;
     std::string claim;
-    const Told old;  // from before owners were sealed; the journal has it
+    const Told unsealed;  // the journal has it
     const Told invented{.tenant = "other"};
     const Told given_away;
     {
@@ -282,15 +280,15 @@ TEST_CASE("recovery rejects an agent's word that its workspace is another one, o
         Told other = given_away;
         other.tenant = "other";
         ready[3].agent->bind(bindOf(house, other, sealOf(house, given_away)), 2s);
-        ready[4].agent->bind(bindOf(house, old, ""), 2s);
-        house.journal.record(WorkspaceRecord{old.workspace, old.tenant, "p", ready[4].id, old.claim,
-                                             "f", "", 1, std::nullopt, ""});
+        ready[4].agent->bind(bindOf(house, unsealed, ""), 2s);
+        house.journal.record(WorkspaceRecord{unsealed.workspace, unsealed.tenant, "p", ready[4].id,
+                                             unsealed.claim, "f", "", 1, std::nullopt, ""});
         house.journal.flush(5s);
     }
     const std::string sandbox = [&] {
         House house(ground);
-        CHECK(house.recover().workspaces == 2);
-        CHECK(house.workspaces.get(house.who, old.workspace).phase == WorkspacePhase::Active);
+        CHECK(house.recover().workspaces == 1);
+        CHECK_FALSE(house.table.find(unsealed.workspace));
         CHECK_FALSE(house.table.find(invented.workspace));
         CHECK_FALSE(house.table.find(given_away.workspace));
         return house.workspaces.get(house.who, mine).sandbox_id;
@@ -318,9 +316,6 @@ TEST_CASE("an agent decides neither its limits nor its lifetime", "[unit][contro
         bind.note["memory"] = 1;  // a smaller part of its tenant's quota
         members[0].agent->bind(bind, 2s);
         bind = bindOf(house, without, sealOf(house, without));
-        bind.note["memory"] = 1;
-        bind.note["maxLifetimeMs"] = 0;
-        bind.note["createdMs"] = 0;
         bind.note.erase("proof");
         members[1].agent->bind(bind, 2s);
         house.journal.record(WorkspaceRecord{without.workspace, without.tenant, "p", members[1].id,
@@ -329,12 +324,9 @@ TEST_CASE("an agent decides neither its limits nor its lifetime", "[unit][contro
         members[2].agent->bind(bindOf(house, honest, sealOf(house, honest)), 2s);
     }
     House house(ground);
-    CHECK(house.recover().workspaces == 2);
+    CHECK(house.recover().workspaces == 1);
     CHECK_FALSE(house.table.find(forged.workspace));
-    const WorkspaceFacts& facts = house.table.find(without.workspace)->facts();
-    CHECK(facts.limits == smallSpec(3).limits);
-    CHECK(facts.max_lifetime == 1h);
-    CHECK(facts.created == fromUnixMillis(12'345));
+    CHECK_FALSE(house.table.find(without.workspace));
     CHECK(house.table.find(honest.workspace));
 }
 

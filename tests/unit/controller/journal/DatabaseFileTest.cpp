@@ -170,12 +170,25 @@ TEST_CASE("a missing or empty database is reported if there was one before", "[u
     CHECK_FALSE(std::filesystem::exists(data.path + "-wal"));
 }
 
-TEST_CASE("a database of an earlier version is whole", "[unit][controller]") {
+TEST_CASE("a database of another schema is whole, refused with what to do, and not changed",
+          "[unit][controller]") {
     DataFile data;
     data.journal().setMeta("a", "b");
-    { Database(data.path).execute("DROP TABLE contexts"); }
+    const int schema = GENERATE(0, 7);
+    {
+        Database database(data.path);
+        database.execute("DROP TABLE contexts");
+        database.execute(("PRAGMA user_version = " + std::to_string(schema)).c_str());
+    }
+    const std::string before = readText(data.path);
     CHECK_FALSE(data.file().begunAnew());
-    CHECK(data.journal().meta("a") == "b");
+    CHECK_THROWS_WITH(data.journal(),
+                      "the data file " + data.path + " has schema " + std::to_string(schema) +
+                          ", and this Hearth reads only schema 1: move it and " + data.path +
+                          ".spare away to begin a new one, or start with another "
+                          "--data-dir");
+    CHECK(readText(data.path) == before);
+    CHECK(data.kept().empty());
 }
 
 TEST_CASE("a check of a database keeps the WAL that a crash left", "[unit][controller]") {
@@ -217,8 +230,6 @@ TEST_CASE("damage in tables that a start does not read ends no start, and the ne
         Journal journal = data.journal();
         journal.record(ExecutionRecord{"ex_1", "ws_1", "t", "f", "{}", "", 1}, {});
         journal.flush(std::chrono::seconds(30));
-        journal.writeNow(
-            [](Database& database) { database.execute("DROP INDEX executions_listed"); });
         journal.checkpoint();
     }
     data.damageTable("executions");
@@ -229,6 +240,7 @@ TEST_CASE("damage in tables that a start does not read ends no start, and the ne
         limits.file = &file;
         Journal journal(data.path, data.clock, data.log, limits);
         CHECK(journal.meta("a").empty());
+        CHECK_THROWS_AS(journal.execution("ex_1"), DamagedDatabase);
         CHECK(data.counted("running", 1));
     }
     CHECK(data.file().begunAnew());

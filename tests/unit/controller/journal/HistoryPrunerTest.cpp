@@ -177,7 +177,7 @@ TEST_CASE("the latest ended contexts of a tenant stay, whatever another tenant h
     PastWork history;
     HistoryPruner pruner(16, {.workspaces = 100, .contexts = 10});
     history.database.execute("BEGIN");
-    for (int i = 0; i < 100; ++i) {  // written by an earlier version
+    for (int i = 0; i < 100; ++i) {  // left by ends whose removals failed
         history.context("old" + std::to_string(1000 + i), "a", kNow + i);
     }
     history.context("other", "b", kNow - kHour);

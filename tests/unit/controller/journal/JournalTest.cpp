@@ -252,29 +252,6 @@ TEST_CASE("a record whose output is shed keeps the beginning of its error and of
     CHECK_FALSE(left["packages"]["notInstalled"].contains("n199"));
 }
 
-TEST_CASE("output kept by an earlier version counts from the next start on", "[unit][controller]") {
-    Desk desk;
-    const auto record = [](Journal& journal, const std::string& id) {
-        journal.record(ExecutionRecord{id, "ws_a", "a", "f", "{}", std::string(60'000, 'x'), 1500},
-                       {});
-        journal.flush(30s);
-    };
-    {
-        Journal journal(desk.path, desk.clock, desk.log, {.output = 100'000});
-        journal.record(workspaceRecord("a"));
-        record(journal, "ex_old");
-        journal.writeNow([](Database& database) {
-            database.execute("DELETE FROM kept; DELETE FROM meta WHERE key = 'keptLedger'");
-        });
-    }
-    Journal journal(desk.path, desk.clock, desk.log, {.output = 100'000});
-    record(journal, "ex_new");
-    REQUIRE(journal.execution("ex_old"));
-    const bool old_shed = journal.execution("ex_old")->output == kNoOutput;
-    const bool new_shed = journal.execution("ex_new")->output == kNoOutput;
-    CHECK(old_shed != new_shed);  // both have the same size
-}
-
 TEST_CASE("a list of executions has no long output in it", "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log);
@@ -310,34 +287,11 @@ TEST_CASE("the index holds every field of a list of executions", "[unit][control
     std::string plan;
     journal.read([&](Database& database) {
         Statement row(database,
-                      "EXPLAIN QUERY PLAN SELECT id, tenant, started_at, ended_ms FROM executions "
+                      "EXPLAIN QUERY PLAN SELECT id, tenant, started_at FROM executions "
                       "WHERE workspace = 'ws_1' ORDER BY ended_ms DESC, id DESC LIMIT 200");
         while (row.step()) plan += row.text(3);
     });
     CHECK(plan == "SEARCH executions USING COVERING INDEX executions_listed (workspace=?)");
-}
-
-TEST_CASE("executions of a file without the index of lists are still listed",
-          "[unit][controller]") {
-    Desk desk;
-    {
-        Journal journal(desk.path, desk.clock, desk.log);
-        journal.record(ExecutionRecord{"ex_1", "ws_1", "t", "f", "{}", "", 1'700'000'000'000}, {});
-        journal.flush(30s);
-        journal.writeNow([](Database& database) {
-            database.execute(
-                "DROP INDEX executions_listed; ALTER TABLE executions DROP COLUMN started_at;"
-                "CREATE INDEX executions_by_workspace ON executions (workspace)");
-        });
-    }
-    Journal journal(desk.path, desk.clock, desk.log);
-    const auto lines = journal.executionsOf("ws_1");
-    REQUIRE(lines.size() == 1);
-    CHECK(lines[0].id == "ex_1");
-    CHECK(lines[0].started_at.starts_with("2023-11-14T22:13:20"));
-    journal.record(ExecutionRecord{"ex_2", "ws_1", "t", "f", "{}", "", 1'700'000'000'001, "now"},
-                   {});
-    CHECK(journal.executionsOf("ws_1")[0].started_at == "now");
 }
 
 TEST_CASE("output in separate pieces is found by its place, counted, and shed with the rest",

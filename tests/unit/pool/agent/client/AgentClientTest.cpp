@@ -108,7 +108,7 @@ TEST_CASE("an agent's report of its use is read, with its control group or witho
                        disk + R"(,"group":{"cpuNs":1,"memoryBytes":2,"memoryPeakBytes":3,)"
                               R"("oomKills":4},"later":5})"),
                  frame(kReply, 4, disk + R"(,"group":{"cpuNs":1,"memoryBytes":2,"oomKills":4}})")});
-    const AgentUsage before = setup.client.usage();  // an agent of an earlier version
+    const AgentUsage before = setup.client.usage();
     CHECK((before.disk_total == 9 && before.disk_used == 8 && before.processes == 7));
     CHECK_FALSE(before.group);
     const auto group = setup.client.usage().group;

@@ -175,17 +175,14 @@ TEST_CASE("the lifetime and idleness end the agent two seconds later", "[unit][a
     CHECK(idle.agent.waitForEnd(std::chrono::seconds(6)) == 0);
 }
 
-TEST_CASE("an agent that leaves idleness to the server tells it and does not end",
-          "[unit][agent][program]") {
+TEST_CASE("an agent that leaves idleness to the server does not end", "[unit][agent][program]") {
     AgentProcess agent;
     Client client(agent.socket());
-    Outcome greeted = client.ask(hello());
-    CHECK(greeted.body["deadlines"]["idleEnds"] == true);
+    REQUIRE(client.ask(hello()).ok);
     Json bind = bindRequest();
     bind["deadlines"] = {{"expiresAtNs", 0}, {"idleTimeoutMs", 1}, {"idleEnds", false}};
     REQUIRE(client.ask(bind).ok);
     const Outcome set = client.ask({{"op", "deadlines"}, {"epoch", 1}, {"idleTimeoutMs", 2}});
-    CHECK(set.body["idleEnds"] == false);
     CHECK(set.body["idleTimeoutMs"] == 2);
     // The end by the lifetime shows that the agent's deadlines are in force.
     const auto now = client.ask({{"op", "touch"}}).body["lastActivityNs"].get<std::int64_t>();
