@@ -252,24 +252,6 @@ TEST_CASE("a record whose output is shed keeps the beginning of its error and of
     CHECK_FALSE(left["packages"]["notInstalled"].contains("n199"));
 }
 
-TEST_CASE("a list of executions has no long output in it", "[unit][controller]") {
-    Desk desk;
-    Journal journal(desk.path, desk.clock, desk.log);
-    journal.record(workspaceRecord("1"));
-    for (int i = 0; i < 3; ++i) {
-        journal.record(ExecutionRecord{"ex_" + std::to_string(i), "ws_1", "t", "f", "{}",
-                                       std::string(i == 1 ? 1U << 20U : 1000U, 'x'), 1000 + i},
-                       {});
-    }
-    const auto executions = journal.executionsOf("ws_1");
-    REQUIRE(executions.size() == 3);
-    CHECK(executions[0].id == "ex_2");
-    CHECK(journal.listedExecution("ex_2")->output.size() == 1000);
-    CHECK(journal.listedExecution("ex_1")->output == kNoOutput);
-    CHECK(journal.execution("ex_1")->output.size() == 1U << 20U);
-    CHECK_FALSE(journal.listedExecution("ex_9"));
-}
-
 TEST_CASE("the index holds every field of a list of executions", "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log);
