@@ -24,7 +24,7 @@ struct PastWork {
     void execution(const std::string& id, const std::string& workspace, std::int64_t ended_ms) {
         Statement(database,
                   "INSERT INTO executions (id, workspace, tenant, fingerprint, document, output, "
-                  "ended_ms) VALUES (?,?,'t','f','{}',x'00',?)")
+                  "ended_ms, started_at) VALUES (?,?,'t','f','{}',x'00',?,'')")
             .bind(id)
             .bind(workspace)
             .bind(ended_ms)
