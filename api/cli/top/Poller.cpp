@@ -11,12 +11,11 @@
 namespace hearth::cli {
 namespace {
 
-using std::chrono::milliseconds;
+constexpr std::chrono::seconds kSilence{10};  ///< then a silent server counts as lost
+constexpr std::chrono::milliseconds kLongestDelay{
+    15'000};  ///< between two tries, if the interval is shorter
 
-constexpr std::chrono::seconds kSilence{10};   ///< then a silent server counts as lost
-constexpr milliseconds kLongestDelay{15'000};  ///< between two tries, if the interval is shorter
-
-milliseconds delay(milliseconds interval, unsigned failures) {
+std::chrono::milliseconds delay(std::chrono::milliseconds interval, unsigned failures) {
     if (failures == 0) return interval;
     return std::min(std::max(interval, kLongestDelay),
                     interval * (1U << std::min(failures - 1, 6U)));
@@ -31,7 +30,7 @@ Poller::Poller(const Options& options)
     if (!changed_) throwErrno("eventfd");
 }
 
-milliseconds Poller::follow(TopState& state) {
+std::chrono::milliseconds Poller::follow(TopState& state) {
     const std::string opened = state.mode == TopMode::Detail ? state.target : "";
     if (opened != overview_.opened.id) {
         overview_.opened = {.id = opened};
@@ -40,11 +39,13 @@ milliseconds Poller::follow(TopState& state) {
     at_once_ = at_once_ || (paused_ && !state.paused);
     paused_ = state.paused;
     const auto next = looked_ + delay(state.interval, failures_);
-    const auto left = std::max(std::chrono::ceil<milliseconds>(next - Steady::now()), {});
+    const auto left =
+        std::max(std::chrono::ceil<std::chrono::milliseconds>(next - Steady::now()), {});
     overview_.retry_in = std::chrono::ceil<std::chrono::seconds>(left);
-    const bool due = at_once_ || !state.endings.empty() || (!paused_ && left == milliseconds(0));
+    const bool due =
+        at_once_ || !state.endings.empty() || (!paused_ && left == std::chrono::milliseconds(0));
     if (due && !look_.valid()) begin(std::exchange(state.endings, {}));
-    return look_.valid() || paused_ ? milliseconds::max() : left;
+    return look_.valid() || paused_ ? std::chrono::milliseconds::max() : left;
 }
 
 void Poller::begin(std::vector<std::string> endings) {
