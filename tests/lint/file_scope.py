@@ -34,6 +34,16 @@ def of_file_scope(paths):
             yield tag, around
 
 
+def usings(path):
+    """Yields the lines with `using …::NAME;`, each with the name and the namespaces around it, as far as its file has one."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    around = re.findall(r"^namespace ([\w:]+) \{", text, re.MULTILINE)
+    for found in re.finditer(r"^using [\w:]+::(\w+);", text, re.MULTILINE):
+        if len(around) == 1:
+            yield text[:found.start()].count("\n") + 1, found[1], around[0].split("::")
+
+
 def unit_programs():
     """Returns a pattern of the files of each unit program. One that leaves rooms out comes after the program that has them."""
     with open("tests/CMakeLists.txt", encoding="utf-8") as file:
@@ -67,6 +77,13 @@ def main():
         other = once.setdefault(key, tag)
         if other["path"] != tag["path"]:
             found.append(f"{place}: '{tag['name']}' is in {other['path']}:{other['line']} of the same wing or unit program, too; give it another name, or put it once into a header")
+    names = {(wing, tuple(around), name): tag for (wing, *around, name, kind, _), tag in once.items() if kind in ("function", "variable")}
+    for path in (path for path in paths if path.endswith(".cpp")):
+        wing = next((number for number, pattern in enumerate(patterns) if re.search(pattern, path)), None)
+        for line, name, around in usings(path):
+            other = names.get((wing, tuple(around), name))
+            if other and other["path"] != path:
+                found.append(f"{path}:{line}: '{name}' is a name of {other['path']}:{other['line']}, too; write it out")
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 
