@@ -31,8 +31,8 @@ bool blockOn(Waitable& wait, const Clock& clock, const std::stop_token& stop) {
     const auto bell = std::make_shared<Bell>();
     const std::shared_ptr<void> subscription = wait.subscribe([bell] { bell->ring(); });
     const TimePoint now = clock.now();
-    const auto most = wait.until() > now + kLongest ? kLongest : wait.until() - now;
-    const auto end = std::chrono::steady_clock::now() + most;
+    const TimePoint until = std::clamp(wait.until(), now, now + kLongest);
+    const auto end = std::chrono::steady_clock::now() + (until - now);
     while (!wait.ready()) {
         const MutexLock lock(bell->mutex);
         const bool rang = bell->rung.waitUntil(

@@ -45,6 +45,10 @@ Executor::~Executor() {
     {
         const MutexLock lock(floor_->mutex);
         left.swap(floor_->jobs);
+        for (const JobPtr& job : left) {  // a wake finds nothing to do any more
+            job->alarm.reset();
+            job->state = Job::State::Running;
+        }
         floor_->alarms.clear();
         floor_->line = {};
         floor_->cancelled.clear();

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/ScopeExit.h"
 #include "controller/workspaces/SandboxUse.h"
 
 namespace hearth::controller {
@@ -10,6 +11,7 @@ namespace {
 
 /// Three tenants whose sandboxes do not answer occupy at most seven of them.
 constexpr std::size_t kThreads = 8;
+constexpr std::size_t kReaders = 4;
 /// The delay of follow-up work, which would otherwise share the processor with the answer.
 constexpr auto kBehindAnswer = std::chrono::milliseconds(2);
 
@@ -22,13 +24,14 @@ ExecutionEnds::ExecutionEnds(LiveExecutions& live, ArtifactCollector& artifacts,
       runtime_(runtime),
       work_(work),
       history_(history),
+      readers_(history.clock, kReaders, "results"),
       executor_(history.clock, kThreads, "execution-ends") {}
 
 LiveExecution::Reports ExecutionEnds::reports() {
     LiveExecution::Reports reports;
     reports.unread = [line = lifeline_.line()](const ExecutionPtr& which) {
         return line.reach([&](ExecutionEnds& ends) {
-            ends.executor_.run(which->workspace()->facts().tenant, ends.readResults(which));
+            ends.readers_.run(which->workspace()->facts().tenant, ends.readResults(which));
         });
     };
     reports.ended = [line = lifeline_.line()](const ExecutionPtr& which) {
@@ -44,6 +47,18 @@ void ExecutionEnds::begin(const ExecutionPtr& execution) {
 
 // NOLINTBEGIN(performance-unnecessary-value-param): the frames keep them
 Task<> ExecutionEnds::end(ExecutionPtr execution) {
+    Task<> steps = gather(execution);
+    try {
+        co_await steps;
+    } catch (const std::exception& e) {  // nothing would report the end later
+        history_.log.error("execution.end_failed",
+                           {{"execution", execution->id()}, {"error", e.what()}});
+    }
+    const ScopeExit concluded([&execution] { execution->conclude(); });
+    release(*execution);
+}
+
+Task<> ExecutionEnds::gather(ExecutionPtr execution) {
     WaitablePtr results = execution->resultsRead();
     co_await results;
     if (execution->wantsArtifacts()) {
@@ -56,8 +71,6 @@ Task<> ExecutionEnds::end(ExecutionPtr execution) {
         co_await turn;
         lookForOom(*execution);
     }
-    release(*execution);
-    execution->conclude();
 }
 
 Task<> ExecutionEnds::readResults(ExecutionPtr execution) {

@@ -31,6 +31,8 @@ private:
     /// time, it is over when this returns.
     void begin(const ExecutionPtr& execution);
     Task<> end(ExecutionPtr execution);
+    /// The steps before the end is reported.
+    Task<> gather(ExecutionPtr execution);
     /// Reads the results that wait. The tenant's other work comes before each next one.
     Task<> readResults(ExecutionPtr execution);
     CollectedArtifacts artifactsOf(const LiveExecution& execution);
@@ -48,6 +50,7 @@ private:
     pool::SandboxRuntime& runtime_;
     WorkQueue& work_;
     const History history_;
+    Executor readers_;  ///< apart, because live output waits for results
     Executor executor_;
     const Lifeline<ExecutionEnds> lifeline_{*this};
 };

@@ -412,7 +412,10 @@ void LiveExecution::result(std::string_view json) {
 }
 
 bool LiveExecution::readResult() {
-    results_.readNext();
+    try {
+        results_.readNext();
+    } catch (const std::bad_alloc&) {  // this one is dropped, and the next are read
+    }
     bool more = false;
     {
         const MutexLock lock(mutex_);

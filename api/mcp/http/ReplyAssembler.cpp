@@ -14,6 +14,18 @@ constexpr const char* kJsonType = "application/json";
 /// The most bytes of all answers to a batch; each answer may be almost 1 MB.
 constexpr std::size_t kMostOfBatch = 4U << 20U;
 
+/// How often a call that is attended is checked for a cancel.
+constexpr std::chrono::milliseconds kLookEvery{100};
+
+/// Lets the worker wait for the end of a call's execution.
+void attendUntil(Call& call, const Clock& clock, TimePoint until) {
+    while (call.execution() && !call.execution()->finished() && !call.cancelled()) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now());
+        if (left.count() <= 0 || call.refused()->ready()) return;
+        call.attend(std::min(left, kLookEvery));
+    }
+}
+
 Json idOf(const Json& reply) {
     const Json* id = member(reply, "id");
     return id == nullptr ? Json() : *id;
@@ -85,7 +97,7 @@ void ReplyAssembler::waitInline() {
         if (call.answer.ended()) continue;
         const auto left = std::min(deadline, call.answer.wait()->until()) - clock.now();
         const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(left);
-        if (most.count() > 0) call.call->attend(most);
+        attendUntil(*call.call, clock, clock.now() + most);
         call.goOn(clock);
     }
     collect();

@@ -11,7 +11,7 @@
 namespace hearth::mcp {
 namespace {
 
-/// A cancel waits for the agent of a sandbox, which may be slow or gone.
+/// Of each kind, as a call of an agent blocks one.
 constexpr std::size_t kCallThreads = 8;
 constexpr unsigned kDoublings = 5;
 
@@ -30,21 +30,6 @@ void tell(const ToolCall& call) {
 bool isFinal(ErrorCode code) {
     return code == ErrorCode::NotFound || code == ErrorCode::Gone || code == ErrorCode::Conflict ||
            code == ErrorCode::Forbidden;
-}
-
-// NOLINTBEGIN(performance-unnecessary-value-param): the frame keeps them
-Task<Json> answerOf(ToolCall& call, const Clock& clock, std::stop_token stop) {
-    // NOLINTEND(performance-unnecessary-value-param)
-    const StopCallback on_stop(stop, stopping(call));
-    while (true) {
-        if (call.call->cancelled()) co_return Json();
-        call.goOn(clock);
-        if (call.answer.ended()) break;
-        auto next = std::make_shared<FirstOf>(
-            std::vector<WaitablePtr>{call.answer.wait(), call.call->cancellation()});
-        co_await next;
-    }
-    co_return call.answer.result();
 }
 
 }  // namespace
@@ -66,7 +51,11 @@ private:
 };
 
 ToolCalls::ToolCalls(const Clock& clock, metrics::Log& log, std::chrono::milliseconds pause)
-    : clock_(clock), log_(log), pause_(pause), executor_(clock, kCallThreads, "mcp-calls") {}
+    : clock_(clock),
+      log_(log),
+      pause_(pause),
+      undoing_(clock, kCallThreads, "mcp-cancels"),
+      executor_(clock, kCallThreads, "mcp-calls") {}
 
 void ToolCalls::follow(ToolCall call, std::shared_ptr<MessageSink> sink, std::stop_token stop,
                        HangUp hang_up) {
@@ -75,20 +64,39 @@ void ToolCalls::follow(ToolCall call, std::shared_ptr<MessageSink> sink, std::st
 }
 
 void ToolCalls::leave(const ToolCall& call) {
-    if (call.call->leftover()) executor_.run(call.tenant, undo(call.call, call.place));
+    if (call.call->leftover()) undoing_.run(call.tenant, undo(call.call, call.place));
 }
 
 // NOLINTBEGIN(performance-unnecessary-value-param): the frames keep them
 Task<std::vector<Json>> ToolCalls::answers(std::vector<ToolCall> calls, std::stop_token stop) {
     Leaving leaving(*this, std::move(calls));
     std::vector<Task<Json>> each;
-    for (ToolCall& call : leaving.all()) each.push_back(answerOf(call, clock_, stop));
+    for (ToolCall& call : leaving.all()) each.push_back(answerOf(call, stop));
     Task<std::vector<Json>> all = whenAll(std::move(each), clock_);
     std::vector<Json> said = co_await all;
-    for (const ToolCall& call : leaving.all()) {
-        if (!call.call->cancelled()) tell(call);
+    for (std::size_t i = 0; i < said.size(); ++i) {
+        const ToolCall& call = leaving.all()[i];
+        if (call.call->cancelled()) {
+            said[i] = Json();
+        } else {
+            tell(call);
+        }
     }
     co_return said;
+}
+
+Task<Json> ToolCalls::answerOf(ToolCall& call, std::stop_token stop) {
+    const StopCallback on_stop(stop, stopping(call));
+    while (!call.call->cancelled()) {
+        call.goOn(clock_);
+        if (call.answer.ended()) co_return call.answer.result();
+        auto next = std::make_shared<FirstOf>(
+            std::vector<WaitablePtr>{call.answer.wait(), call.call->cancellation()});
+        co_await next;
+    }
+    { const Task<Json> gone = std::move(call.answer); }  // leaves its line
+    leave(call);
+    co_return Json();
 }
 
 Task<> ToolCalls::carry(ToolCall call, std::shared_ptr<MessageSink> sink, std::stop_token stop,
@@ -100,8 +108,7 @@ Task<> ToolCalls::carry(ToolCall call, std::shared_ptr<MessageSink> sink, std::s
     } catch (const std::exception& error) {  // the top of this task
         log_.error("mcp.slow_call_failed", {{"error", error.what()}});
     }
-    Task<> end = undo(call.call, call.place);
-    co_await end;
+    leave(call);
 }
 
 Task<> ToolCalls::deliver(ToolCall& call, Task<Json> answer, std::shared_ptr<MessageSink> sink,
@@ -115,7 +122,9 @@ Task<> ToolCalls::deliver(ToolCall& call, Task<Json> answer, std::shared_ptr<Mes
         if (call.call->cancelled()) co_return;
         if (sink->closed()) {
             // Work that a revoked token began belongs to its tenant and continues.
-            if (hang_up == HangUp::Cancels && !sink->lapsed()) call.call->cancel();
+            if (hang_up == HangUp::Cancels && !sink->lapsed() && !call.call->stopping()) {
+                call.call->cancel();
+            }
             co_return;
         }
         while (!answer.ended() && (!answer.wait() || answer.wait()->over(clock_))) answer.run();

@@ -42,6 +42,8 @@ public:
 private:
     class Leaving;
 
+    /// Returns one of answers(); null if the call is cancelled, and then it is left at once.
+    Task<Json> answerOf(ToolCall& call, std::stop_token stop);
     Task<> carry(ToolCall call, std::shared_ptr<MessageSink> sink, std::stop_token stop,
                  HangUp hang_up);
     /// Sends everything up to the answer, unless the client does not want it any more.
@@ -54,6 +56,7 @@ private:
     const Clock& clock_;
     metrics::Log& log_;
     const std::chrono::milliseconds pause_;
+    Executor undoing_;   ///< apart, because a cancel may wait for a silent agent
     Executor executor_;  ///< last: its threads use the others
 };
 

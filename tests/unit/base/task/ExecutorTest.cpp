@@ -121,6 +121,24 @@ TEST_CASE("a tenant whose tasks block leaves a thread to the others", "[unit][ba
     begun.reached(3);
 }
 
+TEST_CASE("tasks that wake others as they are destroyed end with their executor", "[unit][base]") {
+    struct Knocking {
+        std::shared_ptr<Door> door;
+        ~Knocking() { door->knock(); }
+        static Task<> wait(std::shared_ptr<Door> door, Count& begun) {
+            const Knocking knocking{door};
+            begun.add();
+            co_await door;
+        }
+    };
+    const SystemClock clock;
+    Count begun;
+    const auto door = std::make_shared<Door>(clock.now() + std::chrono::hours(1));
+    Executor executor(clock, 2, "test");
+    for (int i = 0; i < 8; ++i) executor.run("a", Knocking::wait(door, begun));
+    begun.reached(8);
+}
+
 TEST_CASE("a cancelled task is destroyed although its tenant has no turn left", "[unit][base]") {
     const SystemClock clock;
     std::atomic<int> alive = 0;

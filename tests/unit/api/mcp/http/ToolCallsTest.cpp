@@ -275,16 +275,17 @@ TEST_CASE("the answers of a batch come together, without those of cancelled call
         "a", second, afterEnd(second, run, [] { return resultMessage(2, "second"); })));
     Task<std::vector<Json>> answers = calls.calls.answers(std::move(both), {});
     REQUIRE_FALSE(answers.run());
-    execution->end("ok", 0);
+    second->cancel();
     REQUIRE(answers.wait()->ready());
     REQUIRE_FALSE(answers.run());
-    second->cancel();
+    CHECK(eventually([&] { return killed > 0; }));  // at once, though the other one still runs
+    execution->end("ok", 0);
+    REQUIRE(answers.wait()->ready());
     REQUIRE(answers.run());
     const std::vector<Json> said = answers.result();
     CHECK(said.at(0)["result"] == "first");
     CHECK(said.at(1).is_null());
     CHECK(calls.told == 1);
-    CHECK(eventually([&] { return killed == 1; }));
 }
 
 TEST_CASE("a client that leaves a batch gets no answer, and its results are undone",
@@ -304,6 +305,26 @@ TEST_CASE("a client that leaves a batch gets no answer, and its results are undo
     }
     CHECK(eventually([&] { return ended == 1; }));
     CHECK(calls.told == 0);
+}
+
+TEST_CASE("an answer whose call was cancelled meanwhile is not sent, and what it made is ended",
+          "[unit][mcp]") {
+    Calls calls;
+    std::atomic<int> ended{0};
+    const auto made = std::make_shared<Call>();
+    const auto waits = std::make_shared<Call>();
+    const auto execution = std::make_shared<FakeExecution>();
+    std::vector<ToolCall> both;
+    both.push_back(calls.toolCall("a", made, afterClaim(made, calls.stock, [&] { ++ended; })));
+    both.push_back(calls.toolCall(
+        "a", waits, afterEnd(waits, execution, [] { return resultMessage(2, "end"); })));
+    Task<std::vector<Json>> answers = calls.calls.answers(std::move(both), {});
+    REQUIRE_FALSE(answers.run());
+    made->cancel();
+    execution->end("ok", 0);
+    REQUIRE(answers.run());
+    CHECK(answers.result().at(0).is_null());
+    CHECK(eventually([&] { return ended == 1; }));
 }
 
 }  // namespace hearth::mcp
