@@ -104,8 +104,10 @@ McpServer::Reply handled(McpContext& context, McpServer& server, const Caller& c
 
 void followCall(McpContext& context, ToolCall call, const std::shared_ptr<MessageSink>& sink,
                 const std::stop_token& stop, const std::string& session) {
-    call.call->openTalk(
-        std::make_shared<Talk>(call, session, sink, context.questions, context.services.clock));
+    if (call.call->wantsTalk()) {  // not for others: the talk keeps the stream open
+        call.call->openTalk(
+            std::make_shared<Talk>(call, session, sink, context.questions, context.services.clock));
+    }
     const auto hang_up =
         call.modern ? ToolCalls::HangUp::Cancels : ToolCalls::HangUp::LeavesRunning;
     context.tool_calls.follow(std::move(call), sink, stop, hang_up);
