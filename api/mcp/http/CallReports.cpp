@@ -50,17 +50,17 @@ void CallReports::sendProgress(const Waitable* wait) {
     if (call_.progress_token.is_null() || wait == nullptr) return;
     const bool runs = call_.call->execution() != nullptr;
     if (!runs && !wait->progress()) return;  // it talks with its client itself
-    const auto secondsSince = [now = clock_.now()](TimePoint since) {
+    const auto seconds_since = [now = clock_.now()](TimePoint since) {
         return std::int64_t{std::chrono::round<std::chrono::seconds>(now - since).count()};
     };
-    progress_ = std::max(progress_ + 1, secondsSince(call_.started_at));
+    progress_ = std::max(progress_ + 1, seconds_since(call_.started_at));
     const TimePoint since = runs ? call_.call->ranSince() : call_.started_at;
     sink_.send(notificationMessage(
         "notifications/progress",
         {{"progressToken", call_.progress_token},
          {"progress", progress_},
          {"message", (runs ? "running" : "waiting for " + describe(*wait)) + " for " +
-                         std::to_string(secondsSince(since)) + " s"}}));
+                         std::to_string(seconds_since(since)) + " s"}}));
 }
 
 }  // namespace hearth::mcp

@@ -93,7 +93,7 @@ void Call::openTalk(std::shared_ptr<Conversation> conversation) {
 std::shared_ptr<Call> CancellableCalls::begin(const std::string& session, const Json& id) {
     if (session.empty()) return std::make_shared<Call>();
     const std::string key = keyOf(session, id);
-    const std::shared_ptr<Call> call(new Call, [registry = registry_, key](Call* gone) {
+    std::shared_ptr<Call> call(new Call, [registry = registry_, key](Call* gone) {
         const std::unique_ptr<Call> owned(gone);
         const MutexLock lock(registry->mutex);
         const auto found = registry->calls.find(key);

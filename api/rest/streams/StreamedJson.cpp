@@ -54,9 +54,10 @@ void StreamedJson::send(std::shared_ptr<api::Stream> stream, PieceSource source)
     });
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the task and the stream keep it
 std::function<void()> StreamedJson::follow(std::shared_ptr<api::Stream> stream, LiveSource source) {
     const auto news = std::make_shared<Signal>();
-    const std::function<void()> wake = [news] { news->set(); };
+    std::function<void()> wake = [news] { news->set(); };
     stream->onDrained(wake);
     const std::string tenant = stream->tenant();
     // The stream holds the task until the stream ends, the task holds the stream until done.
