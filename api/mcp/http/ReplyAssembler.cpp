@@ -15,14 +15,14 @@ constexpr const char* kJsonType = "application/json";
 constexpr std::size_t kMostOfBatch = 4U << 20U;
 
 /// How often a call that is attended is checked for a cancel.
-constexpr std::chrono::milliseconds kLookEvery{100};
+constexpr std::chrono::milliseconds kCancelLook{100};
 
 /// Lets the worker wait for the end of a call's execution.
 void attendUntil(Call& call, const Clock& clock, TimePoint until) {
     while (call.execution() && !call.execution()->finished() && !call.cancelled()) {
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now());
         if (left.count() <= 0 || call.refused()->ready()) return;
-        call.attend(std::min(left, kLookEvery));
+        call.attend(std::min(left, kCancelLook));
     }
 }
 

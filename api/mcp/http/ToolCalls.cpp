@@ -11,7 +11,7 @@
 namespace hearth::mcp {
 namespace {
 
-/// Of each kind, as a call of an agent blocks one.
+/// Threads for calls, and as many for cancels, as a call of an agent blocks one.
 constexpr std::size_t kCallThreads = 8;
 constexpr unsigned kDoublings = 5;
 
