@@ -9,8 +9,8 @@
 namespace hearth::controller {
 namespace {
 
-/// Three tenants whose sandboxes do not answer occupy at most seven of them.
-constexpr std::size_t kThreads = 8;
+/// Four tenants whose sandboxes do not answer leave one to a fifth.
+constexpr std::size_t kThreads = 16;
 constexpr std::size_t kReaders = 4;
 /// The delay of follow-up work, which would otherwise share the processor with the answer.
 constexpr auto kBehindAnswer = std::chrono::milliseconds(2);

@@ -44,7 +44,7 @@ void ClaimWindow::add(const Json& workspaces, WallTime now) {
 void ClaimWindow::measured(const std::string& id, std::optional<double> ms) {
     const auto found = claims_.find(id);
     if (found == claims_.end()) return;
-    found->second.asked = true;
+    found->second.complete = true;
     if (ms) found->second.ms = ms;
 }
 
@@ -52,7 +52,7 @@ std::string ClaimWindow::unmeasured() const {
     std::string id;
     std::string youngest;
     for (const auto& [name, claim] : claims_) {
-        if (claim.ms || claim.asked || claim.created_at < youngest) continue;
+        if (claim.ms || claim.complete || claim.created_at < youngest) continue;
         id = name;
         youngest = claim.created_at;
     }

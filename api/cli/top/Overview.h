@@ -30,7 +30,7 @@ private:
     struct Claim {
         std::string created_at = {};  ///< RFC 3339 of one form sorts as text
         std::optional<double> ms = {};
-        bool asked = false;
+        bool complete = false;  ///< the server knows no more of it
     };
     std::map<std::string, Claim> claims_;
 };

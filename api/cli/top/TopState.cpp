@@ -26,8 +26,8 @@ void TopState::sortBy(const std::string& column) {
 
 TopTable TopState::table(TopList which, const Overview& overview, WallTime now) const {
     TopTable table = topTable(which, overview, now);
-    const auto has = [wanted = toLower(filter)](const std::string& text) {
-        return toLower(text).find(wanted) != std::string::npos;
+    const auto has = [part = toLower(filter)](const std::string& text) {
+        return toLower(text).find(part) != std::string::npos;
     };
     std::erase_if(table.rows, [&](const TopRow& row) {
         return !has(row.key) && std::ranges::none_of(row.cells, has, &TopCell::text);

@@ -97,8 +97,7 @@ McpServer::Reply handled(McpContext& context, McpServer& server, const Caller& c
     call.goOn(context.services.clock);
     if (!call.answer.ended()) return reply;
     Json said = call.answer.result();
-    call.call->told();
-    tell();
+    call.tell();
     return said;
 }
 

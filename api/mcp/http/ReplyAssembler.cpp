@@ -111,8 +111,7 @@ void ReplyAssembler::collect() {
             continue;
         }
         keep(call.answer.result());
-        call.call->told();
-        call.told();
+        call.tell();
     }
     std::erase_if(calls_, [](const ToolCall& call) { return call.answer.ended(); });
 }

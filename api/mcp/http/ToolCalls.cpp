@@ -11,19 +11,16 @@
 namespace hearth::mcp {
 namespace {
 
-/// Threads for calls, and as many for cancels, as a call of an agent blocks one.
+/// A call of an agent blocks a thread. Four tenants whose agents are silent leave a thread of
+/// cancels to a fifth.
 constexpr std::size_t kCallThreads = 8;
+constexpr std::size_t kCancelThreads = 16;
 constexpr unsigned kDoublings = 5;
 
 using StopCallback = std::stop_callback<std::function<void()>>;
 
 std::function<void()> stopping(const ToolCall& call) {
     return [call = call.call] { call->stop(); };
-}
-
-void tell(const ToolCall& call) {
-    call.call->told();
-    if (call.told) call.told();
 }
 
 /// True if another attempt would get the same error.
@@ -54,7 +51,7 @@ ToolCalls::ToolCalls(const Clock& clock, metrics::Log& log, std::chrono::millise
     : clock_(clock),
       log_(log),
       pause_(pause),
-      undoing_(clock, kCallThreads, "mcp-cancels"),
+      undoing_(clock, kCancelThreads, "mcp-cancels"),
       executor_(clock, kCallThreads, "mcp-calls") {}
 
 void ToolCalls::follow(ToolCall call, std::shared_ptr<MessageSink> sink, std::stop_token stop,
@@ -79,7 +76,7 @@ Task<std::vector<Json>> ToolCalls::answers(std::vector<ToolCall> calls, std::sto
         if (call.call->cancelled()) {
             said[i] = Json();
         } else {
-            tell(call);
+            call.tell();
         }
     }
     co_return said;
@@ -136,7 +133,7 @@ Task<> ToolCalls::deliver(ToolCall& call, Task<Json> answer, std::shared_ptr<Mes
         co_await next;
     }
     if (call.call->cancelled()) co_return;
-    tell(call);
+    call.tell();
     sink->send(answer.result());
 }
 

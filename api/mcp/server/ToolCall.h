@@ -25,6 +25,11 @@ struct ToolCall {
     /// Makes the answering message; never throws. Destroying it leaves the call.
     Task<Json> answer;
 
+    /// The client gets its answer now.
+    void tell() const {
+        call->told();
+        if (told) told();
+    }
     /// Runs its task for as long as that need not wait.
     void goOn(const Clock& clock) {
         while (!answer.ended() && (!answer.wait() || answer.wait()->over(clock))) answer.run();

@@ -121,6 +121,25 @@ TEST_CASE("a tenant whose tasks block leaves a thread to the others", "[unit][ba
     begun.reached(3);
 }
 
+TEST_CASE("four tenants whose tasks block leave a thread to a fifth", "[unit][base]") {
+    const SystemClock clock;
+    std::atomic<int> alive = 0;
+    Count begun;
+    Count count;
+    const auto shut = std::make_shared<Door>();
+    const auto open = std::make_shared<Door>();
+    open->open();
+    Executor executor(clock, 16, "test");
+    for (const char* tenant : {"a", "b", "c", "d"}) {
+        for (int i = 0; i < 20; ++i) executor.run(tenant, blocking(shut, begun));
+    }
+    begun.reached(15);
+    executor.run("e", passing(open, count, "e", Held(alive)));
+    CHECK(count.reached(1) == std::vector<std::string>{"e"});
+    shut->open();
+    begun.reached(80);
+}
+
 TEST_CASE("tasks that wake others as they are destroyed end with their executor", "[unit][base]") {
     struct Knocking {
         std::shared_ptr<Door> door;

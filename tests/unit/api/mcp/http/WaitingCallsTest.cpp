@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <functional>
+#include <thread>
 
 #include "api/mcp/seeds/NamedLocks.h"
 #include "api/mcp/seeds/http/PlainTools.h"
@@ -272,6 +273,21 @@ TEST_CASE("progress of a wait tells its place in line and how long it takes", "[
     };
     CHECK(describe(InLine()) ==
           "a sandbox of pool python (place 3 of 7 in line, about 12 s to go)");
+}
+
+TEST_CASE("a cancel frees the worker that waits for a run", "[unit][mcp]") {
+    Scene scene(std::chrono::hours(1));
+    scene.house.executions.behave = [](const auto&,
+                                       const std::shared_ptr<FakeExecution>& execution) {
+        execution->patient = true;
+    };
+    scene.open();
+    std::jthread caller([&] { started(scene.post(runMessage("c"))); });
+    REQUIRE(eventually([&] { return scene.house.executions.newest() != nullptr; }));
+    CHECK(eventually([&] {
+        scene.post(cancellation("c"));
+        return scene.house.executions.newest()->finished();
+    }));
 }
 
 TEST_CASE("a wait for a turn is refused at its deadline", "[unit][mcp]") {
